@@ -14,6 +14,11 @@ static int64_t clock_began;
 void
 scenes_add(struct verb *verb)
 {
+	for (const struct verb *other = all; other != NULL; other = other->next)
+		if (strcmp(other->name, verb->name) == 0) {
+			fprintf(stderr, "two verbs are called %s\n", verb->name);
+			abort();
+		}
 	verb->next = all;
 	all = verb;
 }

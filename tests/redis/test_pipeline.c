@@ -1,102 +1,821 @@
-/* The pipeline: every reply goes to whoever asked, nobody hangs, and a caller leaves when its time ends. */
+/* The pipeline: every reply goes to whoever asked, nobody hangs, and whoever waits leaves when its own time comes, whoever
+ * reads for it, and however the readers come and go.
+ *
+ * Those who sleep have no timer of their own if the reader wakes in time for them. So with a limit that gets lost on
+ * the way from one reader to the next nobody leaves: what most of these tests look for. No time is measured for that.
+ * There are anchors, callers without any limit, whose answers the peer withholds: what has to end must end while they
+ * wait. Whatever wakes a reader makes up for a limit that was lost before, so there are rounds with few callers, after
+ * which nothing else happens.
+ *
+ * The peer is a thread with the other end of a socketpair, which withholds all answers at first. Each command is a
+ * number, and so is its answer. In a scene the callers are a, b, c and d, each with a thread:
+ *
+ *     call WHO LIMIT [PATIENCE]   it says a number and waits for the answer, for LIMIT ms, or never without an end
+ *     hold WHO LIMIT COMMANDS     it says so many, and waits, while the first is on its way, until the last has ended, and
+ *                                 with 0 says one and waits for nothing; but not before go WHO
+ *     over WHO                    what it came to: left, answered, unknown, ..., or no
+ *     leave WHO                   it is said to the pipeline that it is not going to read for its first
+ *     say                         this thread says a number, which another is to read for, if none leaves it; leaves
+ *     unread [PATIENCE]           this thread says a number, for which nobody reads
+ *     reached                     how many commands the peer has heard; allow N: so many are answered; allow all
+ *     answered                    how many were
+ *     break                       the connection; up: is there one?
+ *     told                        is the keeper, since that was asked for last? */
 #include "base/clock.h"
-#include "redis/connector.h"
+#include "base/thread.h"
 #include "redis/pipeline.h"
 #include "tests/redis/caller.h"
+#include "tests/redis/fakes.h"
 #include "tests/support/counted.h"
-#include "tests/support/fake.h"
-#include "tests/support/one_server.h"
-#include "tests/support/proxy.h"
-#include "tests/support/test.h"
+#include "tests/support/socket.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { THREADS = 24 };
+enum { CALLERS = 20, ANCHORS = 2, ALL = CALLERS + ANCHORS };
 
-#define PATIENT_NS INT64_C(30000000000)
+#define PATIENT_NS (600 * LSH_S)
+#define SOON 4 /* s: whoever sleeps looks again by itself every 5 s */
 
-static void
-start(void)
+GROUP(counted_start, NULL);
+
+static struct line *line;
+
+static unsigned
+next_random(unsigned *seed, unsigned below)
 {
-	start_server();
-	counted_start();
+	return (unsigned)rand_r(seed) % below;
 }
 
-GROUP(start, stop_server);
+/* ---- the peer ---- */
 
-/* A connected stream, by the library's own way of connecting. */
-static struct lsh_stream
-connect_to(const char *to)
+enum { FRAME = 21, NUMBERS = 8192 }; /* *1 $10 and a number of ten digits; more than can be on their way */
+
+static struct peer {
+	int fd;
+	atomic_size_t heard;    /* commands so far */
+	atomic_size_t allowed;  /* so many of them may be answered */
+	atomic_bool stutters;   /* its answers come in pieces */
+	atomic_bool deaf;       /* it takes nothing from the socket */
+	atomic_bool confused;   /* it heard what nobody said */
+	pthread_t thread;
+} peer;
+
+static void
+answer(const char *text, size_t size, unsigned *seed)
 {
-	struct lsh_uri parsed;
-	struct lsh_connector *connector;
-	struct lsh_hello hello = {.stream = LSH_NO_STREAM};
-	enum lsh_progress progress;
-	leash_error err;
+	while (size > 0) {
+		size_t piece = peer.stutters ? 1 + next_random(seed, (unsigned)size) : size;
+		ssize_t n = send(peer.fd, text, piece, MSG_NOSIGNAL);
 
-	assert_int_equal(lsh_uri_parse(&parsed, to, &err), LEASH_OK);
-	connector = lsh_connector_new(&parsed, LSH_WANT_SERVER, "test", NULL);
-	assert_non_null(connector);
-	lsh_connector_start(connector, lsh_now_ns() + PATIENT_NS);
-	while ((progress = lsh_connector_step(connector, &hello, &err)) == LSH_WAIT) {
-		int64_t deadline = LSH_NEVER;
-		struct pollfd polled;
-
-		lsh_connector_poll(connector, &polled, &deadline);
-		poll(&polled, 1, 1000);
+		if (n < 0)
+			return; /* the end is seen by whoever reads */
+		text += n;
+		size -= (size_t)n;
+		if (size > 0 && next_random(seed, 4) == 0)
+			sched_yield();
 	}
-	assert_int_equal(progress, LSH_DONE);
-	lsh_connector_free(connector);
-	lsh_uri_clear(&parsed);
-	return hello.stream;
 }
 
-static struct line *
-line_to(const char *to, int send_buffer)
+/* False: it has ended. */
+static bool
+hear(char *bytes, size_t *kept, unsigned long *numbers)
 {
-	struct line *line = line_start();
-	struct lsh_stream stream = connect_to(to);
+	ssize_t got = recv(peer.fd, bytes + *kept, FRAME * 512 - *kept, MSG_DONTWAIT);
+	size_t n;
 
-	if (send_buffer > 0)
-		setsockopt(stream.fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof send_buffer);
-	line_attach(line, stream);
-	return line;
+	if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+		return false;
+	*kept += got > 0 ? (size_t)got : 0;
+	for (n = 0; *kept - n * FRAME >= FRAME; n++) {
+		const char *frame = bytes + n * FRAME;
+
+		if (memcmp(frame, "*1\r\n$10\r\n", 9) != 0)
+			peer.confused = true;
+		numbers[peer.heard % NUMBERS] = strtoul(frame + 9, NULL, 10);
+		peer.heard++;
+	}
+	*kept -= n * FRAME;
+	memmove(bytes, bytes + n * FRAME, *kept);
+	return true;
 }
 
-/* Another connection in the place of the one before. */
+static void *
+serve(void *arg)
+{
+	static unsigned long numbers[NUMBERS];
+	char bytes[FRAME * 512], text[32 * 64];
+	size_t kept = 0, answered = 0;
+	unsigned seed = 1;
+
+	for (;;) {
+		struct pollfd polled = {.fd = peer.fd, .events = peer.deaf ? 0 : POLLIN};
+		size_t size = 0;
+
+		if (poll(&polled, 1, 1) > 0 && !hear(bytes, &kept, numbers))
+			return arg;
+		for (; answered < peer.heard && answered < peer.allowed && size < sizeof text - 32; answered++)
+			size += (size_t)snprintf(text + size, sizeof text - size, ":%lu\r\n", numbers[answered % NUMBERS]);
+		answer(text, size, &seed);
+	}
+}
+
+static bool cramped; /* there is little room in the socket: writes are partial, or have to wait */
+
+/* Another connection of the line, to a peer that has said nothing yet. */
 static void
-connect_anew(struct line *line, const char *to)
+connect_peer(void)
+{
+	int fds[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	if (cramped)
+		setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &(int){4096}, sizeof(int));
+	peer = (struct peer){.fd = fds[1]};
+	line_attach(line, (struct lsh_stream){.fd = fds[0]});
+	assert_int_equal(pthread_create(&peer.thread, NULL, serve, NULL), 0);
+}
+
+static void
+disconnect_peer(void)
 {
 	struct lsh_stream stream = line_detach(line);
 
 	lsh_stream_close(&stream);
-	line_attach(line, connect_to(to));
+	pthread_join(peer.thread, NULL);
+	close(peer.fd);
+	assert_false(peer.confused);
 }
 
-/* ECHO id, padded: its outcome, or LEFT. */
-static int
-echo(struct line *line, const char *id, size_t padding, int64_t deadline, int64_t patience)
+VERB(reached)
 {
-	static const char spaces[60001] = {' '};
-	struct lsh_arg args[] = {LSH_ARG("EVAL"), LSH_ARG("return ARGV[1]"), LSH_ARG("0"), lsh_arg_text(id), {spaces, padding}};
-	struct command *command = command_new(line, id);
-	unsigned long calls = atomic_load(&line->calls);
-	enum lsh_appended appended;
-	int outcome = LSH_UNSENT;
-
-	while ((appended = command_append(command, args, 5, patience)) == LSH_PIPELINE_FULL) {
-		lsh_pipeline_flush(line->pipeline);
-		while (atomic_load(&line->calls) == calls)
-			usleep(100);
-		calls = atomic_load(&line->calls);
-	}
-	if (appended == LSH_APPENDED)
-		outcome = command_await(command, deadline);
-	command_drop(command);
-	return outcome;
+	(void)word;
+	return seen_number((int64_t)peer.heard);
 }
+
+VERB(allow)
+{
+	peer.allowed = strcmp(word[1], "all") == 0 ? SIZE_MAX : (size_t)number_of(word[1], 0);
+	return NULL;
+}
+
+VERB(answered)
+{
+	(void)word;
+	return seen_number((int64_t)line->answered);
+}
+
+VERB(break)
+{
+	(void)word;
+	lsh_pipeline_break(line->pipeline, 0);
+	return NULL;
+}
+
+VERB(up)
+{
+	(void)word;
+	return seen_whether(lsh_pipeline_is_up(line->pipeline));
+}
+
+VERB(told)
+{
+	(void)word;
+	return seen_whether(atomic_exchange(&line->calls, 0) > 0);
+}
+
+/* ---- callers ---- */
+
+static struct lsh_parker *
+own_parker(void)
+{
+	return &lsh_self()->parker;
+}
+
+/* A command that is appended; its answer is its number. NULL: it was not, because the pipeline is down, or full. */
+static struct command *
+say_number(struct lsh_parker *reader, int64_t patience, void (*then)(struct command *command), bool *full)
+{
+	static atomic_uint last_number;
+	unsigned number = ++last_number;
+	struct command *command;
+	struct lsh_arg arg;
+	char digits[16];
+	enum lsh_appended appended;
+
+	snprintf(digits, sizeof digits, "%u", number);
+	command = command_new(line, digits);
+	command->ticket.reader = reader;
+	command->then = then;
+	snprintf(digits, sizeof digits, "%010u", number);
+	arg = lsh_arg_text(digits);
+	appended = command_append(command, &arg, 1, patience);
+	*full = appended == LSH_PIPELINE_FULL;
+	if (appended == LSH_APPENDED)
+		return command;
+	command_drop(command);
+	return NULL;
+}
+
+/* And one that finds no room waits for some. */
+static struct command *
+say_for_certain(struct lsh_parker *reader, int64_t patience, void (*then)(struct command *command))
+{
+	struct command *command;
+	bool full;
+
+	while ((command = say_number(reader, patience, then, &full)) == NULL && full)
+		usleep(100);
+	return command;
+}
+
+static struct caller {
+	int64_t wait, patience; /* LSH_NEVER as a wait: an anchor */
+	void (*then)(struct command *command);
+	int commands;           /* that it says; 0: one, and it waits for none */
+	bool held;              /* it does not wait before: */
+	atomic_bool go;
+	struct command *command[2];
+	int64_t deadline, overdue, returned; /* moments */
+	int outcome; /* or LEFT */
+	atomic_bool appended, over;
+	pthread_t thread;
+} callers[ALL];
+
+static bool
+is_over(void *arg)
+{
+	const struct caller *c = arg;
+
+	return c->commands > 0 && atomic_load(&c->command[c->commands - 1]->over);
+}
+
+static void
+call_once(struct caller *c)
+{
+	int64_t now = lsh_now_ns();
+	int said = 0;
+
+	c->deadline = c->wait == LSH_NEVER ? LSH_NEVER : now + c->wait;
+	c->overdue = now + c->patience;
+	c->outcome = LSH_UNSENT;
+	do
+		c->command[said] = say_for_certain(own_parker(), c->patience, c->then);
+	while (c->command[said] != NULL && ++said < c->commands);
+	if (c->command[0] != NULL) {
+		const struct lsh_ticket *first = &c->command[0]->ticket;
+
+		if (c->held)
+			lsh_pipeline_flush(line->pipeline);
+		atomic_store(&c->appended, true);
+		while (c->held && !c->go)
+			sched_yield();
+		lsh_pipeline_wait(line->pipeline, own_parker(), first->epoch, first->number, is_over, c, c->deadline);
+		c->outcome = is_over(c) ? (int)c->command[said - 1]->outcome : LEFT;
+	}
+	c->returned = lsh_now_ns();
+	while (said > 0)
+		command_drop(c->command[--said]);
+}
+
+static void *
+run_once(void *arg)
+{
+	struct caller *c = arg;
+
+	call_once(c);
+	atomic_store(&c->over, true);
+	return NULL;
+}
+
+/* With what it says, and without a thread until then. */
+static void
+start(struct caller *c)
+{
+	assert_int_equal(pthread_create(&c->thread, NULL, run_once, c), 0);
+}
+
+static void
+call(int i, int64_t wait, int64_t patience)
+{
+	callers[i] = (struct caller){.wait = wait, .patience = patience, .commands = 1};
+	start(&callers[i]);
+}
+
+/* Those who have a limit, over or not. */
+static size_t
+count_over(size_t n)
+{
+	size_t over = 0;
+
+	for (size_t i = 0; i < n; i++)
+		over += callers[i].wait != LSH_NEVER && callers[i].over;
+	return over;
+}
+
+/* They come home; how they ended, and when they left, is right. */
+static void
+join(size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		pthread_join(callers[i].thread, NULL);
+		if (callers[i].outcome == LEFT)
+			assert_true(callers[i].wait != LSH_NEVER && callers[i].returned >= callers[i].deadline);
+	}
+}
+
+/* The peer answers all; everybody comes home. */
+static void
+answer_all(size_t n)
+{
+	peer.allowed = SIZE_MAX;
+	join(n);
+	for (size_t i = 0; i < n; i++)
+		assert_true(callers[i].outcome == LSH_ANSWERED || callers[i].outcome == LEFT);
+}
+
+static void
+shuffle(int *values, size_t n, unsigned *seed)
+{
+	for (size_t i = n; i > 1; i--) {
+		size_t k = next_random(seed, (unsigned)i);
+		int value = values[i - 1];
+
+		values[i - 1] = values[k];
+		values[k] = value;
+	}
+}
+
+/* ---- those of scenes ---- */
+
+static bool called[4]; /* who has a thread */
+static struct command *own; /* of this thread; NULL: none */
+
+static struct caller *
+caller_of(const char *name)
+{
+	return &callers[place_of(name, (const char *[]){"a", "b", "c", "d"}, 4)];
+}
+
+static void
+come_home(struct caller *c)
+{
+	if (called[c - callers])
+		pthread_join(c->thread, NULL);
+	called[c - callers] = false;
+}
+
+static struct caller *
+prepare(char **word)
+{
+	struct caller *c = caller_of(word[1]);
+
+	come_home(c);
+	*c = (struct caller){.patience = PATIENT_NS, .commands = 1};
+	c->wait = strcmp(word[2], "never") == 0 ? LSH_NEVER : number_of(word[2], 0) * LSH_MS;
+	called[c - callers] = true;
+	return c;
+}
+
+VERB(call)
+{
+	struct caller *c = prepare(word);
+
+	if (*word[3] != '\0')
+		c->patience = number_of(word[3], 0) * LSH_MS;
+	start(c);
+	return NULL;
+}
+
+VERB(hold)
+{
+	struct caller *c = prepare(word);
+
+	c->held = true;
+	c->commands = (int)number_of(word[3], 1);
+	start(c);
+	await_true(c->appended);
+	return NULL;
+}
+
+VERB(go)
+{
+	caller_of(word[1])->go = true;
+	return NULL;
+}
+
+VERB(over)
+{
+	static const char *const outcomes[] = {"answered", "unsent", "unknown", "garbled", "left"};
+	const struct caller *c = caller_of(word[1]);
+
+	if (!c->over)
+		return "no";
+	if (c->outcome == LEFT)
+		assert_true(c->returned >= c->deadline);
+	return outcomes[c->outcome];
+}
+
+VERB(leave)
+{
+	const struct command *command = *word[1] != '\0' ? caller_of(word[1])->command[0] : own;
+
+	lsh_pipeline_leave(line->pipeline, command->ticket.epoch, command->ticket.number);
+	return NULL;
+}
+
+VERB(say)
+{
+	(void)word;
+	own = say_for_certain(own_parker(), PATIENT_NS, NULL);
+	return NULL;
+}
+
+VERB(unread)
+{
+	command_drop(say_for_certain(NULL, number_of(word[1], 600000) * LSH_MS, NULL));
+	lsh_pipeline_flush(line->pipeline);
+	return NULL;
+}
+
+static void
+begin(void)
+{
+	line = line_start();
+	connect_peer();
+}
+
+static void
+end(void)
+{
+	peer.allowed = SIZE_MAX;
+	for (size_t i = 0; i < COUNT(called); i++)
+		come_home(&callers[i]);
+	if (own != NULL)
+		command_drop(own);
+	own = NULL;
+	disconnect_peer();
+	line_stop(line);
+}
+
+FIXTURE(begin, end);
+
+/* ---- limits, and who reads ---- */
+
+#define SLEEPS "await reached = 1; call b 100; await reached = 2; pass 5; go a; pass 20;" /* a, and b reads for it */
+
+SCENE(a_sleeper_leaves_in_time_when_its_command_has_ended, "hold a 200 0;" SLEEPS "allow 1; await over a = left")
+SCENE(a_sleeper_leaves_in_time_when_its_command_was_left, "hold a 200 0;" SLEEPS "leave a; await over a = left")
+SCENE(a_sleeper_leaves_in_time_when_the_connection_is_broken, "hold a 200 0;" SLEEPS "break; await over a = left")
+SCENE(a_thread_reads_for_each_of_its_commands_whichever_it_waits_with,
+      "hold a never 2; await reached = 2; call b 100; await reached = 3; pass 5; go a; pass 20;"
+      "allow 1; await over b = left;" /* the one that it waits with ends, and then the reader leaves */
+      "allow all; await over a = answered")
+SCENE(a_thread_that_will_not_read_leaves_its_turn_to_another,
+      "say; call a 100; await reached = 2; pass 5; call b never; await reached = 3; await over a = left;" /* the turn is ours */
+      "leave; allow all; await over b = answered")
+SCENE(nobody_waits_for_a_thread_that_was_to_read_and_does_not_come,
+      "say; call a 300; await reached = 2; pass 50; call b never; await reached = 3; await over a = left;"
+      "allow all; await over b = answered; await answered = 3")
+SCENE(what_was_left_is_read_by_the_pipes_own_thread, /* and what nobody was to read for */
+      "repeat 10; call a 5; await over a = left; next; answered = 0; allow all; await answered = 10;"
+      "call a never; await over a = answered; unread; await answered = 12")
+SCENE(a_later_command_with_less_patience_breaks_the_connection_in_time, /* a sleeps in poll(), even if woken once for nothing */
+      "call a never; await reached = 1; pass 100; call b never 30; await 4 over a = unknown; await over b = unknown")
+SCENE(a_later_command_with_less_patience_for_which_nobody_reads_breaks_the_connection_in_time,
+      "call a never; await reached = 1; pass 100; unread 30; await 4 over a = unknown")
+SCENE(a_command_that_is_overdue_breaks_the_connection_for_all,
+      "call a never; await reached = 1; told; call b never 50; await over b = unknown; await over a = unknown; told = yes;"
+      "up = no; call c never; await over c = unsent")
+
+SENTENCE(those_whom_nobody_answers_leave_when_their_time_comes)
+{
+	enum { SOONEST_FIRST, LATEST_FIRST, ANY_ORDER, ORDERS };
+	unsigned seed = 7;
+
+	for (int order = 0; order < ORDERS; order++) {
+		int turn[ALL];
+
+		for (int i = 0; i < ALL; i++)
+			turn[i] = order == LATEST_FIRST ? ALL - 1 - i : i;
+		if (order == ANY_ORDER)
+			shuffle(turn, ALL, &seed);
+		for (int i = 0; i < ALL; i++)
+			call(i, turn[i] < CALLERS ? (5 + turn[i] * 295 / (CALLERS - 1)) * LSH_MS : LSH_NEVER, PATIENT_NS);
+		await_true(count_over(ALL) == CALLERS);
+		for (int i = 0; i < ALL; i++) {
+			assert_int_equal(callers[i].over, callers[i].wait != LSH_NEVER);
+			assert_true(callers[i].wait == LSH_NEVER || callers[i].outcome == LEFT);
+		}
+		answer_all(ALL);
+		disconnect_peer();
+		connect_peer();
+	}
+}
+
+SENTENCE(a_limit_outlives_the_reader_that_was_to_watch_it)
+{
+	enum { READER, SLEEPER, FIRST_ANCHOR, SECOND_ANCHOR, FOUR };
+	unsigned seed = 11;
+
+	for (size_t round = 0; round < 150; round++) {
+		int64_t wait = (1 + next_random(&seed, 6)) * LSH_MS + next_random(&seed, 1000) * LSH_US;
+		int order[] = {SLEEPER, FIRST_ANCHOR, SECOND_ANCHOR};
+
+		peer.allowed = round * FOUR;
+		call(READER, wait, PATIENT_NS);
+		await_true(peer.heard == round * FOUR + 1);
+		shuffle(order, COUNT(order), &seed);
+		for (size_t i = 0; i < COUNT(order); i++) {
+			call(order[i], order[i] == SLEEPER ? wait + next_random(&seed, 8000) * LSH_US : LSH_NEVER, PATIENT_NS);
+			if (next_random(&seed, 2) == 0)
+				await_true(callers[order[i]].appended);
+		}
+		if (round % 3 == 0) /* the reader is answered; else it leaves */
+			peer.allowed = round * FOUR + 1;
+		await_true(count_over(FOUR) == 2);
+		assert_false(callers[FIRST_ANCHOR].over || callers[SECOND_ANCHOR].over);
+		assert_int_equal(callers[SLEEPER].outcome, LEFT);
+		answer_all(FOUR);
+		await_true(peer.heard == (round + 1) * FOUR);
+	}
+}
+
+/* Everybody calls once; the peer answers some, more and more of them, and then no more. */
+SENTENCE(no_limit_is_lost_while_answers_come_and_callers_leave)
+{
+	size_t left = 0, answered = 0;
+	unsigned seed = 13;
+
+	peer.stutters = true;
+	for (size_t round = 0; round < 120; round++) {
+		int anchor = (int)next_random(&seed, ALL), other = (int)next_random(&seed, ALL);
+
+		peer.allowed = round * ALL + next_random(&seed, 4);
+		for (int i = 0; i < ALL; i++) {
+			bool limited = i != anchor && i != other;
+
+			call(i, limited ? (50 + next_random(&seed, 10000)) * LSH_US : LSH_NEVER, PATIENT_NS);
+			if (next_random(&seed, 3) == 0)
+				peer.allowed += next_random(&seed, 3);
+		}
+		await_true(count_over(ALL) == (anchor == other ? ALL - 1 : ALL - 2));
+		answer_all(ALL);
+		await_true(peer.heard == (round + 1) * ALL);
+		for (size_t i = 0; i < ALL; i++) {
+			left += callers[i].outcome == LEFT;
+			answered += callers[i].outcome == LSH_ANSWERED;
+		}
+	}
+	assert_true(left > 0 && answered > 0);
+}
+
+SENTENCE(an_overdue_command_ends_all_who_wait)
+{
+	unsigned seed = 17;
+
+	for (int round = 0; round < 25; round++) {
+		int overdue = round == 0 ? 0 : (int)next_random(&seed, CALLERS), hasty = (int)next_random(&seed, CALLERS);
+
+		for (int i = 0; i < CALLERS; i++) {
+			bool leaves = i != overdue && (i == hasty || next_random(&seed, 4) == 0);
+
+			call(i, leaves ? (1 + next_random(&seed, 40)) * LSH_MS : LSH_NEVER, i == overdue ? 20 * LSH_MS : PATIENT_NS);
+		}
+		for (int i = 0; i < CALLERS; i++)
+			await_true(callers[i].over);
+		join(CALLERS);
+		for (int i = 0; i < CALLERS; i++) {
+			const struct caller *c = &callers[i];
+
+			assert_true(c->outcome == LEFT || c->returned >= callers[overdue].overdue);
+			assert_true(c->outcome == LEFT || c->outcome == LSH_UNKNOWN || c->outcome == LSH_UNSENT);
+		}
+		assert_int_equal(callers[overdue].outcome, LSH_UNKNOWN);
+		assert_false(lsh_pipeline_is_up(line->pipeline));
+		disconnect_peer();
+		connect_peer();
+	}
+}
+
+/* ---- storms: callers who call again and again ---- */
+
+static struct storm {
+	struct stormer {
+		struct caller call;
+		unsigned seed;
+		uint64_t outcomes[OUTCOMES];
+		atomic_size_t left;
+		bool early;
+	} stormers[CALLERS];
+	atomic_bool ending;
+	uint64_t outcomes[OUTCOMES]; /* of all, in the end */
+} storm;
+
+static void *
+call_on(void *arg)
+{
+	struct stormer *s = arg;
+
+	while (!storm.ending) {
+		s->call.wait = (20 + next_random(&s->seed, next_random(&s->seed, 4) == 0 ? 20000 : 500)) * LSH_US;
+		call_once(&s->call);
+		s->outcomes[s->call.outcome]++;
+		if (s->call.outcome == LSH_UNSENT)
+			usleep(100);
+		if (s->call.outcome == LEFT) {
+			s->early |= s->call.returned < s->call.deadline;
+			s->left++;
+		}
+	}
+	return NULL;
+}
+
+/* At the end of each call goes on `then`. */
+static void
+storm_begin(void (*then)(struct command *command))
+{
+	memset(&storm, 0, sizeof storm);
+	cramped = true;
+	disconnect_peer();
+	connect_peer();
+	for (int i = 0; i < CALLERS; i++) {
+		struct stormer *s = &storm.stormers[i];
+
+		*s = (struct stormer){.call = {.patience = PATIENT_NS, .then = then, .commands = 1}, .seed = (unsigned)i};
+		assert_int_equal(pthread_create(&s->call.thread, NULL, call_on, s), 0);
+	}
+}
+
+/* Nobody has left early. */
+static void
+storm_end(void)
+{
+	peer.allowed = SIZE_MAX;
+	peer.deaf = cramped = false;
+	storm.ending = true;
+	for (int i = 0; i < CALLERS; i++) {
+		pthread_join(storm.stormers[i].call.thread, NULL);
+		assert_false(storm.stormers[i].early);
+		for (int k = 0; k < OUTCOMES; k++)
+			storm.outcomes[k] += storm.stormers[i].outcomes[k];
+	}
+	printf("# %" PRIu64 " answered, %" PRIu64 " left, %" PRIu64 " unsent, %" PRIu64 " unknown\n",
+	       storm.outcomes[LSH_ANSWERED], storm.outcomes[LEFT], storm.outcomes[LSH_UNSENT],
+	       storm.outcomes[LSH_UNKNOWN]);
+	assert_int_equal(storm.outcomes[LSH_GARBLED], 0);
+	assert_true(storm.outcomes[LSH_ANSWERED] > 0);
+}
+
+/* And the socket is full in between. */
+SENTENCE(every_answer_goes_to_whoever_asked_though_the_peer_falls_silent_and_deaf_again_and_again)
+{
+	unsigned seed = 19;
+
+	storm_begin(NULL);
+	peer.stutters = true;
+	for (int round = 0; round < 40; round++) {
+		size_t before[CALLERS];
+
+		peer.allowed = SIZE_MAX;
+		await_ms(1 + next_random(&seed, 30));
+		/* silent, but for a few more: each of them has nothing but its limit to end by */
+		peer.allowed = peer.heard + next_random(&seed, 10);
+		peer.deaf = round % 2 == 0;
+		for (int i = 0; i < CALLERS; i++)
+			before[i] = storm.stormers[i].left;
+		for (int i = 0; i < CALLERS; i++)
+			await_true(storm.stormers[i].left > before[i]);
+		peer.deaf = false;
+	}
+	storm_end();
+	assert_int_equal(storm.outcomes[LSH_UNKNOWN] + storm.outcomes[LSH_UNSENT], 0);
+}
+
+static atomic_uint ends;
+
+/* Called in-line when a command has ended: it appends another, which nobody waits for, flushes, or breaks the
+ * connection. */
+static void
+go_on(struct command *command)
+{
+	unsigned seed = ++ends;
+	struct command *more = NULL;
+	bool full;
+
+	if (next_random(&seed, 3) > 0)
+		more = say_number(NULL, PATIENT_NS, next_random(&seed, 2) == 0 ? go_on : NULL, &full);
+	if (more != NULL)
+		command_drop(more);
+	if (next_random(&seed, 3) == 0)
+		lsh_pipeline_flush(line->pipeline);
+	if (next_random(&seed, 2000) == 0)
+		lsh_pipeline_break(line->pipeline, command->ticket.epoch);
+}
+
+SENTENCE(each_command_ends_once_whatever_its_end_does_and_whenever_the_connection_breaks)
+{
+	unsigned seed = 23;
+
+	storm_begin(go_on);
+	for (int round = 0; round < 150; round++) {
+		peer.stutters = round % 3 == 0;
+		peer.deaf = round % 7 == 0;
+		peer.allowed = round % 5 == 0 ? next_random(&seed, 100) : SIZE_MAX;
+		await_ms(next_random(&seed, 12));
+		disconnect_peer();
+		connect_peer();
+	}
+	storm_end();
+	assert_true(ends > 0 && storm.outcomes[LSH_UNKNOWN] > 0);
+}
+
+/* Callers read the epoch first and skip what is only asked of a pipeline that is up (the restart guard): a command with the
+ * new epoch would then be sent unguarded. */
+static struct {
+	atomic_uint_fast64_t seen; /* how many epochs it has looked at */
+	uint64_t down;             /* how often the pipeline was down in spite of it */
+} watcher;
+
+enum { EPOCHS = 20000 };
+
+static void *
+watch(void *arg)
+{
+	uint64_t epoch, before = *(const uint64_t *)arg;
+
+	for (uint64_t round = 1; round <= EPOCHS; round++, before = epoch) {
+		for (unsigned spins = 0; (epoch = lsh_pipeline_epoch(line->pipeline)) == before; spins++)
+			if (spins % 4096 == 4095)
+				sched_yield();
+		watcher.down += !lsh_pipeline_is_up(line->pipeline);
+		watcher.seen = round;
+	}
+	return NULL;
+}
+
+/* ---- one thread, which has the other end of the connection, too ---- */
+
+enum { FEW = 64, MANY = 4096, PONG = 7 }; /* commands that a pipe has room for, at first and at most; bytes */
+
+static int far;               /* the other end */
+static atomic_int times_told; /* the keeper */
+
+static void
+note_news(void *keeper)
+{
+	(void)keeper;
+	times_told++;
+}
+
+static void
+attach_pair(struct line *to)
+{
+	int fds[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	far = fds[1];
+	line_attach(to, (struct lsh_stream){.fd = fds[0]});
+}
+
+static void
+detach_pair(struct line *from)
+{
+	struct lsh_stream stream = line_detach(from);
+
+	lsh_stream_close(&stream);
+	close(far);
+}
+
+/* A pipeline without a thread of its own. */
+static void
+begin_bare(void)
+{
+	times_told = 0;
+	line = calloc(1, sizeof *line);
+	assert_non_null(line);
+	line->pipeline = lsh_pipeline_new(note_news, NULL);
+	assert_non_null(line->pipeline);
+	attach_pair(line);
+}
+
+static void
+end_bare(void)
+{
+	detach_pair(line);
+	assert_int_equal(line->ended, line->appended);
+	assert_int_equal(line->wrong, 0);
+	lsh_pipeline_free(line->pipeline);
+	free(line);
+}
+
+#define BARE BETWEEN(begin_bare, end_bare)
 
 static enum lsh_appended
 append_ping(struct command *command)
@@ -108,7 +827,7 @@ append_ping(struct command *command)
 
 /* A PING that is appended. */
 static struct command *
-ping(struct line *line, const char *expected)
+ping(const char *expected)
 {
 	struct command *command = command_new(line, expected);
 
@@ -116,215 +835,88 @@ ping(struct line *line, const char *expected)
 	return command;
 }
 
-struct caller {
-	struct line *line;
-	int n;
-	int64_t end;
-	bool leaves;
-	size_t padding;
-	uint64_t outcomes[OUTCOMES];
-	int64_t latest; /* past its deadline */
-	pthread_t thread;
-};
-
-static void *
-call(void *arg)
+static void
+far_says(const char *bytes)
 {
-	struct caller *c = arg;
-	unsigned seed = (unsigned)c->n;
-
-	for (int i = 0; lsh_now_ns() < c->end; i++) {
-		bool hasty = c->leaves && rand_r(&seed) % 3 == 0;
-		int64_t now = lsh_now_ns(), deadline = hasty ? now + 20000 + rand_r(&seed) % 400000 : LSH_NEVER;
-		size_t padding = c->padding > 0 && rand_r(&seed) % 20 == 0 ? (size_t)rand_r(&seed) % c->padding : 0;
-		char id[24];
-		int outcome;
-
-		snprintf(id, sizeof id, "%d.%d", c->n, i);
-		outcome = echo(c->line, id, padding, deadline, PATIENT_NS);
-		c->outcomes[outcome]++;
-		if (outcome == LEFT && lsh_now_ns() - deadline > c->latest)
-			c->latest = lsh_now_ns() - deadline;
-		if (outcome == LSH_UNSENT || outcome == LSH_UNKNOWN)
-			break;
-	}
-	return NULL;
+	assert_int_equal(send(far, bytes, strlen(bytes), MSG_NOSIGNAL), strlen(bytes));
 }
 
 static void
-run_callers(struct line *line, struct caller *callers, int seconds, bool leaves, size_t padding)
+far_hears_all(void)
 {
-	for (int i = 0; i < THREADS; i++) {
-		callers[i] = (struct caller){.line = line, .n = i, .end = lsh_now_ns() + seconds * LSH_S, .leaves = leaves, .padding = padding};
-		assert_int_equal(pthread_create(&callers[i].thread, NULL, call, &callers[i]), 0);
+	char bytes[65536];
+
+	lsh_pipeline_flush(line->pipeline);
+	while (recv(far, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+		;
+}
+
+/* They are answered, and end. */
+static void
+answer_pings(struct command **commands, size_t n)
+{
+	char pongs[MANY * PONG];
+
+	far_hears_all();
+	for (size_t i = 0; i < n; i++)
+		memcpy(pongs + i * PONG, "+PONG\r\n", PONG);
+	assert_int_equal(send(far, pongs, n * PONG, MSG_NOSIGNAL), n * PONG);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(command_await(commands[i], LSH_NEVER), LSH_ANSWERED);
+		command_drop(commands[i]);
 	}
 }
 
-static struct caller
-join_callers(struct caller *callers)
+SENTENCE(the_epoch_of_a_connection_is_not_known_before_it_is_up, BARE)
 {
-	struct caller sum = {0};
+	uint64_t epoch = lsh_pipeline_epoch(line->pipeline);
+	pthread_t thread;
 
-	for (int i = 0; i < THREADS; i++) {
-		pthread_join(callers[i].thread, NULL);
-		for (int k = 0; k < OUTCOMES; k++)
-			sum.outcomes[k] += callers[i].outcomes[k];
-		sum.latest = callers[i].latest > sum.latest ? callers[i].latest : sum.latest;
+	assert_int_equal(pthread_create(&thread, NULL, watch, &epoch), 0);
+	for (uint64_t round = 1; round <= EPOCHS; round++) {
+		int64_t end = await_limit_ns(30);
+
+		detach_pair(line);
+		attach_pair(line);
+		while (watcher.seen != round) {
+			assert_false(await_is_past(end));
+			sched_yield();
+		}
 	}
-	printf("# %llu answered, %llu left (at most %.2f ms late), %llu unsent, %llu unknown\n", (unsigned long long)sum.outcomes[LSH_ANSWERED],
-	       (unsigned long long)sum.outcomes[LEFT], (double)sum.latest / 1e6, (unsigned long long)sum.outcomes[LSH_UNSENT],
-	       (unsigned long long)sum.outcomes[LSH_UNKNOWN]);
-	return sum;
+	pthread_join(thread, NULL);
+	assert_int_equal(watcher.down, 0);
 }
 
-SENTENCE(every_answer_goes_to_whoever_asked_though_callers_leave_and_the_server_stutters)
+static bool
+always(void *arg)
 {
-	struct line *line = line_to(server_uri(server), 8192);
-	struct caller callers[THREADS], sum;
-
-	/* a small send buffer and long commands, so that writes are partial */
-	run_callers(line, callers, 4, true, 60000);
-	for (int i = 0; i < 20; i++) {
-		await_ms(150);
-		server_pause(server);
-		await_ms(3);
-		server_resume(server);
-	}
-	sum = join_callers(callers);
-	assert_int_equal(sum.outcomes[LSH_UNSENT] + sum.outcomes[LSH_UNKNOWN], 0);
-	assert_true(sum.outcomes[LEFT] > 0);
-	assert_true(sum.outcomes[LSH_ANSWERED] > 100);
-	await_true(line->answered == sum.outcomes[LSH_ANSWERED] + sum.outcomes[LEFT]);
-	line_stop(line);
+	(void)arg;
+	return true;
 }
 
-SENTENCE(a_broken_connection_ends_every_caller)
+static void *
+serve_in_vain(void *arg)
 {
-	struct proxy *proxy = proxy_start(server_socket(server));
-
-	for (int round = 0; round < 5; round++) {
-		struct line *line = line_to(proxy_uri(proxy), 0);
-		struct caller callers[THREADS], sum;
-
-		run_callers(line, callers, 600, round % 2 == 0, 0);
-		await_ms(100);
-		if (round % 2 == 0)
-			proxy_reset_all(proxy);
-		else
-			lsh_pipeline_break(line->pipeline, 0);
-		sum = join_callers(callers);
-			assert_int_equal(sum.outcomes[LSH_UNSENT] + sum.outcomes[LSH_UNKNOWN], THREADS);
-		line_stop(line);
-	}
-	proxy_stop(proxy);
+	lsh_park(own_parker(), lsh_now_ns()); /* no wake-up is left over from another thread that had it */
+	lsh_pipeline_serve(line->pipeline, own_parker(), always, NULL);
+	times_told += 100;
+	return arg;
 }
 
-SENTENCE(a_command_that_is_overdue_breaks_the_connection_for_all)
+SENTENCE(whoever_has_to_go_before_it_serves_does_and_is_called_again, BARE)
 {
-	struct line *line = line_to(server_uri(server), 0);
-	unsigned long before = atomic_load(&line->calls);
+	struct command *command = command_new(line, "");
+	pthread_t thread;
 
-	server_pause(server);
-	assert_int_equal(echo(line, "late", 0, LSH_NEVER, 50 * LSH_MS), LSH_UNKNOWN);
-	assert_true(atomic_load(&line->calls) > before);
-	assert_false(lsh_pipeline_is_up(line->pipeline));
-	assert_int_equal(echo(line, "later", 0, LSH_NEVER, PATIENT_NS), LSH_UNSENT);
-	server_resume(server);
-	line_stop(line);
-}
-
-SENTENCE(what_was_left_is_read_by_the_pipes_own_thread)
-{
-	struct line *line = line_to(server_uri(server), 0);
-	struct command *command = command_new(line, "PONG");
-
-	server_pause(server);
-	for (int i = 0; i < 10; i++)
-		assert_int_equal(echo(line, "gone", 0, lsh_now_ns() + 5 * LSH_MS, PATIENT_NS), LEFT);
-	assert_int_equal(line->answered, 0);
-	server_resume(server);
-	await_true(line->answered == 10);
-	assert_int_equal(echo(line, "there", 0, LSH_NEVER, PATIENT_NS), LSH_ANSWERED);
-	/* and what nobody was to read for */
 	command->ticket.reader = NULL;
 	assert_int_equal(append_ping(command), LSH_APPENDED);
-	await_true(line->answered == 12);
+	assert_int_equal(times_told, 1);
+	assert_int_equal(pthread_create(&thread, NULL, serve_in_vain, NULL), 0);
+	await_true_for(times_told == 102, SOON);
+	pthread_join(thread, NULL);
+	lsh_pipeline_break(line->pipeline, 0);
+	assert_int_equal(command->outcome, LSH_UNKNOWN);
 	command_drop(command);
-	line_stop(line);
-}
-
-struct echo {
-	struct line *line;
-	int64_t within; /* LSH_NEVER: as long as it takes */
-	int outcome;
-	pthread_t thread;
-};
-
-static void *
-echo_once(void *arg)
-{
-	struct echo *e = arg;
-
-	e->outcome = echo(e->line, "once", 0, e->within == LSH_NEVER ? LSH_NEVER : lsh_now_ns() + e->within, PATIENT_NS);
-	return NULL;
-}
-
-/* Whoever reads leaves while two answers are on their way: of a thread that does not come, and of one that sleeps. */
-SENTENCE(nobody_waits_for_a_thread_that_was_to_read_and_does_not_come)
-{
-	struct line *line = line_to(server_uri(server), 0);
-	struct command *absent;
-	struct echo reads = {.line = line, .within = 300 * LSH_MS}, sleeps = {.line = line, .within = LSH_NEVER};
-
-	server_pause(server);
-	absent = ping(line, "PONG");
-	pthread_create(&reads.thread, NULL, echo_once, &reads);
-	await_true(line->appended == 2);
-	usleep(50000);
-	pthread_create(&sleeps.thread, NULL, echo_once, &sleeps);
-	pthread_join(reads.thread, NULL);
-	server_resume(server);
-	pthread_join(sleeps.thread, NULL);
-	assert_int_equal(sleeps.outcome, LSH_ANSWERED);
-	await_true(line->answered == 3);
-	command_drop(absent);
-	line_stop(line);
-}
-
-/* ---- one thread, which has the other end of the connection, too ---- */
-
-static int times_told; /* the keeper */
-
-static void
-note_news(void *keeper)
-{
-	(void)keeper;
-	times_told++;
-}
-
-/* A pipeline without a thread of its own. `*peer` is the other end. */
-static struct line
-line_to_peer(int *peer)
-{
-	struct line line = {.pipeline = lsh_pipeline_new(note_news, NULL)};
-	int fds[2];
-
-	assert_non_null(line.pipeline);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-	*peer = fds[1];
-	line_attach(&line, (struct lsh_stream){.fd = fds[0]});
-	return line;
-}
-
-static void
-end_line(struct line *line)
-{
-	struct lsh_stream stream = line_detach(line);
-
-	lsh_stream_close(&stream);
-	assert_int_equal(line->ended, line->appended);
-	assert_int_equal(line->wrong, 0);
-	lsh_pipeline_free(line->pipeline);
 }
 
 /* Somebody whose mutex is held while it ends its call. */
@@ -334,143 +926,128 @@ static struct {
 	struct command *commands[CALLS];
 	bool has_mutex;
 	int told, told_under_mutex;
-} ends;
+} held;
 
 static void
 append_another(struct command *command)
 {
-
-	ends.told++;
-	command->arg = ping(command->line, "PONG");
+	held.told++;
+	command->arg = ping("PONG");
 }
 
 static void
 end_another(struct command *command)
 {
-	struct lsh_ticket *next = &ends.commands[FIRST_WRITE]->ticket;
+	struct lsh_ticket *next = &held.commands[FIRST_WRITE]->ticket;
 
-	ends.told++;
+	held.told++;
 	assert_false(lsh_pipeline_is_up(command->line->pipeline)); /* what was appended could not be written */
-	ends.has_mutex = true;
+	held.has_mutex = true;
 	lsh_pipeline_leave(command->line->pipeline, next->epoch, next->number);
-	ends.has_mutex = false;
+	held.has_mutex = false;
 }
 
 static void
 note_told(struct command *command)
 {
 	(void)command;
-	ends.told++;
-	ends.told_under_mutex += ends.has_mutex;
+	held.told++;
+	held.told_under_mutex += held.has_mutex;
 }
 
 /* They may need the mutex of whoever ends its call. */
-SENTENCE(who_ends_its_call_with_a_mutex_held_tells_nobody_of_a_broken_connection)
+SENTENCE(who_ends_its_call_with_a_mutex_held_tells_nobody_of_a_broken_connection, BARE)
 {
-	char bytes[CALLS * 14];
-	int peer;
-	struct line line = line_to_peer(&peer);
-
 	for (int i = 0; i < CALLS; i++) {
-		ends.commands[i] = ping(&line, "PONG"); /* which goes at the flush */
-		ends.commands[i]->then = i == 0 ? append_another : i == FIRST_WRITE - 1 ? end_another : note_told;
+		held.commands[i] = ping("PONG"); /* which goes at the flush */
+		held.commands[i]->then = i == 0 ? append_another : i == FIRST_WRITE - 1 ? end_another : note_told;
 	}
-	lsh_pipeline_flush(line.pipeline);
-	assert_int_equal(recv(peer, bytes, sizeof bytes, MSG_WAITALL), sizeof bytes);
+	far_hears_all();
 	for (int i = 0; i < CALLS; i++)
-		assert_int_equal(send(peer, "+PONG\r\n", 7, 0), 7);
-	close(peer); /* what it has said arrives, and nothing can be said to it */
+		far_says("+PONG\r\n");
+	shutdown(far, SHUT_RD); /* what it has said arrives, and nothing can be said to it */
+	shutdown(far, SHUT_WR);
 	for (int i = 0; i < CALLS; i++)
-		assert_int_equal(command_await(ends.commands[i], LSH_NEVER), i < FIRST_WRITE ? LSH_ANSWERED : LSH_UNKNOWN);
-	assert_int_equal(ends.told, CALLS);
-	assert_int_equal(ends.told_under_mutex, 0);
-	command_drop(ends.commands[0]->arg);
+		assert_int_equal(command_await(held.commands[i], LSH_NEVER), i < FIRST_WRITE ? LSH_ANSWERED : LSH_UNKNOWN);
+	assert_int_equal(held.told, CALLS);
+	assert_int_equal(held.told_under_mutex, 0);
+	command_drop(held.commands[0]->arg);
 	for (int i = 0; i < CALLS; i++)
-		command_drop(ends.commands[i]);
-	end_line(&line);
+		command_drop(held.commands[i]);
 }
 
-SENTENCE(who_breaks_the_connection_itself_does_not_sleep_on)
+SENTENCE(who_breaks_the_connection_itself_does_not_sleep_on, BARE)
 {
 	int64_t deadline = lsh_now_ns() + 10 * LSH_S;
-	int peer;
-	struct line line = line_to_peer(&peer);
-	struct command *command = ping(&line, "");
+	struct command *command = ping("");
 
-	lsh_pipeline_flush(line.pipeline);
-	assert_int_equal(send(peer, "HTTP/1.1\r\n", 10, 0), 10);
+	lsh_pipeline_flush(line->pipeline);
+	far_says("HTTP/1.1\r\n");
 	assert_int_equal(command_await(command, deadline), LSH_GARBLED);
 	assert_true(lsh_now_ns() < deadline - 6 * LSH_S); /* whoever sleeps looks again by itself every 5 s */
 	command_drop(command);
-	close(peer);
-	end_line(&line);
 }
 
-SENTENCE(a_connection_that_was_just_made_is_not_silent)
+SENTENCE(a_connection_that_was_just_made_is_not_silent, BARE)
 {
 	int64_t before = lsh_now_ns();
-	int peer;
-	struct line line = line_to_peer(&peer);
-	struct command *command = ping(&line, "PONG");
+	struct command *command;
 
-	lsh_pipeline_flush(line.pipeline);
-	lsh_pipeline_break_if_silent(line.pipeline, before);
-	assert_int_equal(send(peer, "+PONG\r\n", 7, MSG_NOSIGNAL), 7);
-	assert_int_equal(command_await(command, LSH_NEVER), LSH_ANSWERED);
-	command_drop(command);
-	close(peer);
-	end_line(&line);
+	detach_pair(line);
+	attach_pair(line);
+	command = ping("PONG");
+	lsh_pipeline_flush(line->pipeline);
+	lsh_pipeline_break_if_silent(line->pipeline, before);
+	answer_pings(&command, 1);
 }
 
-SENTENCE(the_keeper_is_told_once_of_a_pipe_that_grew)
+SENTENCE(a_command_for_another_connection_is_not_sent, BARE)
 {
-	enum { MORE = 65, SIZE = 7 }; /* than a pipe has room for at first */
-	struct command *sent[MORE];
-	char pongs[MORE * SIZE];
-	int peer;
-	struct line line = line_to_peer(&peer);
-
-	times_told = 0;
-	for (int i = 0; i < MORE; i++)
-		memcpy(pongs + i * SIZE, "+PONG\r\n", SIZE);
-	for (int round = 0; round < 4; round++) {
-		for (int i = 0; i < MORE; i++)
-			sent[i] = ping(&line, "PONG");
-		lsh_pipeline_flush(line.pipeline);
-		assert_int_equal(send(peer, pongs, sizeof pongs, 0), sizeof pongs);
-		assert_int_equal(command_await(sent[MORE - 1], LSH_NEVER), LSH_ANSWERED);
-		for (int i = 0; i < MORE; i++)
-			command_drop(sent[i]);
-		assert_int_equal(times_told, 1 + round / 2);
-		if (round % 2 == 1) /* it becomes small again, and grows anew */
-			assert_int_equal(lsh_pipeline_shrink(line.pipeline, lsh_now_ns() + 2 * LSH_S), LSH_NEVER);
-	}
-	close(peer);
-	end_line(&line);
-}
-
-SENTENCE(a_command_for_another_connection_is_not_sent)
-{
-	struct line *line = line_to(server_uri(server), 0);
 	struct command *command = command_new(line, "PONG");
 
 	command->ticket.epoch = lsh_pipeline_epoch(line->pipeline);
-	connect_anew(line, server_uri(server));
+	detach_pair(line);
+	attach_pair(line);
 	assert_int_equal(append_ping(command), LSH_PIPELINE_DOWN);
 	command->ticket.epoch = lsh_pipeline_epoch(line->pipeline);
 	assert_int_equal(append_ping(command), LSH_APPENDED);
-	assert_int_equal(command_await(command, LSH_NEVER), LSH_ANSWERED);
-	command_drop(command);
-	line_stop(line);
+	answer_pings(&command, 1);
 }
 
-/* Append PINGs, as many as it takes before any is answered, and no more than `most`. */
+SENTENCE(no_two_connections_have_the_same_epoch, BARE)
+{
+	uint64_t first = lsh_pipeline_epoch(line->pipeline), second;
+	int near = far;
+	struct line *other = line_start();
+
+	attach_pair(other);
+	second = lsh_pipeline_epoch(other->pipeline);
+	assert_true(first != 0 && second > first);
+	assert_int_equal(lsh_pipeline_connects(line->pipeline), 1);
+	lsh_pipeline_break(line->pipeline, second); /* not its own */
+	assert_true(lsh_pipeline_is_up(line->pipeline));
+	lsh_pipeline_break(line->pipeline, first);
+	assert_false(lsh_pipeline_is_up(line->pipeline));
+	assert_int_equal(lsh_pipeline_connects(other->pipeline), 1);
+	detach_pair(other);
+	line_stop(other);
+	far = near;
+	detach_pair(line);
+	attach_pair(line);
+	assert_true(lsh_pipeline_epoch(line->pipeline) > second);
+	assert_int_equal(lsh_pipeline_connects(line->pipeline), 2);
+}
+
+/* ---- how many there is room for ---- */
+
+static struct command *commands[MANY + 1];
+
+/* Append PINGs, and no more than `most`: how many there is room for. */
 static size_t
-say_many(struct line *line, struct command **commands, size_t most)
+append_pings(size_t most)
 {
 	size_t n = 0;
 
-	server_pause(server);
 	for (; n < most; n++) {
 		commands[n] = command_new(line, "PONG");
 		if (append_ping(commands[n]) != LSH_APPENDED) {
@@ -478,126 +1055,133 @@ say_many(struct line *line, struct command **commands, size_t most)
 			break;
 		}
 	}
-	server_resume(server);
 	return n;
 }
 
+/* So many and no more there is room for; and the keeper is told if it can take more then. */
 static void
-await_answers(struct command **commands, size_t n)
+fill(size_t most, size_t room)
 {
-	for (size_t i = 0; i < n; i++) {
-		assert_int_equal(command_await(commands[i], LSH_NEVER), LSH_ANSWERED);
-		command_drop(commands[i]);
+	int told;
+
+	assert_int_equal(append_pings(most), room);
+	told = times_told;
+	answer_pings(commands, room);
+	assert_true(room == most || times_told > told);
+}
+
+SENTENCE(the_keeper_is_told_once_of_a_pipe_that_grew, BARE)
+{
+	for (int round = 0; round < 4; round++) {
+		fill(FEW + 1, FEW + 1);
+		assert_int_equal(times_told, 1 + round / 2);
+		if (round % 2 == 1) /* it becomes small again, and grows anew */
+			assert_int_equal(lsh_pipeline_shrink(line->pipeline, lsh_now_ns() + 2 * LSH_S), LSH_NEVER);
 	}
 }
 
-enum { FEW = 64, MANY = 4096 };
-
-static struct command *commands[MANY + 1];
-
-SENTENCE(a_full_pipe_takes_no_more_until_there_is_room)
+SENTENCE(a_full_pipe_takes_no_more_until_there_is_room, BARE)
 {
-	struct line *line = line_to(server_uri(server), 0);
-	unsigned long calls;
-
-	assert_int_equal(say_many(line, commands, MANY + 1), MANY);
-	calls = line->calls;
-	await_answers(commands, MANY);
-	assert_true(line->calls > calls);
-	assert_int_equal(say_many(line, commands, 1), 1);
-	await_answers(commands, 1);
-	line_stop(line);
+	fill(MANY + 1, MANY);
+	fill(1, 1);
 }
 
-SENTENCE(a_pipe_without_memory_to_grow_is_full_and_goes_on_as_it_is)
+SENTENCE(a_pipe_without_memory_to_grow_is_full_and_goes_on_as_it_is, BARE)
 {
-	struct line *line = line_to(server_uri(server), 0);
-
 	for (int round = 0; round < 3; round++) {
-		unsigned long calls;
-
 		counted.calls = 0;
 		counted.fail_at = 1;
 		counted.fail_on = true;
-		assert_int_equal(say_many(line, commands, MANY), FEW);
-		calls = line->calls;
-		await_answers(commands, FEW);
-		assert_true(line->calls > calls);
+		fill(MANY, FEW);
 		assert_true(counted.calls > 0);
 		counted.fail_at = 0;
 		counted.fail_on = false;
 	}
-	assert_int_equal(say_many(line, commands, MANY), MANY);
-	await_answers(commands, MANY);
-	line_stop(line);
+	fill(MANY, MANY);
 }
 
-SENTENCE(a_pipe_gives_back_what_it_grew_by_once_it_is_quiet_or_broken)
+SENTENCE(a_pipe_gives_back_what_it_grew_by_once_it_is_quiet_or_broken, BARE)
 {
-	struct line *line = line_to(server_uri(server), 0);
 	int64_t before = counted.bytes;
-	struct lsh_stream stream;
 
 	for (int round = 0; round < 3; round++) {
-		unsigned long calls;
 		int64_t at;
 
 		assert_int_equal(lsh_pipeline_shrink(line->pipeline, lsh_now_ns()), LSH_NEVER);
-		assert_int_equal(say_many(line, commands, 1), 1);
-		await_answers(commands, 1);
+		fill(1, 1);
 		assert_int_equal(lsh_pipeline_shrink(line->pipeline, lsh_now_ns()), LSH_NEVER);
 		assert_true(counted.bytes == before);
-		calls = line->calls;
-		assert_int_equal(say_many(line, commands, MANY), MANY);
-		await_answers(commands, MANY);
-		assert_true(line->calls > calls);
+		times_told = 0;
+		fill(MANY, MANY);
+		assert_true(times_told > 0);
 		assert_true(counted.bytes > before + 60000);
 		if (round == 2)
 			break;
 		at = lsh_pipeline_shrink(line->pipeline, lsh_now_ns());
 		assert_true(at != LSH_NEVER && counted.bytes > before + 60000);
-		assert_int_equal(say_many(line, commands, 1), 1);
+		assert_int_equal(append_pings(1), 1);
 		assert_true(lsh_pipeline_shrink(line->pipeline, at) > at); /* it is not quiet */
-		await_answers(commands, 1);
+		answer_pings(commands, 1);
 		assert_int_equal(lsh_pipeline_shrink(line->pipeline, lsh_now_ns() + 2 * LSH_S), LSH_NEVER);
 	}
-	stream = line_detach(line);
+	detach_pair(line);
 	assert_int_equal(lsh_pipeline_shrink(line->pipeline, lsh_now_ns()), LSH_NEVER);
 	assert_true(counted.bytes == before);
-	lsh_stream_close(&stream);
-	line_stop(line);
-}
-
-SENTENCE(no_two_connections_have_the_same_epoch)
-{
-	struct line *one = line_to(server_uri(server), 0), *other = line_to(server_uri(server), 0);
-	uint64_t first = lsh_pipeline_epoch(one->pipeline), second = lsh_pipeline_epoch(other->pipeline);
-
-	assert_true(first != 0 && second > first);
-	assert_int_equal(lsh_pipeline_connects(one->pipeline), 1);
-	lsh_pipeline_break(one->pipeline, second); /* not its own */
-	assert_true(lsh_pipeline_is_up(one->pipeline));
-	lsh_pipeline_break(one->pipeline, first);
-	assert_false(lsh_pipeline_is_up(one->pipeline));
-	connect_anew(one, server_uri(server));
-	assert_true(lsh_pipeline_epoch(one->pipeline) > second);
-	assert_int_equal(lsh_pipeline_connects(one->pipeline), 2);
-	assert_int_equal(lsh_pipeline_connects(other->pipeline), 1);
-	line_stop(one);
-	line_stop(other);
+	attach_pair(line);
 }
 
 /* ---- ASKING ---- */
 
-static size_t
-answer_asking(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+SENTENCE(an_asking_goes_with_its_command_or_not_at_all, BARE)
 {
-	(void)ctx;
-	return fake_is(argc, argv, argl, 0, "ASKING") ? fake_say(out, size, "-ERR nobody hears this\r\n") : FAKE_DEFAULT;
+	struct command *last = command_new(line, "PONG");
+
+	assert_int_equal(append_pings(MANY - 1), MANY - 1);
+	/* there is room for one */
+	last->ticket.asking = true;
+	assert_int_equal(append_ping(last), LSH_PIPELINE_FULL);
+	commands[MANY - 1] = ping("PONG");
+	answer_pings(commands, MANY);
+	assert_int_equal(lsh_pipeline_commands(line->pipeline), MANY);
+	/* of a connection that is gone nothing is appended */
+	last->ticket.epoch = lsh_pipeline_epoch(line->pipeline) + 1;
+	assert_int_equal(append_ping(last), LSH_PIPELINE_DOWN);
+	last->ticket.epoch = 0;
+	assert_int_equal(append_ping(last), LSH_APPENDED);
+	far_says("+OK\r\n");
+	answer_pings(&last, 1);
+	assert_int_equal(lsh_pipeline_commands(line->pipeline), MANY + 2);
+}
+
+#define NOPERM "NOPERM User locks has no permissions to run the 'asking' command"
+
+SENTENCE(who_is_sent_elsewhere_because_asking_was_refused_is_told_that, BARE)
+{
+	static const struct {
+		bool asking;
+		const char *says, *heard;
+	} rows[] = {
+		{true, "-" NOPERM "\r\n-MOVED 7 127.0.0.1:7\r\n", NOPERM},
+		{false, "-MOVED 7 127.0.0.1:7\r\n", "MOVED 7 127.0.0.1:7"}, /* nor is it told of one that was before */
+		{true, "-" NOPERM "\r\n$5\r\nhello\r\n", "hello"},
+		{true, "-" NOPERM "\r\n-OOM no\r\n", "OOM no"},
+		{true, "-" NOPERM "\r\n-MOVED 7 127.0.0.1:7\r\n", NOPERM},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct command *command = command_new(line, "");
+
+		command->ticket.asking = rows[i].asking;
+		assert_int_equal(append_ping(command), LSH_APPENDED);
+		far_hears_all();
+		far_says(rows[i].says);
+		assert_int_equal(command_await(command, LSH_NEVER), LSH_ANSWERED);
+		assert_string_equal(command->text, rows[i].heard);
+		command_drop(command);
+	}
 }
 
 struct asker {
-	struct line *line;
 	bool asks;
 	uint64_t wrong;
 	pthread_t thread;
@@ -613,7 +1197,7 @@ ask(void *arg)
 	struct lsh_arg args[] = {LSH_ARG("ECHO"), lsh_arg_text(text)};
 
 	for (int i = 0; i < ASKS; i++) {
-		struct command *command = command_new(a->line, text);
+		struct command *command = command_new(line, text);
 
 		command->ticket.asking = a->asks;
 		a->wrong += command_append(command, args, 2, PATIENT_NS) != LSH_APPENDED || command_await(command, LSH_NEVER) != LSH_ANSWERED;
@@ -622,23 +1206,24 @@ ask(void *arg)
 	return NULL;
 }
 
-SENTENCE(nothing_comes_between_an_asking_and_its_command)
+SENTENCE(nothing_comes_between_an_asking_and_its_command, BETWEEN(NULL, fakes_stop))
 {
-	struct fake *fake = fake_start(answer_asking, NULL);
-	struct line *line = line_to(fake_uri(fake), 0);
+	struct fake *fake = fakes_start("f", false);
 	struct asker askers[ASKERS] = {{0}};
-	size_t begun = fake_count(fake, NULL), asked = 0;
+	size_t asked = 0;
 	bool asking = false;
 
+	line = line_start();
+	line_attach(line, (struct lsh_stream){.fd = socket_dial(fake_target(fake))});
 	for (int i = 0; i < ASKERS; i++) {
-		askers[i] = (struct asker){.line = line, .asks = i % 2 == 0};
+		askers[i].asks = i % 2 == 0;
 		assert_int_equal(pthread_create(&askers[i].thread, NULL, ask, &askers[i]), 0);
 	}
 	for (int i = 0; i < ASKERS; i++) {
 		pthread_join(askers[i].thread, NULL);
 		assert_int_equal(askers[i].wrong, 0);
 	}
-	for (size_t i = begun; i < fake_count(fake, NULL); i++) {
+	for (size_t i = 0; i < fake_count(fake, NULL); i++) {
 		char *command = fake_command(fake, i);
 
 		assert_int_equal(strcmp(command, "ECHO asked") == 0, asking);
@@ -648,75 +1233,4 @@ SENTENCE(nothing_comes_between_an_asking_and_its_command)
 	}
 	assert_int_equal(asked, ASKS * ASKERS / 2);
 	line_stop(line);
-	fake_stop(fake);
-}
-
-SENTENCE(an_asking_goes_with_its_command_or_not_at_all)
-{
-	struct line *line = line_to(server_uri(server), 0);
-
-	for (size_t i = 0; i <= MANY; i++)
-		commands[i] = command_new(line, "PONG");
-	for (size_t i = 0; i < MANY - 1; i++)
-		assert_int_equal(append_ping(commands[i]), LSH_APPENDED);
-	/* there is room for one */
-	commands[MANY - 1]->ticket.asking = commands[MANY]->ticket.asking = true;
-	assert_int_equal(append_ping(commands[MANY - 1]), LSH_PIPELINE_FULL);
-	commands[MANY - 1]->ticket.asking = false;
-	assert_int_equal(append_ping(commands[MANY - 1]), LSH_APPENDED);
-	for (size_t i = 0; i < MANY; i++)
-		assert_int_equal(command_await(commands[i], LSH_NEVER), LSH_ANSWERED);
-	assert_int_equal(lsh_pipeline_commands(line->pipeline), MANY);
-	/* of a connection that is gone nothing is appended */
-	commands[MANY]->ticket.epoch = lsh_pipeline_epoch(line->pipeline) + 1;
-	assert_int_equal(append_ping(commands[MANY]), LSH_PIPELINE_DOWN);
-	commands[MANY]->ticket.epoch = 0;
-	assert_int_equal(append_ping(commands[MANY]), LSH_APPENDED);
-	assert_int_equal(command_await(commands[MANY], LSH_NEVER), LSH_ANSWERED);
-	assert_int_equal(lsh_pipeline_commands(line->pipeline), MANY + 2);
-	line_stop(line);
-	for (size_t i = 0; i <= MANY; i++)
-		command_drop(commands[i]);
-}
-
-/* Nothing is permitted but to be sent elsewhere; "hello" is served all the same, and "here" is refused. */
-static size_t
-answer_without_asking(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
-{
-	(void)ctx;
-	if (fake_is(argc, argv, argl, 0, "ASKING"))
-		return fake_say(out, size, "-NOPERM User locks has no permissions to run the 'asking' command\r\n");
-	if (!fake_is(argc, argv, argl, 0, "GET"))
-		return FAKE_DEFAULT;
-	if (fake_is(argc, argv, argl, 1, "hello"))
-		return fake_say(out, size, "$5\r\nhello\r\n");
-	return fake_say(out, size, fake_is(argc, argv, argl, 1, "here") ? "-OOM no\r\n" : "-MOVED 7 127.0.0.1:7\r\n");
-}
-
-static void
-check_get(struct line *line, const char *key, bool asking, const char *expected)
-{
-	struct command *command = command_new(line, "");
-	struct lsh_arg get[] = {LSH_ARG("GET"), lsh_arg_text(key)};
-
-	command->ticket.asking = asking;
-	assert_int_equal(command_append(command, get, 2, PATIENT_NS), LSH_APPENDED);
-	assert_int_equal(command_await(command, LSH_NEVER), LSH_ANSWERED);
-	if (strncmp(command->text, expected, strlen(expected)) != 0)
-		fail_msg("%s: %s", key, command->text);
-	command_drop(command);
-}
-
-SENTENCE(who_is_sent_elsewhere_because_asking_was_refused_is_told_that)
-{
-	struct fake *fake = fake_start(answer_without_asking, NULL);
-	struct line *line = line_to(fake_uri(fake), 0);
-
-	check_get(line, "away", true, "NOPERM User locks has no permissions to run the 'asking' command");
-	check_get(line, "away", false, "MOVED 7"); /* nor is it told of one that was before */
-	check_get(line, "hello", true, "hello");
-	check_get(line, "here", true, "OOM");
-	check_get(line, "away", true, "NOPERM");
-	line_stop(line);
-	fake_stop(fake);
 }
