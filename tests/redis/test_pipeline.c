@@ -604,6 +604,31 @@ SENTENCE(an_overdue_command_ends_all_who_wait)
 	}
 }
 
+SENTENCE(what_the_socket_does_not_take_at_once_is_sent_later_and_once)
+{
+	enum { SAID = 4000 };
+	static struct command *said[SAID];
+
+	cramped = true;
+	disconnect_peer();
+	connect_peer();
+	cramped = false;
+	peer.deaf = true;
+	for (int i = 0; i < SAID; i++)
+		said[i] = say_for_certain(own_parker(), PATIENT_NS, NULL);
+	lsh_pipeline_flush(line->pipeline);
+	call(0, LSH_NEVER, PATIENT_NS); /* who writes the rest, although nothing comes to be read */
+	await_true(callers[0].appended);
+	await_ms(20);
+	peer.deaf = false;
+	await_true(peer.heard == SAID + 1);
+	answer_all(1);
+	for (int i = 0; i < SAID; i++) {
+		assert_int_equal(command_await(said[i], lsh_now_ns() + 30 * LSH_S), LSH_ANSWERED);
+		command_drop(said[i]);
+	}
+}
+
 /* ---- storms: callers who call again and again ---- */
 
 static struct storm {
