@@ -239,6 +239,37 @@ SENTENCE(an_extension_never_shortens_a_lease_and_is_what_was_asked_for)
 	}
 }
 
+SENTENCE(extensions_by_less_than_the_lease_put_no_renewal_off)
+{
+	hold(ann);
+	for (int i = 0; i < 30; i++) {
+		extend(ann, 100);
+		answer(KEPT);
+		expect_end(ann, LEASH_OK); /* also when three leases have passed */
+		world_sent();
+		pass(3000);
+		if (world_sent()[0] != '\0')
+			answer(KEPT);
+	}
+}
+
+SENTENCE(an_extension_right_after_a_grant_does_not_cost_the_rest_of_the_lease)
+{
+	acquire(ann, 60000);
+	answer(QUEUED);
+	message_granted(1);
+	expect_end(ann, LEASH_OK);
+	expect_left(ann, 2968);
+	extend(ann, 100);
+	answer(KEPT);
+	expect_end(ann, LEASH_OK);
+	world_sent();
+	pass(1000);
+	expect_sent("renew 1");
+	answer(KEPT);
+	expect_left(ann, 28731); /* from when it was sent */
+}
+
 SENTENCE(the_renewals_of_a_short_lease_leave_a_long_extension_alone)
 {
 	hold(ann);
