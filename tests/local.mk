@@ -255,12 +255,12 @@ tests_tools_test_jobs_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DSOURCE_FOLDE
 adoption_sources = tests/contract/adoption.c tests/contract/adoption.h tests/contract/actor.c tests/contract/actor.h $(refusal_sources)
 callback_sources = tests/contract/callback.c tests/contract/callback.h
 calls_sources = tests/contract/calls.c tests/contract/calls.h
-connects_sources = tests/redis/connects.c tests/redis/connects.h
 refused_sources = tests/fault/refused.c tests/fault/refused.h
 findings_sources = tests/doctor/findings.c tests/doctor/findings.h
 life_sources = tests/contract/life.c tests/contract/life.h
 real_sources = tests/fault/real.c tests/fault/real.h
 scenes_sources = tests/redis/scenes.c tests/redis/scenes.h
+connects_sources = tests/redis/connects.c tests/redis/connects.h $(scenes_sources)
 fakes_sources = tests/redis/fakes.c tests/redis/fakes.h $(scenes_sources)
 seers_sources = tests/redis/seers.c tests/redis/seers.h $(fakes_sources)
 

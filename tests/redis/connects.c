@@ -3,16 +3,15 @@
 
 #include "base/clock.h"
 #include "tests/support/await.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/socket.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <netdb.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,7 +22,7 @@ enum { NAMES = 4 };
 static struct {
 	pthread_mutex_t mutex;   /* guards all of these */
 	pthread_cond_t changed;
-	const char *address[NAMES]; /* what any name ending in .test is: up to four numeric addresses */
+	char address[NAMES][16]; /* what any name ending in .test is: up to four numeric addresses */
 	int error;               /* or this, and errno EIO */
 	bool hangs;              /* does not answer until this is false again */
 	unsigned asked, inside;
@@ -41,7 +40,7 @@ real_getaddrinfo(const char *host, const char *service, const struct addrinfo *h
 int
 getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **list)
 {
-	const char *address[NAMES];
+	char address[NAMES][16];
 	struct addrinfo numeric, **end = list;
 	int error;
 
@@ -65,7 +64,7 @@ getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
 	numeric = *hints;
 	numeric.ai_flags |= AI_NUMERICHOST;
 	*list = NULL;
-	for (int i = 0; i < NAMES && address[i] != NULL; i++) {
+	for (int i = 0; i < NAMES && address[i][0] != '\0'; i++) {
 		if (real_getaddrinfo(address[i], service, &numeric, end) != 0)
 			abort();
 		while (*end != NULL)
@@ -74,126 +73,213 @@ getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
 	return *list != NULL ? 0 : EAI_NONAME;
 }
 
-void
-names_are(const char *first, const char *second, int error, bool hangs)
+VERB(resolves)
 {
+	static const struct {
+		const char *name;
+		int error;
+	} errors[] = {{"NONAME", EAI_NONAME}, {"SYSTEM", EAI_SYSTEM}, {"MEMORY", EAI_MEMORY}, {"AGAIN", EAI_AGAIN}};
+	int n = 0;
+
 	pthread_mutex_lock(&names.mutex);
-	names.address[0] = first;
-	names.address[1] = second;
-	names.address[2] = NULL;
-	names.error = error;
-	names.hangs = hangs;
+	names.error = 0;
+	memset(names.address, 0, sizeof names.address);
+	names.hangs = strcmp(word[1], "hangs") == 0;
+	for (char **at = word + 1 + names.hangs; **at != '\0'; at++) {
+		for (size_t i = 0; i < COUNT(errors); i++)
+			if (strcmp(*at, errors[i].name) == 0)
+				names.error = errors[i].error;
+		snprintf(names.address[n++], sizeof names.address[0], "%s", *at);
+	}
 	pthread_cond_broadcast(&names.changed);
 	pthread_mutex_unlock(&names.mutex);
+	return NULL;
 }
 
-unsigned
-names_asked(void)
+static const char *
+seen_unsigned(const unsigned *number)
 {
 	unsigned n;
 
 	pthread_mutex_lock(&names.mutex);
-	n = names.asked;
+	n = *number;
 	pthread_mutex_unlock(&names.mutex);
-	return n;
+	return seen_number(n);
 }
 
-unsigned
-names_inside(void)
+VERB(asked)
 {
-	unsigned n;
-
-	pthread_mutex_lock(&names.mutex);
-	n = names.inside;
-	pthread_mutex_unlock(&names.mutex);
-	return n;
+	(void)word;
+	return seen_unsigned(&names.asked);
 }
 
-/* ---- a server that says what it was told to ---- */
+VERB(resolving)
+{
+	(void)word;
+	return seen_unsigned(&names.inside);
+}
+
+/* ---- puppets ---- */
+
+struct puppet puppets[PUPPETS];
+
+struct puppet *
+puppet_of(const char *name)
+{
+	return &puppets[place_of(name, (const char *[]){"p", "q"}, PUPPETS)];
+}
 
 void
-puppet_at(struct puppet *f, const char *address, int port, const char *says)
+puppet_hang_up(struct puppet *p)
 {
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	if (p->says != NULL && p->fd >= 0)
+		close(p->fd);
+	p->fd = -1;
+}
+
+static void
+stop_puppet(struct puppet *p)
+{
+	if (p->says == NULL)
+		return;
+	puppet_hang_up(p);
+	close(p->listener);
+	free(p->says);
+	p->says = NULL;
+}
+
+static void
+tell_puppet(struct puppet *p, const char *says)
+{
+	free(p->says);
+	p->says = strdup(says);
+	p->size = strlen(says);
+}
+
+VERB(puppet)
+{
+	struct puppet *p = puppet_of(word[1]);
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)number_of(word[4], 0))};
+	const char *address = *word[3] != '\0' ? word[3] : "127.0.0.1";
 	socklen_t size = sizeof in;
 
-	memset(f, 0, sizeof *f);
-	f->fd = -1;
-	f->says = says;
-	f->size = says != NULL ? strlen(says) : 0;
-	f->pubsub = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	assert_true(f->pubsub >= 0);
-	setsockopt(f->pubsub, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
+	stop_puppet(p);
+	*p = (struct puppet){.fd = -1};
+	tell_puppet(p, word[2]);
+	p->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	assert_true(p->listener >= 0);
+	setsockopt(p->listener, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
 	assert_int_equal(inet_pton(AF_INET, address, &in.sin_addr), 1);
-	assert_int_equal(bind(f->pubsub, (struct sockaddr *)&in, sizeof in), 0);
-	assert_int_equal(listen(f->pubsub, 16), 0);
-	assert_int_equal(getsockname(f->pubsub, (struct sockaddr *)&in, &size), 0);
-	f->port = ntohs(in.sin_port);
-	snprintf(f->uri, sizeof f->uri, "redis://%s:%d", address, f->port);
+	assert_int_equal(bind(p->listener, (struct sockaddr *)&in, sizeof in), 0);
+	assert_int_equal(listen(p->listener, 16), 0);
+	assert_int_equal(getsockname(p->listener, (struct sockaddr *)&in, &size), 0);
+	p->port = ntohs(in.sin_port);
+	let(word[1][0], seen_number(p->port));
+	return NULL;
 }
 
-void
-puppet_start(struct puppet *f, const char *says)
+VERB(says)
 {
-	puppet_at(f, "127.0.0.1", 0, says);
+	tell_puppet(puppet_of(word[1]), word[2]);
+	return NULL;
 }
 
-void
-puppet_hang_up(struct puppet *f)
+VERB(manner)
 {
-	if (f->fd >= 0)
-		close(f->fd);
-	f->fd = -1;
+	struct puppet *p = puppet_of(word[1]);
+
+	for (char **at = word + 2; **at != '\0'; at++) {
+		p->at_once |= strcmp(*at, "at_once") == 0;
+		p->closes |= strcmp(*at, "closes") == 0;
+		p->echoes |= strcmp(*at, "echoes") == 0;
+		p->drip = strspn(*at, "0123456789") > 0 ? number_of(*at, 0) * LSH_MS + 1 : p->drip;
+	}
+	return NULL;
 }
 
-void
-puppet_stop(struct puppet *f)
+VERB(hang_up)
 {
-	puppet_hang_up(f);
-	close(f->pubsub);
+	puppet_hang_up(puppet_of(word[1]));
+	return NULL;
 }
 
-void
-puppet_step(struct puppet *f)
+VERB(stop)
 {
+	stop_puppet(puppet_of(word[1]));
+	return NULL;
+}
+
+VERB(accepted)
+{
+	return seen_number(puppet_of(word[1])->accepted);
+}
+
+VERB(said)
+{
+	return seen_number((int64_t)puppet_of(word[1])->said);
+}
+
+static void
+step_puppet(struct puppet *p)
+{
+	int fd = socket_accept(p->listener);
 	char heard[4096];
 	ssize_t n;
 
-	if (f->fd < 0) {
-		f->fd = socket_accept(f->pubsub);
-		if (f->fd < 0)
-			return;
-		f->accepted++;
-		f->said = 0;
-		f->heard = f->at_once;
+	if (fd >= 0) {
+		puppet_hang_up(p);
+		p->fd = fd;
+		p->accepted++;
+		p->said = 0;
+		p->heard = p->at_once;
 	}
-	while ((n = recv(f->fd, heard, sizeof heard, 0)) > 0) {
-		f->heard = true;
-		if (f->echoes)
-			send(f->fd, heard, (size_t)n, MSG_NOSIGNAL);
+	if (p->fd < 0)
+		return;
+	while ((n = recv(p->fd, heard, sizeof heard, 0)) > 0) {
+		p->heard = true;
+		if (p->echoes)
+			send(p->fd, heard, (size_t)n, MSG_NOSIGNAL);
 	}
-	while (f->heard && f->said < f->size && (f->drip == 0 || await_now_ns() >= f->next)) {
-		n = send(f->fd, f->says + f->said, f->drip == 0 ? f->size - f->said : 1, MSG_NOSIGNAL);
+	explicit_bzero(heard, sizeof heard); /* it may have been a password */
+	while (p->heard && p->said < p->size && (p->drip == 0 || await_now_ns() >= p->next)) {
+		n = send(p->fd, p->says + p->said, p->drip == 0 ? p->size - p->said : 1, MSG_NOSIGNAL);
 		if (n <= 0)
 			break;
-		f->said += (size_t)n;
-		f->next = await_now_ns() + f->drip;
+		p->said += (size_t)n;
+		p->next = await_now_ns() + p->drip;
 	}
-	if (f->closes && f->heard && f->said == f->size)
-		puppet_hang_up(f);
+	if (p->closes && p->heard && p->said == p->size)
+		puppet_hang_up(p);
+}
+
+/* Is there any? */
+bool
+step_puppets(void)
+{
+	bool there = false;
+
+	for (int i = 0; i < PUPPETS; i++)
+		if (puppets[i].says != NULL) {
+			there = true;
+			step_puppet(&puppets[i]);
+		}
+	return there;
 }
 
 /* ---- a connector, driven to its end ---- */
 
 struct lsh_uri uri;
 struct lsh_connector *connector;
-struct lsh_hello hello;
+struct lsh_hello hello = {.stream = LSH_NO_STREAM};
 leash_error err;
+static int last_errno;
 
 void
 open_dial(const char *text, const char *name, const char *channel)
 {
-	assert_int_equal(lsh_uri_parse(&uri, text, &err), LEASH_OK);
+	close_dial();
+	if (lsh_uri_parse(&uri, text, &err) != LEASH_OK)
+		fail_msg("%s", err.text);
 	connector = lsh_connector_new(&uri, LSH_WANT_SERVER, name, channel);
 	assert_non_null(connector);
 }
@@ -201,16 +287,27 @@ open_dial(const char *text, const char *name, const char *channel)
 void
 close_dial(void)
 {
+	close_stream();
 	lsh_connector_free(connector);
 	connector = NULL;
 	lsh_uri_clear(&uri);
+}
+
+void
+close_stream(void)
+{
+	if (hello.stream.tls != NULL)
+		lsh_stream_discard(&hello.stream);
+	else if (hello.stream.fd >= 0)
+		close(hello.stream.fd);
+	hello.stream = LSH_NO_STREAM;
 }
 
 enum lsh_progress
 step(void)
 {
 	memset(&hello, 0, sizeof hello);
-	hello.stream.fd = -1;
+	hello.stream = LSH_NO_STREAM;
 	memset(&err, 0, sizeof err);
 	return lsh_connector_step(connector, &hello, &err);
 }
@@ -239,19 +336,24 @@ wait_for_dial(int64_t deadline, bool shortly)
 }
 
 enum lsh_progress
-attempt(int64_t deadline, struct puppet *f, struct puppet *g)
+go_on(int64_t deadline)
 {
 	enum lsh_progress progress;
+	bool there = step_puppets();
 
-	lsh_connector_start(connector, deadline);
 	while ((progress = step()) == LSH_WAIT) {
-		wait_for_dial(deadline, f != NULL || g != NULL);
-		if (f != NULL)
-			puppet_step(f);
-		if (g != NULL)
-			puppet_step(g);
+		wait_for_dial(deadline, there);
+		there = step_puppets();
 	}
 	return progress;
+}
+
+enum lsh_progress
+attempt(int64_t deadline)
+{
+	close_stream();
+	lsh_connector_start(connector, deadline);
+	return go_on(deadline);
 }
 
 int64_t
@@ -260,34 +362,43 @@ ample(void)
 	return await_limit_ns(30);
 }
 
-enum lsh_progress
-dial_to(const char *text, const char *name, const char *channel)
+const char *
+seen_progress(enum lsh_progress progress)
 {
-	enum lsh_progress progress;
-
-	open_dial(text, name, channel);
-	progress = attempt(ample(), NULL, NULL);
-	close_dial();
-	return progress;
-}
-
-void
-check_contains(const char *text, const char *part)
-{
-	if (strstr(text, part) == NULL)
-		fail_msg("\"%s\" says nothing of \"%s\"", text, part);
-}
-
-void
-check_failed(enum lsh_progress progress, leash_status status, const char *part)
-{
+	last_errno = err.sys_errno;
 	if (progress != LSH_FAILED)
-		fail_msg("it did not fail with %s, %s", leash_status_name(status), part);
-	if (err.status != status)
-		fail_msg("%s is not what was expected, %s: %s", leash_status_name(err.status), leash_status_name(status), err.text);
-	check_contains(err.text, part);
+		return progress == LSH_DONE ? "OK" : "wait";
 	assert_int_equal(hello.stream.fd, -1);
-	assert_int_not_equal(err.text[strlen(err.text) - 1], '.');
+	return seen_end(err.status, &err);
+}
+
+VERB(dial)
+{
+	open_dial(word[1], *word[2] == '\0' ? "leash-test" : strcmp(word[2], "nameless") == 0 ? NULL : word[2],
+	          *word[3] != '\0' ? word[3] : NULL);
+	return NULL;
+}
+
+VERB(attempt)
+{
+	int64_t ms = number_of(word[1], 0);
+
+	return seen_progress(attempt(ms > 0 ? lsh_now_ns() + ms * LSH_MS : ample()));
+}
+
+VERB(try)
+{
+	verb_dial(word);
+	return seen_progress(attempt(ample()));
+}
+
+VERB(begin)
+{
+	int64_t ms = number_of(word[1], 0);
+
+	close_stream();
+	lsh_connector_start(connector, ms > 0 ? lsh_now_ns() + ms * LSH_MS : ample());
+	return seen_progress(step());
 }
 
 void
@@ -296,23 +407,116 @@ await_readable(int fd)
 	assert_int_equal(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, (int)(30000 * await_slowness())), 1);
 }
 
-/* ---- a real server ---- */
+VERB(readable)
+{
+	int64_t until;
+
+	(void)word;
+	await_readable(dial_poll(&until).fd);
+	return NULL;
+}
+
+VERB(go_on)
+{
+	(void)word;
+	return seen_progress(go_on(LSH_NEVER));
+}
+
+VERB(close)
+{
+	(void)word;
+	close_dial();
+	return NULL;
+}
+
+VERB(errno)
+{
+	(void)word;
+	return seen("%s", strerrorname_np(last_errno));
+}
+
+VERB(free_port)
+{
+	(void)word;
+	return seen_number(socket_free_port());
+}
+
+VERB(descriptors)
+{
+	(void)word;
+	return seen_number(descriptors_count());
+}
+
+/* ---- what was made of a hello ---- */
+
+VERB(version)
+{
+	(void)word;
+	return seen("%06x", hello.version);
+}
+
+VERB(time)
+{
+	(void)word;
+	return seen_number(hello.server_us);
+}
+
+const char *
+seen_address(void)
+{
+	struct sockaddr_in in;
+
+	assert_int_equal(getpeername(hello.stream.fd, (struct sockaddr *)&in, &(socklen_t){sizeof in}), 0);
+	return seen("%s", inet_ntoa(in.sin_addr));
+}
+
+VERB(address)
+{
+	(void)word;
+	return seen_address();
+}
+
+/* ---- what comes over the connection behind it ---- */
+
+static char heard[512];
+static size_t heard_size;
+
+VERB(ask)
+{
+	heard_size = 0;
+	assert_int_equal(send(hello.stream.fd, word[1], strlen(word[1]), MSG_NOSIGNAL), (ssize_t)strlen(word[1]));
+	return NULL;
+}
+
+VERB(heard)
+{
+	ssize_t n = recv(hello.stream.fd, heard + heard_size, sizeof heard - 1 - heard_size, MSG_DONTWAIT);
+
+	(void)word;
+	heard_size += n > 0 ? (size_t)n : 0;
+	heard[heard_size] = '\0';
+	return heard;
+}
+
+/* ---- real servers ---- */
 
 struct server *server;
+static struct server *other;
 
-void
-check_hello(void)
+/* The last hello was said by the server. */
+VERB(check)
 {
 	const char *info = server_text(server, "INFO server");
 	char run_id[64], version[64];
 	int64_t at, server_us;
 	redisReply *time;
 
+	(void)word;
 	snprintf(run_id, sizeof run_id, "run_id:%s\r\n", hello.run_id);
 	assert_int_equal(strlen(hello.run_id), LSH_RUN_ID_SIZE - 1);
-	check_contains(info, run_id);
+	assert_non_null(strstr(info, run_id));
 	snprintf(version, sizeof version, "redis_version:%u.%u.%u\r\n", hello.version >> 16, hello.version >> 8 & 255, hello.version & 255);
-	check_contains(info, version);
+	assert_non_null(strstr(info, version));
 	assert_true(hello.version >= 0x060200);
 	assert_false(hello.cluster);
 	assert_true(hello.uptime_ms >= 0);
@@ -327,6 +531,43 @@ check_hello(void)
 		assert_true(hello.server_us + (at - hello.received_ns) / 1000 <= server_us + 1);
 		assert_true(server_us - hello.server_us < 60 * 1000000LL);
 	}
+	return NULL;
+}
+
+/* A command of Redis, on the server. */
+VERB(redis)
+{
+	char text[1024] = "";
+
+	for (char **at = word + 1; **at != '\0'; at++)
+		sprintf(text + strlen(text), "%s%s", at > word + 1 ? " " : "", *at);
+	return server_text(other != NULL ? other : server, text);
+}
+
+static void
+let_server(struct server *s)
+{
+	let('s', seen_number(server_port(s)));
+	let('u', server_socket(s));
+}
+
+struct server *
+serve(struct server *s)
+{
+	server_stop(other);
+	other = s;
+	let_server(s);
+	return s;
+}
+
+VERB(serve)
+{
+	const char *args[WORDS + 1] = {NULL};
+
+	for (int i = 0; *word[i + 1] != '\0'; i++)
+		args[i] = word[i + 1];
+	serve(server_start_tcp(args));
+	return NULL;
 }
 
 void
@@ -339,4 +580,21 @@ void
 stop_server(void)
 {
 	server_stop(server);
+}
+
+void
+begin_connects(void)
+{
+	if (server != NULL)
+		let_server(server);
+}
+
+void
+end_connects(void)
+{
+	close_dial();
+	for (int i = 0; i < PUPPETS; i++)
+		stop_puppet(&puppets[i]);
+	server_stop(other);
+	other = NULL;
 }

@@ -1,41 +1,32 @@
-/* Connecting: what the tests of it share. Names are resolved as a test says, a puppet is a server that says what it was told to, and a
- * connect is driven to its end; all in one thread, but for the resolver's. */
+/* Connecting: words for scenes in which a connector is driven to its end, in one thread, but for the resolver's.
+ *
+ *     dial URI [NAME [CHANNEL]]    a connector of that, whose clients are called leash-test; nameless: or nothing. close
+ *     attempt [MS]                 OK, or what it failed with; try: dial, and attempt
+ *     begin [MS], go_on            the first step of one, and the others; readable: what it waits for is there
+ *     errno                        of that failure: its name
+ *     version, time, address       of the server that was found, by its hello, and of the connection
+ *     ask BYTES                    over the connection that was made; heard: what came of it until now
+ *     descriptors                  that are open; free_port: where nobody listens
+ *
+ *     puppet NAME [BYTES [ADDRESS [PORT]]]   a server p or q, at the port $p or $q of 127.0.0.1, that says that once it has
+ *                                  heard something, and does no more; stop, hang_up NAME
+ *     manner NAME WORDS            at_once: it says it without having heard anything; closes: when it has said it; echoes:
+ *                                  says what it hears; N: it drips, a byte each N ms
+ *     says NAME BYTES              to the next
+ *     accepted NAME; said NAME     connections; bytes, to the last one
+ *
+ *     resolves [hangs] ADDRESSES   what any name ending in .test is, or an error: NONAME; asked, resolving: how often it was
+ *                                  asked for, and how many of that are not answered
+ *
+ *     serve ARGUMENTS              another server, at $s and, by its unix socket, $u; these are of the server, else
+ *     redis COMMAND                to the other server, or to the server
+ *     check                        the last hello was said by the server */
 #ifndef LEASH_TEST_DIALS_H
 #define LEASH_TEST_DIALS_H
 
 #include "redis/connector.h"
+#include "tests/redis/scenes.h"
 #include "tests/support/server.h"
-#include "tests/support/test.h"
-
-/* ---- the resolver, in the place of the system's ---- */
-
-/* What any name ending in .test is: two numeric addresses, or NULL; or an error. While it hangs there is no answer. */
-void names_are(const char *first, const char *second, int error, bool hangs);
-unsigned names_asked(void);
-unsigned names_inside(void); /* asked, and not answered yet */
-
-/* ---- a server that says what it was told to ---- */
-
-struct puppet {
-	int pubsub, fd;
-	int port;
-	char uri[64];
-	const char *says;   /* once it has heard something */
-	size_t size, said;
-	bool at_once;       /* says it without having heard anything */
-	bool closes;        /* when it has said it */
-	bool echoes;        /* says what it hears */
-	int64_t drip;       /* ns from byte to byte; 0: all at once */
-	int64_t next;
-	bool heard;
-	unsigned accepted;
-};
-
-void puppet_at(struct puppet *f, const char *address, int port, const char *says);
-void puppet_start(struct puppet *f, const char *says);
-void puppet_hang_up(struct puppet *f);
-void puppet_stop(struct puppet *f);
-void puppet_step(struct puppet *f);
 
 /* What a server answers to a hello that has nothing to complain of. */
 #define SETNAME_OK "+OK\r\n"
@@ -44,6 +35,31 @@ void puppet_step(struct puppet *f);
 #define REPLICATION_OK "$13\r\nrole:master\r\n\r\n"
 #define MEMORY_OK "$13\r\nmaxmemory:0\r\n\r\n"
 #define TIME_OK "*2\r\n$10\r\n1700000000\r\n$1\r\n7\r\n"
+#define ALL_BUT_TIME_OK SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK
+#define ALL_OK ALL_BUT_TIME_OK TIME_OK
+
+/* For FIXTURE(), and, with a server for all, unix socket and TCP, for GROUP(). */
+void begin_connects(void);
+void end_connects(void);
+void start_tcp_server(void);
+void stop_server(void);
+extern struct server *server;
+struct server *serve(struct server *other);
+
+enum { PUPPETS = 2 };
+
+extern struct puppet {
+	int listener, fd, port;
+	char *says; /* NULL: it is not there */
+	size_t size, said;
+	bool at_once, closes, echoes, heard;
+	int64_t drip, next; /* ns from byte to byte, 0: all at once; moment */
+	unsigned accepted;
+} puppets[PUPPETS];
+
+struct puppet *puppet_of(const char *name);
+void puppet_hang_up(struct puppet *puppet);
+bool step_puppets(void);
 
 /* ---- a connector, driven to its end ---- */
 
@@ -54,28 +70,16 @@ extern leash_error err;        /* and what it said */
 
 void open_dial(const char *text, const char *name, const char *channel);
 void close_dial(void);
+void close_stream(void);
 /* A step that cannot go on has to say when it wants to. */
 enum lsh_progress step(void);
 struct pollfd dial_poll(int64_t *until); /* what it polls for; its fd is -1 if it is idle */
 void wait_for_dial(int64_t deadline, bool shortly);
-/* The puppets, which may be NULL, take their steps meanwhile. */
-enum lsh_progress attempt(int64_t deadline, struct puppet *f, struct puppet *g);
-/* For what does not take all its time. */
-int64_t ample(void);
-enum lsh_progress dial_to(const char *text, const char *name, const char *channel);
-void check_contains(const char *text, const char *part);
-void check_failed(enum lsh_progress progress, leash_status status, const char *part);
+enum lsh_progress attempt(int64_t deadline); /* the puppets take their steps meanwhile */
+enum lsh_progress go_on(int64_t deadline);
+const char *seen_progress(enum lsh_progress progress);
+const char *seen_address(void); /* of the other end */
 void await_readable(int fd);
-
-/* ---- a real server ---- */
-
-extern struct server *server; /* unix socket and TCP, no password */
-
-/* The last hello was said by it. */
-void check_hello(void);
-
-/* With a server for all: for GROUP(). */
-void start_tcp_server(void);
-void stop_server(void);
+int64_t ample(void); /* for what does not take all its time */
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 
 enum { TEXT = 65536, VARIABLES = 26 };
@@ -10,6 +11,7 @@ enum { TEXT = 65536, VARIABLES = 26 };
 static struct verb *all;
 static char variables[VARIABLES][256];
 static int64_t clock_began;
+static const char *playing; /* the whole text */
 
 void
 scenes_add(struct verb *verb)
@@ -65,6 +67,13 @@ seen_end(leash_status status, leash_error *err)
 	return text;
 }
 
+void
+let(char variable, const char *value)
+{
+	assert_in_range(variable, 'a', 'z');
+	snprintf(variables[variable - 'a'], sizeof variables[0], "%s", value != NULL ? value : "");
+}
+
 /* ---- words ---- */
 
 int64_t
@@ -93,7 +102,7 @@ static char *
 next_word(char **text)
 {
 	char *word = *text + strspn(*text, " ");
-	const char end = *word == '\'' ? '\'' : ' ';
+	const char end = *word == '\'' || *word == '"' ? *word : ' ';
 
 	if (*word == '\0')
 		return NULL;
@@ -101,17 +110,34 @@ next_word(char **text)
 	*text = word + strcspn(word, (char[]){end, '\0'});
 	if (**text != '\0')
 		*(*text)++ = '\0';
-	if (word[0] == '$' && word[1] >= 'a' && word[1] <= 'z' && word[2] == '\0')
-		return variables[word[1] - 'a'];
 	return word;
 }
 
 struct step {
-	char text[TEXT];
+	char text[TEXT], nothing[1];
 	char *word[WORDS + 1];
 	int count;
 	const char *sign, *expected[WORDS + 1]; /* NULL: nothing */
 };
+
+/* A $x that no letter or digit follows is what x is. */
+static void
+put_in_variables(char *out, const char *text, size_t size)
+{
+	const char *end = text + size;
+	size_t n = 0;
+
+	for (; text < end; text++) {
+		assert_true(n + sizeof variables[0] < TEXT);
+		if (*text == '$' && end - text > 1 && islower(text[1]) && (end - text == 2 || !isalnum(text[2]))) {
+			n += (size_t)sprintf(out + n, "%s", variables[text[1] - 'a']);
+			text++;
+		} else {
+			out[n++] = *text;
+		}
+	}
+	out[n] = '\0';
+}
 
 static void
 read_step(struct step *step, const char *text, size_t size)
@@ -120,11 +146,10 @@ read_step(struct step *step, const char *text, size_t size)
 	char *rest = step->text, *word;
 	int expected = 0;
 
-	assert_true(size < sizeof step->text);
-	memcpy(step->text, text, size);
-	step->text[size] = '\0';
+	put_in_variables(step->text, text, size);
 	step->sign = NULL;
 	step->count = 0;
+	step->nothing[0] = '\0';
 	while ((word = next_word(&rest)) != NULL) {
 		bool is_sign = false;
 
@@ -143,12 +168,26 @@ read_step(struct step *step, const char *text, size_t size)
 	}
 	step->expected[expected] = NULL;
 	for (int i = step->count; i <= WORDS; i++)
-		step->word[i] = step->text + size;
+		step->word[i] = step->nothing;
 	if (step->sign != NULL && expected == 0)
 		fail_msg("nothing is compared with: %.*s", (int)size, text);
 }
 
 /* ---- playing ---- */
+
+/* Those behind ~, and none of those behind !~. */
+static bool
+has_words(const struct step *step, const char *seen)
+{
+	bool without = step->sign[0] == '!';
+
+	for (int i = 0; step->expected[i] != NULL; i++)
+		if (strcmp(step->expected[i], "!~") == 0)
+			without = true;
+		else if ((strstr(seen, step->expected[i]) != NULL) == without)
+			return false;
+	return true;
+}
 
 static bool
 compares(const struct step *step, const char *seen)
@@ -161,11 +200,8 @@ compares(const struct step *step, const char *seen)
 		return false;
 	if (strcmp(step->sign, "=") == 0)
 		return strcmp(seen, step->expected[0]) == 0;
-	for (int i = 0; step->sign[strlen(step->sign) - 1] == '~' && step->expected[i] != NULL; i++)
-		if ((strstr(seen, step->expected[i]) != NULL) != (step->sign[0] == '~'))
-			return false;
-	if (step->sign[strlen(step->sign) - 1] == '~')
-		return true;
+	if (strchr(step->sign, '~') != NULL)
+		return has_words(step, seen);
 	number = number_of(seen, 0);
 	limit = number_of(step->expected[0], 0);
 	return number == limit ? step->sign[1] == '=' : step->sign[0] == '>' ? number > limit : number < limit;
@@ -209,27 +245,30 @@ play_step(const char *text, size_t size)
 	limit = await_limit_ns(seconds);
 	while (is = act(&step, at), !compares(&step, is)) {
 		if (seconds == 0 || await_is_past(limit))
-			fail_msg("in the step '%.*s' was seen: %s", (int)size, text, is != NULL ? is : "nothing");
+			fail_msg("in the step '%.*s' was seen: %s\nof: %s", (int)size, text, is != NULL ? is : "nothing", playing);
 		await_ms(1);
 	}
 	if (variable != '\0')
-		snprintf(variables[variable - 'a'], sizeof variables[0], "%s", is != NULL ? is : "");
+		let(variable, is);
 }
 
-/* Of the step that begins there: a ';' in '' does not end it. */
+/* Of the step that begins there: a ';' in quotes does not end it. */
 static const char *
 end_of_step(const char *text)
 {
-	bool quoted = false;
+	char quote = '\0';
 
-	for (; *text != '\0' && (quoted || *text != ';'); text++)
-		quoted ^= *text == '\'';
+	for (; *text != '\0' && (quote != '\0' || *text != ';'); text++)
+		if (quote != '\0' ? *text == quote : *text == '\'' || *text == '"')
+			quote = quote != '\0' ? '\0' : *text;
 	return text;
 }
 
 static const char *
 play_text(const char *text, bool again)
 {
+	if (!again)
+		playing = text;
 	while (*text != '\0') {
 		const char *end = end_of_step(text), *rest = end + (*end == ';');
 		int times;

@@ -3,7 +3,7 @@
  *     SCENE(a_node_that_hangs_keeps_nobody_waiting, "is s0 mute; begin 3; ask = 1000; await asked s1 >= 2")
  *
  * A step is a word with others behind it, and may be compared: = is the same, ~ has each of these words somewhere,
- * !~ has none of them, and >=, <=, > and < are for numbers. What is in '' is one word. What the first word does, and what
+ * !~, which may follow that, has none of them, and >=, <=, > and < are for numbers. What is in '' or "" is one word. What the first word does, and what
  * is then seen, says a VERB of the program, or of what it is linked with. Besides:
  *
  *     await STEP          again and again, until it compares; await 5 STEP: for 5 s
@@ -21,7 +21,7 @@
 
 #define SCENE(title, ...) SENTENCE_AS(title, #title, play_given, .given = "" __VA_ARGS__)
 
-enum { WORDS = 12 };
+enum { WORDS = 16 };
 
 /* What a word does. word[1] is the first behind it; those that are not there are "". What it returns is seen; NULL: nothing. */
 #define VERB(title) \
@@ -50,6 +50,9 @@ const char *seen_number(int64_t number);
 const char *seen_whether(bool it_is); /* yes, or no */
 /* What it came to: OK, or the status and the text, which does not end with '.', and is cleared. */
 const char *seen_end(leash_status status, leash_error *err);
+
+/* What let x does. */
+void let(char variable, const char *value);
 
 /* The number that a word is; `instead`, if it is "". */
 int64_t number_of(const char *word, int64_t instead);

@@ -6,7 +6,6 @@
 #include "tests/support/sanitizer.h"
 #include "tests/support/socket.h"
 #include "tests/support/sweep.h"
-#include "tests/support/test.h"
 
 #include <leash/memory.h>
 
@@ -48,54 +47,28 @@ start_with_memory(void)
 	start_tcp_server();
 }
 
+static void
+end(void)
+{
+	meet_yourself = false;
+	fail_at = 0;
+	end_connects();
+}
+
 GROUP(start_with_memory, stop_server);
+FIXTURE(begin_connects, end);
 
 /* ---- nobody there, or nobody who answers ---- */
 
-SENTENCE(where_nobody_listens_a_dial_fails_at_once)
-{
-	unsigned fds = descriptors_count();
-	char text[128];
-
-	snprintf(text, sizeof text, "redis://127.0.0.1:%d", socket_free_port());
-	check_failed(dial_to(text, NULL, NULL), LEASH_UNAVAILABLE, ": connecting: Connection refused");
-	assert_int_equal(err.sys_errno, ECONNREFUSED);
-	check_contains(err.text, text);
-	check_failed(dial_to("unix:///nowhere/at/all.sock", NULL, NULL), LEASH_UNAVAILABLE, ": connecting: No such file");
-	assert_int_equal(err.sys_errno, ENOENT);
-	assert_int_equal(descriptors_count(), fds);
-}
-
-SENTENCE(a_server_that_accepts_and_never_answers_is_left_at_the_deadline)
-{
-	struct puppet f;
-	int64_t deadline = lsh_now_ns() + 100 * LSH_MS;
-
-	puppet_start(&f, NULL);
-	open_dial(f.uri, "leash-test", NULL);
-	check_failed(attempt(deadline, &f, NULL), LEASH_UNAVAILABLE, ": no answer in time");
-	assert_int_equal(err.sys_errno, ETIMEDOUT);
-	assert_true(lsh_now_ns() >= deadline);
-	close_dial();
-	puppet_stop(&f);
-}
-
-SENTENCE(a_server_that_drips_is_left_at_the_deadline)
-{
-	static const char says[] = "+OK\r\n$1000\r\nrun_id:012345678901234567890123456789";
-	struct puppet f;
-	int64_t deadline;
-
-	puppet_start(&f, says);
-	f.drip = 5 * LSH_MS;
-	open_dial(f.uri, "leash-test", NULL);
-	deadline = lsh_now_ns() + 100 * LSH_MS;
-	check_failed(attempt(deadline, &f, NULL), LEASH_UNAVAILABLE, ": no answer in time");
-	assert_true(lsh_now_ns() >= deadline);
-	assert_true(f.said > 0);
-	close_dial();
-	puppet_stop(&f);
-}
+SCENE(where_nobody_listens_a_dial_fails_at_once,
+      "let n free_port; let d descriptors;"
+      "try redis://127.0.0.1:$n ~ UNAVAILABLE: 'redis://127.0.0.1:$n: connecting: Connection refused'; errno = ECONNREFUSED;"
+      "try unix:///nowhere/at/all.sock ~ UNAVAILABLE: ': connecting: No such file'; errno = ENOENT; close; descriptors = $d")
+SCENE(a_server_that_accepts_and_never_answers_is_left_at_the_deadline,
+      "puppet p; dial redis://127.0.0.1:$p; clock; attempt 100 ~ UNAVAILABLE: ': no answer in time'; errno = ETIMEDOUT; took >= 100")
+SCENE(a_server_that_drips_is_left_at_the_deadline,
+      "puppet p '+OK\r\n$1000\r\nrun_id:012345678901234567890123456789'; manner p 5; dial redis://127.0.0.1:$p;"
+      "clock; attempt 100 ~ UNAVAILABLE: ': no answer in time'; took >= 100; said p > 0")
 
 /* Connections that are never accepted, until the system takes no more. */
 static size_t
@@ -108,59 +81,49 @@ fill_backlog(const char *target, int *fds, size_t count)
 	return n;
 }
 
-SENTENCE(a_host_that_takes_no_connection_is_left_at_the_deadline)
+static void
+empty_backlog(int listener, const int *fds, size_t n)
 {
-	char target[64], text[64];
-	int port, pubsub = socket_listen_tcp(&port), fds[8];
-	int64_t deadline;
-	size_t n;
-
-	assert_int_equal(listen(pubsub, 0), 0);
-	snprintf(target, sizeof target, "127.0.0.1:%d", port);
-	snprintf(text, sizeof text, "redis://127.0.0.1:%d", port);
-	n = fill_backlog(target, fds, COUNT(fds));
-	await_true(poll(&(struct pollfd){.fd = fds[0], .events = POLLOUT}, 1, 0) == 1);
-	open_dial(text, NULL, NULL);
-	deadline = lsh_now_ns() + 100 * LSH_MS;
-	check_failed(attempt(deadline, NULL, NULL), LEASH_UNAVAILABLE, ": connecting: no answer in time");
-	assert_int_equal(err.sys_errno, ETIMEDOUT);
-	assert_true(lsh_now_ns() >= deadline);
-	close_dial();
 	while (n > 0)
 		close(fds[--n]);
-	close(pubsub);
+	close(listener);
+}
+
+SENTENCE(a_host_that_takes_no_connection_is_left_at_the_deadline)
+{
+	char target[64];
+	int port, listener = socket_listen_tcp(&port), fds[8];
+	size_t n;
+
+	assert_int_equal(listen(listener, 0), 0);
+	snprintf(target, sizeof target, "127.0.0.1:%d", port);
+	n = fill_backlog(target, fds, COUNT(fds));
+	await_true(poll(&(struct pollfd){.fd = fds[0], .events = POLLOUT}, 1, 0) == 1);
+	play("dial redis://%s; clock; attempt 100 ~ UNAVAILABLE: ': connecting: no answer in time'; errno = ETIMEDOUT; took >= 100",
+	     target);
+	empty_backlog(listener, fds, n);
 }
 
 SENTENCE(a_unix_socket_whose_queue_is_full_fails_the_attempt)
 {
-	char *folder = sweep_folder(), path[128], text[160];
-	int pubsub, fds[64];
+	char *folder = sweep_folder(), path[128];
+	int listener, fds[64];
 	size_t n;
 
 	snprintf(path, sizeof path, "%s/full.sock", folder);
-	snprintf(text, sizeof text, "unix://%s", path);
-	pubsub = socket_listen(path);
-	assert_int_equal(listen(pubsub, 1), 0);
+	listener = socket_listen(path);
+	assert_int_equal(listen(listener, 1), 0);
 	n = fill_backlog(path, fds, COUNT(fds));
 	assert_true(n < COUNT(fds));
-	check_failed(dial_to(text, NULL, NULL), LEASH_UNAVAILABLE, ": connecting: too many others wait to be let in");
-	assert_int_equal(err.sys_errno, EAGAIN);
-	while (n > 0)
-		close(fds[--n]);
-	close(pubsub);
+	play("try unix://%s ~ UNAVAILABLE: ': connecting: too many others wait to be let in'; errno = EAGAIN", path);
+	empty_backlog(listener, fds, n);
 	sweep_remove(folder);
 }
 
 SENTENCE(a_socket_that_met_itself_is_no_server)
 {
-	enum lsh_progress progress;
-	char text[64];
-
-	snprintf(text, sizeof text, "redis://:password@127.0.0.1:%d", socket_free_port());
 	meet_yourself = true;
-	progress = dial_to(text, NULL, NULL);
-	meet_yourself = false;
-	check_failed(progress, LEASH_UNAVAILABLE, ": connecting: Connection refused");
+	play("let n free_port; try redis://:password@127.0.0.1:$n ~ UNAVAILABLE: ': connecting: Connection refused'");
 }
 
 /* ---- stopping ---- */
@@ -178,92 +141,67 @@ check_cloexec(const bool known[static DESCRIPTORS])
 }
 
 /* Stop, or free, after any number of steps: nothing is left open. */
-static void
-check_stops(const char *text, struct puppet *f)
+VERB(stops)
 {
 	bool known[DESCRIPTORS], ended = false;
 	unsigned fds = descriptors_list(known);
 
 	for (unsigned n = 0; !ended; n++) {
-		open_dial(text, "leash-test", n % 2 != 0 ? "ch" : NULL);
+		open_dial(word[1], "leash-test", n % 2 != 0 ? "ch" : NULL);
 		lsh_connector_start(connector, ample());
 		for (unsigned i = 0; i < n && !ended; i++) {
 			ended = step() != LSH_WAIT;
 			if (!ended)
-				wait_for_dial(LSH_NEVER, f != NULL);
-			if (f != NULL)
-				puppet_step(f);
+				wait_for_dial(LSH_NEVER, step_puppets());
 			check_cloexec(known);
 		}
-		if (hello.stream.fd >= 0)
-			close(hello.stream.fd);
-		hello.stream.fd = -1;
+		close_stream();
 		if (n % 3 == 0)
 			lsh_connector_stop(connector);
 		close_dial();
-		if (f != NULL)
-			puppet_hang_up(f);
+		play("hang_up p");
 		await_true(descriptors_count() == fds); /* the resolver's thread may have to end */
 	}
+	return NULL;
 }
 
-SENTENCE(a_dial_that_is_stopped_at_any_step_leaves_nothing_open)
-{
-	char text[64];
-	struct puppet f;
-
-	names_are("127.0.0.2", "127.0.0.1", 0, false);
-	check_stops(server_uri(server), NULL);
-	check_stops(server_uri_tcp(server), NULL);
-	snprintf(text, sizeof text, "redis://two.test:%d", server_port(server));
-	check_stops(text, NULL);
-	puppet_start(&f, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "+OK\r\n");
-	f.drip = 1;
-	check_stops(f.uri, &f);
-	puppet_stop(&f);
-}
+SCENE(a_dial_that_is_stopped_at_any_step_leaves_nothing_open,
+      "resolves 127.0.0.2 127.0.0.1; stops unix://$u; stops redis://127.0.0.1:$s; stops redis://two.test:$s;"
+      "puppet p '" ALL_BUT_TIME_OK "+OK\r\n'; manner p 0; stops redis://127.0.0.1:$p")
 
 SENTENCE(a_dial_that_was_stopped_can_be_started_again)
 {
 	int64_t until;
 
-	open_dial(server_uri_tcp(server), "leash-test", NULL);
+	play("dial redis://127.0.0.1:$s");
 	for (int n = 0; n < 4; n++) {
 		lsh_connector_start(connector, ample());
 		for (int i = 0; i < n; i++)
 			if (step() == LSH_DONE)
-				close(hello.stream.fd), lsh_connector_start(connector, ample());
+				close_stream(), lsh_connector_start(connector, ample());
 		if (n % 2 == 0)
 			lsh_connector_stop(connector);
-		assert_int_equal(attempt(ample(), NULL, NULL), LSH_DONE);
-		check_hello();
-		close(hello.stream.fd);
+		play("attempt = OK; check");
 		assert_int_equal(dial_poll(&until).fd, -1);
 		assert_true(until == LSH_NEVER);
 	}
-	close_dial();
 }
 
 /* An abandoned socket throws away what it has not sent yet: the peer of a TCP connection reads a reset. */
 SENTENCE(a_socket_that_is_discarded_is_reset)
 {
-	struct puppet f;
+	struct puppet *p = puppet_of("p");
 	char byte;
 
-	puppet_start(&f, "");
-	open_dial(f.uri, "leash-test", NULL);
-	lsh_connector_start(connector, ample());
-	while (!f.heard) {
+	play("puppet p; dial redis://127.0.0.1:$p; begin");
+	while (!p->heard) {
 		assert_int_equal(step(), LSH_WAIT);
-		wait_for_dial(LSH_NEVER, true);
-		puppet_step(&f);
+		wait_for_dial(LSH_NEVER, step_puppets());
 	}
 	lsh_connector_stop(connector);
-	await_readable(f.fd);
-	assert_int_equal(recv(f.fd, &byte, 1, 0), -1);
+	await_readable(p->fd);
+	assert_int_equal(recv(p->fd, &byte, 1, 0), -1);
 	assert_int_equal(errno, ECONNRESET);
-	close_dial();
-	puppet_stop(&f);
 }
 
 SENTENCE(a_dial_without_memory_fails_or_does_without)
@@ -271,34 +209,28 @@ SENTENCE(a_dial_without_memory_fails_or_does_without)
 	char text[64];
 	bool done = false;
 
-	names_are("127.0.0.1", NULL, 0, false);
+	play("resolves 127.0.0.1");
 	snprintf(text, sizeof text, "redis://some.test:%d", server_port(server));
 	assert_int_equal(lsh_uri_parse(&uri, text, &err), LEASH_OK);
 	for (unsigned n = 1; !done; n++) {
 		fail_at = n;
 		connector = lsh_connector_new(&uri, LSH_WANT_SERVER, "leash-test", "ch");
 		if (connector != NULL) {
-			done = attempt(ample(), NULL, NULL) == LSH_DONE;
-			if (done)
-				close(hello.stream.fd);
-			else
-				assert_int_equal(err.status, LEASH_NO_MEMORY);
+			done = attempt(ample()) == LSH_DONE;
+			assert_true(done || err.status == LEASH_NO_MEMORY);
+			close_stream();
 			lsh_connector_free(connector);
+			connector = NULL;
 		}
 		assert_true(done || fail_at == 0);
 		fail_at = 0;
 	}
-	lsh_uri_clear(&uri);
 
 	/* no memory to ask with, but an address that worked */
-	open_dial(text, "leash-test", NULL);
-	assert_int_equal(attempt(ample(), NULL, NULL), LSH_DONE);
-	close(hello.stream.fd);
+	play("try %s = OK", text);
 	fail_at = 1;
-	assert_int_equal(attempt(ample(), NULL, NULL), LSH_DONE);
+	assert_int_equal(attempt(ample()), LSH_DONE);
 	assert_int_equal(fail_at, 0);
-	close(hello.stream.fd);
-	close_dial();
 }
 
 #if !UNDER_ASAN && !UNDER_TSAN
@@ -338,95 +270,81 @@ count_in_memory(const unsigned char *complement, size_t size)
 	return found;
 }
 
+enum { LENGTH = 20 };
+
+/* A random one, and what is to be looked for. */
 static void
-write_password(const char *path, const char *password, size_t n)
+make_password(char password[static LENGTH + 1], unsigned char complement[static LENGTH])
+{
+	for (int i = 0; i < LENGTH; i++) {
+		password[i] = (char)('a' + randombytes_uniform(26));
+		complement[i] = (unsigned char)password[i] ^ 0xff;
+	}
+	password[LENGTH] = '\0';
+}
+
+static void
+write_password(const char *path, const char *password)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	assert_true(fd >= 0);
-	assert_int_equal(write(fd, password, n), n);
+	assert_int_equal(write(fd, password, LENGTH), LENGTH);
 	close(fd);
 }
 
 /* And one that is in a file is in memory only while an attempt needs it. */
 SENTENCE(the_password_stays_nowhere_but_in_the_uri)
 {
-	enum { LENGTH = 20 };
+	enum { IS_SAID = 3 }; /* and nothing is answered */
+	static const char *const puppet[] = {
+		"puppet p '+OK\r\n" ALL_OK "'", "puppet p -WRONGPASS\r\n", "puppet p; manner p closes", "puppet p",
+	};
 	unsigned char complement[LENGTH];
-	struct puppet f;
-	char *text = sodium_malloc(512), file[256];
-	size_t n;
+	char *text = sodium_malloc(512), *password = sodium_malloc(LENGTH + 1), file[256];
 
 	snprintf(file, sizeof file, "%s/password", server_folder(server));
-
 	for (int i = 0; i < 8; i++) {
-		bool in_file = i >= 4;
-		int what = i % 4;
-		static const char *const says[] = {"+OK\r\n" SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK, "-WRONGPASS\r\n", "", NULL};
+		bool in_file = i >= 4, is_said = i % 4 == IS_SAID;
+		struct puppet *p = puppet_of("p");
 
-		puppet_start(&f, says[what]);
-		f.closes = what == 2;
-		n = (size_t)snprintf(text, 512, "redis://:");
-		for (int j = 0; j < LENGTH; j++) {
-			text[n] = (char)('a' + randombytes_uniform(26));
-			complement[j] = (unsigned char)text[n++] ^ 0xff;
-		}
-		if (in_file) {
-			write_password(file, text + n - LENGTH, LENGTH);
-			snprintf(text, 512, "redis://127.0.0.1:%d?password_file=%s", f.port, file);
-		} else {
-			snprintf(text + n, 512 - n, "@127.0.0.1:%d", f.port);
-		}
+		play(puppet[i % 4]);
+		make_password(password, complement);
+		write_password(file, in_file ? password : "not in this file now");
+		if (in_file)
+			snprintf(text, 512, "redis://127.0.0.1:%d?password_file=%s", p->port, file);
+		else
+			snprintf(text, 512, "redis://:%s@127.0.0.1:%d", password, p->port);
 		open_dial(text, "leash-test", NULL);
 		sodium_memzero(text, 512);
+		sodium_memzero(password, LENGTH);
 		assert_int_equal(count_in_memory(complement, LENGTH), !in_file);
-
 		lsh_connector_start(connector, ample());
-		while (step() == LSH_WAIT && !(what == 3 && f.heard)) {
-			wait_for_dial(LSH_NEVER, true);
-			if (what != 3 || !f.heard) {
-				char bytes[1024];
-
-				/* what it hears it must forget */
-				if (f.fd < 0)
-					f.fd = socket_accept(f.pubsub);
-				if (f.fd >= 0 && recv(f.fd, bytes, sizeof bytes, 0) > 0)
-					f.heard = true;
-				sodium_memzero(bytes, sizeof bytes);
-				if (f.heard && says[what] != NULL)
-					puppet_step(&f);
-			}
-		}
-		assert_int_equal(count_in_memory(complement, LENGTH), !in_file || what == 3);
-		if (hello.stream.fd >= 0)
-			close(hello.stream.fd);
+		while (step() == LSH_WAIT && !(is_said && p->heard))
+			wait_for_dial(LSH_NEVER, step_puppets());
+		assert_int_equal(count_in_memory(complement, LENGTH), !in_file || is_said);
 		close_dial();
 		assert_int_equal(count_in_memory(complement, LENGTH), 0);
-		puppet_stop(&f);
 	}
 	sodium_free(text);
+	sodium_free(password);
 }
 
 SENTENCE(a_password_that_was_not_sent_to_its_end_is_forgotten_with_the_attempt)
 {
-	enum { LENGTH = 20, LONG = 16000000 };
-	char *name = malloc(LONG + 1), *text = sodium_malloc(128);
+	enum { LONG = 16000000 };
+	char *name = malloc(LONG + 1), *text = sodium_malloc(128), *password = sodium_malloc(LENGTH + 1);
 	unsigned char complement[LENGTH];
-	struct puppet f;
 	int64_t until;
-	size_t n;
 
 	memset(name, 'n', LONG);
 	name[LONG] = '\0';
-	puppet_start(&f, NULL);
-	n = (size_t)snprintf(text, 128, "redis://:");
-	for (int i = 0; i < LENGTH; i++) {
-		text[n] = (char)('a' + randombytes_uniform(26));
-		complement[i] = (unsigned char)text[n++] ^ 0xff;
-	}
-	snprintf(text + n, 128 - n, "@127.0.0.1:%d", f.port);
+	play("puppet p");
+	make_password(password, complement);
+	snprintf(text, 128, "redis://:%s@127.0.0.1:%d", password, puppet_of("p")->port);
 	open_dial(text, name, NULL);
-	sodium_memzero(text, 128);
+	sodium_free(text);
+	sodium_free(password);
 	lsh_connector_start(connector, ample());
 	do {
 		assert_int_equal(step(), LSH_WAIT);
@@ -437,8 +355,6 @@ SENTENCE(a_password_that_was_not_sent_to_its_end_is_forgotten_with_the_attempt)
 	lsh_connector_stop(connector);
 	assert_int_equal(count_in_memory(complement, LENGTH), 1);
 	close_dial();
-	puppet_stop(&f);
-	sodium_free(text);
 	free(name);
 }
 

@@ -214,8 +214,8 @@ SENTENCE(a_wrong_password_is_denied_and_not_shown) /* and one of them will do */
 {
 	setenv("TEST_SENTINEL_PASSWORD", "opensesame", 1);
 	play("is s0 denying; is s1 denying; begin 2 ?sentinel_password_env=TEST_SENTINEL_PASSWORD; "
-	     "ask ~ DENIED: 'AUTH was refused: WRONGPASS'; ask !~ opensesame; heard s0 'AUTH opensesame' >= 1;"
-	     "log ~ WRONGPASS; log !~ opensesame; is s1 honest; ask = 1000");
+	     "ask ~ DENIED: 'AUTH was refused: WRONGPASS' !~ opensesame; heard s0 'AUTH opensesame' >= 1;"
+	     "log ~ WRONGPASS !~ opensesame; is s1 honest; ask = 1000");
 }
 
 SENTENCE(nonsense_is_no_answer_and_another_sentinels_answer_counts)

@@ -212,5 +212,5 @@ SENTENCE(a_server_that_is_left_is_asked_about_anew)
 	assert_int_equal(lsh_pipeline_epoch(lsh_node_pipeline(node)), epoch);
 	assert_true(lsh_pipeline_is_up(lsh_node_pipeline(node)));
 	lsh_node_leave(node, epoch, "READONLY You can't write against a read only replica.");
-	play("await at h1 = yes; asked s0 >= 1; log ~ READONLY; log !~ LATE");
+	play("await at h1 = yes; asked s0 >= 1; log ~ READONLY !~ LATE");
 }

@@ -1,210 +1,171 @@
-/* TLS as a connector meets it: who is let in, who is not, and with which words; never is anything said in plain text instead. */
+/* TLS as a connector meets it: who is let in, who is not, and with which words; never is anything said in plain text instead.
+ *
+ *     serve_tls WHOSE [asks] [ARGUMENTS]   a server at $s with the certificate of one of certs.h; asks: it wants one, too
+ *     file WHOSE, key WHOSE                of these a file's path; key locked: under a passphrase
+ *     connect URI                          both connections that a client makes; what they came to is the same
+ *     copy FROM TO, remove FILE            in one go; $f is the folder of the server
+ *
+ * $c is what a URI says for the authority of all but a few of them. */
 #include "tests/redis/connects.h"
 
 #include "base/clock.h"
 #include "redis/tls_context.h"
 #include "tests/support/certs.h"
 #include "tests/support/descriptors.h"
-#include "tests/support/server.h"
-#include "tests/support/socket.h"
-#include "tests/support/test.h"
 
-#include <fcntl.h>
 #include <pthread.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-/* Formatted; it lasts for the next seven. */
-static const char *words(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static const char *
-words(const char *format, ...)
-{
-	static char texts[8][1024];
-	static unsigned next;
-	char *text = texts[next++ % 8];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof texts[0], format, args);
-	va_end(args);
-	return text;
-}
-
-/* A URI of a server at 127.0.0.1. */
-static const char *
-uri_of(int port, const char *scheme, const char *query)
-{
-	return words("%s://127.0.0.1:%d%s%s", scheme, port, *query != '\0' ? "?" : "", query);
-}
-
-/* Both connections that a client makes. */
-static void
-check_let_in(const char *text)
-{
-	for (int i = 0; i < 2; i++) {
-		enum lsh_progress progress = dial_to(text, "leash-test", i == 0 ? NULL : "channel");
-
-		if (progress != LSH_DONE)
-			fail_msg("%s: %s", text, err.text);
-		assert_non_null(hello.stream.tls);
-		assert_true(hello.version != 0);
-		lsh_stream_discard(&hello.stream);
-	}
-}
-
-static void
-check_refused(const char *text, leash_status status, const char *part)
-{
-	unsigned fds = descriptors_count();
-
-	check_failed(dial_to(text, "leash-test", NULL), status, part);
-	assert_int_equal(descriptors_count(), fds);
-	check_failed(dial_to(text, "leash-test", "channel"), status, part);
-	check_contains(err.text, "127.0.0.1:");
-}
-
 GROUP(start_tcp_server, stop_server);
+
+static void
+begin(void)
+{
+	begin_connects();
+	let('c', certs_query());
+}
+
+FIXTURE(begin, end_connects);
+
+static enum certs_of
+whose(const char *name)
+{
+	static const char *const names[CERTS_COUNT] = {
+		"authority", "other_authority", "server", "elsewhere", "expired", "early", "foreign", "own", "nameless", "client",
+		"foreign_client",
+	};
+
+	return (enum certs_of)place_of(name, names, CERTS_COUNT);
+}
+
+VERB(serve_tls)
+{
+	bool asks = strcmp(word[2], "asks") == 0;
+	const char *args[WORDS + 1] = {NULL};
+
+	for (int i = 0; *word[i + 2 + asks] != '\0'; i++)
+		args[i] = word[i + 2 + asks];
+	let('f', server_folder(serve(server_start_tls(whose(word[1]), asks, args))));
+	return NULL;
+}
+
+VERB(file)
+{
+	return certs_file(whose(word[1]));
+}
+
+VERB(key)
+{
+	return strcmp(word[1], "locked") == 0 ? certs_locked_key() : certs_key(whose(word[1]));
+}
+
+VERB(connect)
+{
+	const char *is[2];
+	unsigned fds = 0;
+
+	for (int i = 0; i < 2; i++) {
+		enum lsh_progress progress;
+
+		close_dial();
+		fds = descriptors_count();
+		open_dial(word[1], "leash-test", i == 0 ? NULL : "channel");
+		progress = attempt(ample());
+		is[i] = seen_progress(progress);
+		assert_int_equal(hello.stream.tls != NULL, progress == LSH_DONE);
+		assert_true(progress != LSH_DONE || hello.version != 0);
+		close_dial();
+		assert_int_equal(descriptors_count(), fds);
+	}
+	assert_string_equal(is[0], is[1]);
+	assert_true(strcmp(is[0], "OK") == 0 || strstr(is[0], "127.0.0.1:") != NULL || strstr(is[0], "localhost:") != NULL);
+	return is[0];
+}
 
 /* ---- whom we believe ---- */
 
 SENTENCE(a_server_is_believed_whose_certificate_is_for_it)
 {
-	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
-	const char *query;
-
-	check_let_in(uri_of(server_port(s), "rediss", certs_query()));
-	query = words("%s&server_name=localhost", certs_query());
-	check_let_in(uri_of(server_port(s), "rediss", query));
-	query = words("rediss://localhost:%d?%s", server_port(s), certs_query());
-	check_let_in(query);
-	check_let_in(uri_of(server_port(s), "rediss", "verify=no"));
-
+	play("serve_tls server; connect rediss://127.0.0.1:$s?$c = OK; connect rediss://127.0.0.1:$s?$c&server_name=localhost = OK;"
+	     "connect rediss://localhost:$s?$c = OK; connect rediss://127.0.0.1:$s?verify=no = OK");
 	/* the system's authorities, as OpenSSL lets them be named */
 	assert_int_equal(setenv("SSL_CERT_FILE", certs_file(CERTS_AUTHORITY), 1), 0);
-	check_let_in(uri_of(server_port(s), "rediss", ""));
+	play("connect rediss://127.0.0.1:$s = OK");
 	assert_int_equal(unsetenv("SSL_CERT_FILE"), 0);
-	server_stop(s);
 }
 
-SENTENCE(a_certificate_that_is_named_itself_is_believed)
+SCENE(a_certificate_that_is_named_itself_is_believed,
+      "serve_tls own; let o file own; connect rediss://127.0.0.1:$s?cafile=$o = OK;"
+      "serve_tls foreign; let o file foreign; connect rediss://127.0.0.1:$s?cafile=$o = OK")
+
+static const struct wrong {
+	const char *name, *whose, *why;
+} wrong[] = {
+	{"a_foreign_certificate_is_refused_with_its_own_words", "foreign",
+	 "'its certificate is refused: unable to get local issuer certificate; the cafile does not have its issuer (Other Authority)'"},
+	{"a_self_signed_certificate_is_refused_with_its_own_words", "own", /* with '-' or ' ' before it */
+	 "'signed certificate; the cafile does not have its issuer (own)'"},
+	{"a_certificate_for_elsewhere_is_refused_with_its_own_words", "elsewhere",
+	 "'its certificate is refused: IP address mismatch; subjectAltName must have "
+	 "IP:127.0.0.1 (a CN does not count), or the URI another server_name'"},
+	{"a_certificate_that_expired_is_refused_with_its_own_words", "expired",
+	 "'its certificate is refused: certificate has expired'"},
+	{"a_certificate_of_the_future_is_refused_with_its_own_words", "early",
+	 "'its certificate is refused: certificate is not yet valid; is the clock of this machine right?'"},
+};
+
+SENTENCES(refused_with_its_own_words, wrong)
 {
-	const enum certs_of whose[] = {CERTS_OWN, CERTS_FOREIGN};
+	const struct wrong *w = given;
 
-	for (size_t i = 0; i < sizeof whose / sizeof *whose; i++) {
-		struct server *s = server_start_tls(whose[i], false, NULL);
-		const char *query;
-
-		query = words("cafile=%s", certs_file(whose[i]));
-		check_let_in(uri_of(server_port(s), "rediss", query));
-		server_stop(s);
-	}
+	play("serve_tls %s; connect rediss://127.0.0.1:$s?$c ~ DENIED: %s; connect rediss://127.0.0.1:$s?verify=no = OK", w->whose,
+	     w->why);
 }
 
-SENTENCE(each_wrong_certificate_is_refused_with_its_own_words)
-{
-	static const struct {
-		enum certs_of whose;
-		const char *why;
-	} wrong[] = {
-		{CERTS_FOREIGN, "its certificate is refused: unable to get local issuer certificate; "
-		                "the cafile does not have its issuer (Other Authority)"},
-		{CERTS_OWN, "signed certificate; the cafile does not have its issuer (own)"}, /* with '-' or ' ' before it */
-		{CERTS_ELSEWHERE, "its certificate is refused: IP address mismatch; subjectAltName must have "
-		                  "IP:127.0.0.1 (a CN does not count), or the URI another server_name"},
-		{CERTS_EXPIRED, "its certificate is refused: certificate has expired"},
-		{CERTS_EARLY, "its certificate is refused: certificate is not yet valid; "
-		              "is the clock of this machine right?"},
-	};
-
-	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-		struct server *s = server_start_tls(wrong[i].whose, false, NULL);
-
-		check_refused(uri_of(server_port(s), "rediss", certs_query()), LEASH_DENIED, wrong[i].why);
-		if (wrong[i].whose == CERTS_FOREIGN)
-			check_refused(uri_of(server_port(s), "rediss", ""), LEASH_DENIED,
-			              "local issuer certificate; name a cafile that has its issuer (Other Authority)");
-		if (wrong[i].whose == CERTS_OWN)
-			check_refused(uri_of(server_port(s), "rediss", ""), LEASH_DENIED,
-			              "signed certificate; name a cafile that has its issuer (own)");
-		check_let_in(uri_of(server_port(s), "rediss", "verify=no"));
-		server_stop(s);
-	}
-}
-
-SENTENCE(a_right_certificate_is_refused_for_another_name)
-{
-	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
-	const char *query;
-
-	query = words("%s&server_name=other.example", certs_query());
-	check_refused(uri_of(server_port(s), "rediss", query), LEASH_DENIED,
-	              "ostname mismatch; subjectAltName must have DNS:other.example");
-	query = words("%s&server_name=127.0.0.77", certs_query());
-	check_refused(uri_of(server_port(s), "rediss", query), LEASH_DENIED, "IP address mismatch; subjectAltName must have IP:127.0.0.77");
-	server_stop(s);
-}
+SCENE(without_a_cafile_one_is_asked_for,
+      "serve_tls foreign; connect rediss://127.0.0.1:$s ~ DENIED: 'local issuer certificate; name a cafile that has its issuer "
+      "(Other Authority)'; serve_tls own; connect rediss://127.0.0.1:$s ~ DENIED: 'signed certificate; name a cafile that has its "
+      "issuer (own)'")
+SCENE(a_right_certificate_is_refused_for_another_name,
+      "serve_tls server; connect rediss://127.0.0.1:$s?$c&server_name=other.example ~ DENIED:"
+      " 'ostname mismatch; subjectAltName must have DNS:other.example';"
+      "connect rediss://127.0.0.1:$s?$c&server_name=127.0.0.77 ~ DENIED: 'IP address mismatch; subjectAltName must have IP:127.0.0.77'")
+SCENE(a_common_name_is_nobodys_host, /* the name of a person may be that of a host */
+      "serve_tls nameless;"
+      "connect rediss://localhost:$s?$c ~ DENIED: 'subjectAltName must have DNS:localhost (a CN does not count)';"
+      "connect rediss://127.0.0.1:$s?$c ~ DENIED: 'subjectAltName must have IP:127.0.0.1 (a CN does not count)';"
+      "connect rediss://127.0.0.1:$s?verify=no = OK")
 
 /* ---- who believes us ---- */
 
-/* The name of a person may be that of a host. */
-SENTENCE(a_common_name_is_nobodys_host)
-{
-	struct server *s = server_start_tls(CERTS_NAMELESS, false, NULL);
-	const char *named = words("rediss://localhost:%d?%s", server_port(s), certs_query());
+#define CERTIFICATE_IS_WANTED \
+	"let x file client; let y key client; connect rediss://127.0.0.1:$s?$c&cert=$x&key=$y = OK;" \
+	"connect rediss://127.0.0.1:$s?$c ~ DENIED: 'the server wants a certificate of ours: name cert and key';" \
+	"let x file foreign_client; let y key foreign_client; connect rediss://127.0.0.1:$s?$c&cert=$x&key=$y ~ DENIED:" \
+	" \"the server refused our certificate '$x': unknown CA\""
 
-	check_failed(dial_to(named, "leash-test", NULL), LEASH_DENIED,
-	             "subjectAltName must have DNS:localhost (a CN does not count)");
-	check_refused(uri_of(server_port(s), "rediss", certs_query()), LEASH_DENIED,
-	              "subjectAltName must have IP:127.0.0.1 (a CN does not count)");
-	check_let_in(uri_of(server_port(s), "rediss", "verify=no"));
-	server_stop(s);
-}
-
-SENTENCE(a_server_that_wants_a_certificate_gets_it_or_says_so)
-{
-	for (int old = 0; old < 2; old++) {
-		struct server *s = server_start_tls(CERTS_SERVER, true, old ? (const char *const[]){"--tls-protocols", "TLSv1.2", NULL} : NULL);
-		const char *query, *expected;
-
-		query = words("%s&cert=%s&key=%s", certs_query(), certs_file(CERTS_CLIENT), certs_key(CERTS_CLIENT));
-		check_let_in(uri_of(server_port(s), "rediss", query));
-		check_refused(uri_of(server_port(s), "rediss", certs_query()), LEASH_DENIED, "the server wants a certificate of ours: name cert and key");
-		query = words("%s&cert=%s&key=%s", certs_query(), certs_file(CERTS_FOREIGN_CLIENT), certs_key(CERTS_FOREIGN_CLIENT));
-		expected = words("the server refused our certificate '%s': unknown CA", certs_file(CERTS_FOREIGN_CLIENT));
-		check_refused(uri_of(server_port(s), "rediss", query), LEASH_DENIED, expected);
-		server_stop(s);
-	}
-}
+SCENE(a_server_that_wants_a_certificate_gets_it_or_says_so, "serve_tls server asks;" CERTIFICATE_IS_WANTED)
+SCENE(an_older_server_that_wants_a_certificate_gets_it_or_says_so,
+      "serve_tls server asks --tls-protocols TLSv1.2;" CERTIFICATE_IS_WANTED)
 
 /* ---- files ---- */
 
-static void
-check_files(const char *query, const char *part)
+SENTENCE(files_that_are_of_no_use_are_named_at_once) /* nobody need be there for it */
 {
-	/* nobody need be there for it */
-	check_refused(uri_of(1, "rediss", query), LEASH_INVALID, part);
-}
+	static const char *const rows[][2] = {
+		{"cafile=/nowhere/ca.crt", "cafile '/nowhere/ca.crt' cannot be used: No such file or directory"},
+		{"cafile=/tmp", "cafile '/tmp' cannot be used: Is a directory"},
+		{"cafile=$a", "cannot be used: there is no certificate in it (PEM is wanted)"},
+		{"$c&cert=/nowhere/c.crt&key=$y", "cert '/nowhere/c.crt' cannot be used: No such file or directory"},
+		{"$c&cert=$x&key=/nowhere/c.key", "key '/nowhere/c.key' cannot be used: No such file or directory"},
+		{"$c&cert=$x&key=$x", "cannot be used: there is no private key in it (PEM is wanted)"},
+		{"$c&cert=$x&key=$l", "is under a passphrase, which nobody is here to be asked for"},
+		{"$c&cert=$x&key=$k", "key '$k' does not belong to cert '$x'"},
+	};
 
-SENTENCE(files_that_are_of_no_use_are_named_at_once)
-{
-	const char *query, *expected;
-
-	check_files("cafile=/nowhere/ca.crt", "cafile '/nowhere/ca.crt' cannot be used: No such file or directory");
-	check_files("cafile=/tmp", "cafile '/tmp' cannot be used: Is a directory");
-	query = words("cafile=%s", certs_key(CERTS_AUTHORITY));
-	check_files(query, "cannot be used: there is no certificate in it (PEM is wanted)");
-	query = words("%s&cert=/nowhere/c.crt&key=%s", certs_query(), certs_key(CERTS_CLIENT));
-	check_files(query, "cert '/nowhere/c.crt' cannot be used: No such file or directory");
-	query = words("%s&cert=%s&key=/nowhere/c.key", certs_query(), certs_file(CERTS_CLIENT));
-	check_files(query, "key '/nowhere/c.key' cannot be used: No such file or directory");
-	query = words("%s&cert=%s&key=%s", certs_query(), certs_file(CERTS_CLIENT), certs_file(CERTS_CLIENT));
-	check_files(query, "cannot be used: there is no private key in it (PEM is wanted)");
-	query = words("%s&cert=%s&key=%s", certs_query(), certs_file(CERTS_CLIENT), certs_locked_key());
-	check_files(query, "is under a passphrase, which nobody is here to be asked for");
-	query = words("%s&cert=%s&key=%s", certs_query(), certs_file(CERTS_CLIENT), certs_key(CERTS_SERVER));
-	expected = words("key '%s' does not belong to cert '%s'", certs_key(CERTS_SERVER), certs_file(CERTS_CLIENT));
-	check_files(query, expected);
+	play("let a key authority; let k key server; let l key locked; let x file client; let y key client");
+	for (size_t i = 0; i < COUNT(rows); i++)
+		play("connect rediss://127.0.0.1:1?%s ~ INVALID: \"%s\"", rows[i][0], rows[i][1]);
 }
 
 static void
@@ -225,32 +186,24 @@ copy_file(const char *from, const char *to)
 	assert_int_equal(rename(aside, to), 0);
 }
 
-/* Of authorities that are replaced while the program runs the connector knows at its next attempt. */
-SENTENCE(files_that_were_replaced_are_read_again)
+VERB(remove)
 {
-	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
-	char path[256];
-	const char *query;
-
-	snprintf(path, sizeof path, "%s/ca.crt", server_folder(s));
-	query = words("cafile=%s", path);
-	copy_file(certs_file(CERTS_OTHER_AUTHORITY), path);
-	open_dial(uri_of(server_port(s), "rediss", query), "leash-test", NULL);
-	for (int i = 0; i < 3; i++) {
-		check_failed(attempt(ample(), NULL, NULL), LEASH_DENIED, "the cafile does not have its issuer");
-		copy_file(certs_file(CERTS_AUTHORITY), path);
-		assert_int_equal(attempt(ample(), NULL, NULL), LSH_DONE);
-		lsh_stream_discard(&hello.stream);
-		copy_file(certs_file(CERTS_OTHER_AUTHORITY), path);
-	}
-	assert_int_equal(unlink(path), 0);
-	check_failed(attempt(ample(), NULL, NULL), LEASH_INVALID, "No such file or directory");
-	copy_file(certs_file(CERTS_AUTHORITY), path);
-	assert_int_equal(attempt(ample(), NULL, NULL), LSH_DONE);
-	lsh_stream_discard(&hello.stream);
-	close_dial();
-	server_stop(s);
+	assert_int_equal(unlink(word[1]), 0);
+	return NULL;
 }
+
+VERB(copy)
+{
+	copy_file(word[1], word[2]);
+	return NULL;
+}
+
+/* Of authorities that are replaced while the program runs the connector knows at its next attempt. */
+SCENE(files_that_were_replaced_are_read_again,
+      "serve_tls server; let a file authority; let o file other_authority; copy $o $f/ca.crt;"
+      "dial rediss://127.0.0.1:$s?cafile=$f/ca.crt; repeat 3; attempt ~ DENIED: 'the cafile does not have its issuer';"
+      "copy $a $f/ca.crt; attempt = OK; copy $o $f/ca.crt; next; remove $f/ca.crt; attempt ~ INVALID: 'No such file or directory';"
+      "copy $a $f/ca.crt; attempt = OK")
 
 enum { TAKERS = 8 };
 
@@ -297,50 +250,20 @@ SENTENCE(what_files_say_is_shared_by_all_that_name_them)
 
 /* ---- plain text ---- */
 
-SENTENCE(a_server_that_does_not_speak_tls_is_told_apart_from_one_that_hangs)
-{
-	struct server *mute = server_start_tls(CERTS_SERVER, false, NULL);
+/* Redis takes the beginning of TLS for half a line, and says nothing. */
+SCENE(a_server_that_does_not_speak_tls_is_found_out_and_told_no_password,
+      "dial rediss://127.0.0.1:$s?$c;"
+      "attempt 4000 ~ PROTOCOL: 'the server does not speak TLS: write redis:// for it, or name its port for TLS';"
+      "serve --requirepass open-sesame; dial rediss://:open-sesame@127.0.0.1:$s?$c; attempt 4000 ~ PROTOCOL:"
+      " 'does not speak TLS' !~ sesame")
 
-	/* Redis takes the beginning of TLS for half a line, and says nothing */
-	open_dial(uri_of(server_port(server), "rediss", certs_query()), "leash-test", NULL);
-	check_failed(attempt(lsh_now_ns() + 4 * LSH_S, NULL, NULL), LEASH_PROTOCOL,
-	             "the server does not speak TLS: write redis:// for it, or name its port for TLS");
-	close_dial();
+SENTENCE(a_server_that_hangs_is_told_apart_from_one_that_does_not_speak_tls)
+{
+	struct server *mute = serve(server_start_tls(CERTS_SERVER, false, NULL));
 
 	server_pause(mute);
-	open_dial(uri_of(server_port(mute), "rediss", certs_query()), "leash-test", NULL);
-	check_failed(attempt(lsh_now_ns() + LSH_S / 4, NULL, NULL), LEASH_UNAVAILABLE, "no answer to the TLS handshake in time");
-	close_dial();
+	play("dial rediss://127.0.0.1:$s?$c; attempt 250 ~ UNAVAILABLE: 'no answer to the TLS handshake in time'");
 	server_resume(mute);
-	server_stop(mute);
-}
-
-SENTENCE(a_server_with_a_password_that_does_not_speak_tls_is_found_out_and_told_nothing)
-{
-	struct server *s = server_start_tcp((const char *const[]){"--requirepass", "open-sesame", NULL});
-	const char *text;
-
-	text = words("rediss://:open-sesame@127.0.0.1:%d?%s", server_port(s), certs_query());
-	open_dial(text, "leash-test", NULL);
-	check_failed(attempt(lsh_now_ns() + 4 * LSH_S, NULL, NULL), LEASH_PROTOCOL, "the server does not speak TLS");
-	assert_null(strstr(err.text, "sesame"));
-	close_dial();
-	server_stop(s);
-}
-
-/* A connect to a puppet that says that; one with TLS is hung up on then. */
-static void
-check_puppet(bool tls, const char *says, bool at_once, leash_status status, const char *part)
-{
-	struct puppet f;
-
-	puppet_start(&f, says);
-	f.at_once = at_once;
-	f.closes = tls;
-	open_dial(tls ? words("rediss%s?%s", strchr(f.uri, ':'), certs_query()) : f.uri, "leash-test", NULL);
-	check_failed(attempt(ample(), &f, NULL), status, part);
-	close_dial();
-	puppet_stop(&f);
 }
 
 SENTENCE(whatever_is_said_in_plain_text_is_no_tls)
@@ -348,47 +271,28 @@ SENTENCE(whatever_is_said_in_plain_text_is_no_tls)
 	static const char *const said[] = {"+PONG\r\n", "-ERR max number of clients reached\r\n", "-DENIED Redis is running in protected mode\r\n",
 	                                   "HTTP/1.1 400 Bad Request\r\n\r\n", "\n", "SSH-2.0-OpenSSH_9.2\r\n", "220 mail\r\n"};
 
-	for (size_t i = 0; i < 2 * sizeof said / sizeof *said; i++)
-		check_puppet(true, said[i / 2], i % 2 == 1, LEASH_PROTOCOL, "the server does not speak TLS: write redis:// for it");
+	for (size_t i = 0; i < 2 * COUNT(said); i++)
+		play("puppet p '%s'; manner p closes %s;"
+		     "try rediss://127.0.0.1:$p?$c ~ PROTOCOL: 'the server does not speak TLS: write redis:// for it'", said[i / 2],
+		     i % 2 == 1 ? "at_once" : "");
 }
 
-SENTENCE(a_server_that_hangs_up_instead_of_speaking_tls_is_unavailable)
-{
-	check_puppet(true, "", false, LEASH_UNAVAILABLE, "the server closed the connection instead of speaking TLS");
-}
-
-SENTENCE(who_speaks_plainly_to_tls_is_told_to_write_rediss)
-{
-	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
-
-	check_failed(dial_to(uri_of(server_port(s), "redis", ""), "leash-test", NULL), LEASH_UNAVAILABLE,
-	             " (does it want TLS? then write rediss://)");
-	server_stop(s);
-
-	/* an alert, cut at its NUL: so does OpenSSL, were it asked to */
-	check_puppet(false, "\x15\x03\x01", false, LEASH_PROTOCOL,
-	             "the server speaks TLS: write rediss:// for it, or name its port without TLS");
-}
-
-SENTENCE(a_server_whose_tls_is_too_old_is_refused)
-{
-	struct server *s = server_start_tls(CERTS_SERVER, false, (const char *const[]){"--tls-protocols", "TLSv1.1", NULL});
-
-	check_refused(uri_of(server_port(s), "rediss", certs_query()), LEASH_PROTOCOL, "the server does not speak TLS 1.2 or later");
-	server_stop(s);
-}
+SCENE(a_server_that_hangs_up_instead_of_speaking_tls_is_unavailable,
+      "puppet p; manner p closes;"
+      "try rediss://127.0.0.1:$p?$c ~ UNAVAILABLE: 'the server closed the connection instead of speaking TLS'")
+SCENE(who_speaks_plainly_to_tls_is_told_to_write_rediss,
+      "serve_tls server; try redis://127.0.0.1:$s ~ UNAVAILABLE: ' (does it want TLS? then write rediss://)';"
+      /* an alert, cut at its NUL: so does OpenSSL, were it asked to */
+      "puppet p \x15\x03\x01; try redis://127.0.0.1:$p ~ PROTOCOL:"
+      " 'the server speaks TLS: write rediss:// for it, or name its port without TLS'")
+SCENE(a_server_whose_tls_is_too_old_is_refused,
+      "serve_tls server --tls-protocols TLSv1.1;"
+      "connect rediss://127.0.0.1:$s?$c ~ PROTOCOL: 'the server does not speak TLS 1.2 or later'")
 
 /* ---- the hello itself ---- */
 
-SENTENCE(a_refused_password_is_told_through_tls)
-{
-	struct server *s = server_start_tls(CERTS_SERVER, false, (const char *const[]){"--requirepass", "open-sesame", NULL});
-	const char *text;
-
-	text = words("rediss://:wrong-word@127.0.0.1:%d?%s", server_port(s), certs_query());
-	check_refused(text, LEASH_DENIED, "AUTH was refused: WRONGPASS");
-	check_refused(uri_of(server_port(s), "rediss", certs_query()), LEASH_DENIED, "the server wants a password");
-	text = words("rediss://:open-sesame@127.0.0.1:%d?%s", server_port(s), certs_query());
-	check_let_in(text);
-	server_stop(s);
-}
+SCENE(a_refused_password_is_told_through_tls,
+      "serve_tls server --requirepass open-sesame;"
+      "connect rediss://:wrong-word@127.0.0.1:$s?$c ~ DENIED: 'AUTH was refused: WRONGPASS';"
+      "connect rediss://127.0.0.1:$s?$c ~ DENIED: 'the server wants a password';"
+      "connect rediss://:open-sesame@127.0.0.1:$s?$c = OK")

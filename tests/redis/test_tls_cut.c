@@ -133,7 +133,7 @@ check_good(enum lsh_progress progress)
 		fail_msg("after %ld bytes: %s", r.passed, err.text);
 	assert_int_equal(strlen(hello.run_id), LSH_RUN_ID_SIZE - 1);
 	assert_true(hello.server_us > 0);
-	lsh_stream_discard(&hello.stream);
+	close_stream();
 }
 
 /* ---- tests ---- */
@@ -143,14 +143,14 @@ SENTENCE(a_handshake_that_is_cut_anywhere_fails)
 	unsigned fds;
 	long whole;
 
-	check_good(attempt(ample(), NULL, NULL));
+	check_good(attempt(ample()));
 	whole = r.passed;
 	fds = descriptors_count();
 	assert_true(whole > 1500);
 	/* each byte of the handshake, and some of what follows */
 	for (long cut = 0; cut < whole - 200; cut += cut < 1500 ? 1 : 97) {
 		atomic_store(&r.cut, cut);
-		assert_int_equal(attempt(ample(), NULL, NULL), LSH_FAILED);
+		assert_int_equal(attempt(ample()), LSH_FAILED);
 		if (err.status != LEASH_UNAVAILABLE || strstr(err.text, "closed the connection") == NULL)
 			if (strstr(err.text, "reset") == NULL)
 				fail_msg("cut after %ld: %s", cut, err.text);
@@ -163,14 +163,14 @@ SENTENCE(a_handshake_that_is_altered_anywhere_is_not_believed)
 	unsigned believed = 0;
 	long whole;
 
-	check_good(attempt(ample(), NULL, NULL));
+	check_good(attempt(ample()));
 	whole = r.passed;
 	for (long at = 0; at < whole - 200; at += at < 1500 ? 3 : 97) {
 		enum lsh_progress progress;
 
 		atomic_store(&r.alter, at);
 		/* a length that is too large: the rest is awaited in vain */
-		progress = attempt(await_now_ns() + 300000000, NULL, NULL);
+		progress = attempt(await_now_ns() + 300000000);
 		if (progress == LSH_DONE) {
 			/* the version in a record's head, which is to be ignored, or beyond the hello */
 			check_good(progress);
@@ -186,5 +186,5 @@ SENTENCE(a_handshake_that_is_altered_anywhere_is_not_believed)
 SENTENCE(a_handshake_that_drips_is_taken_as_it_comes)
 {
 	atomic_store(&r.dripping, true);
-	check_good(attempt(ample(), NULL, NULL));
+	check_good(attempt(ample()));
 }
