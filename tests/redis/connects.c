@@ -107,17 +107,8 @@ seen_unsigned(const unsigned *number)
 	return seen_number(n);
 }
 
-VERB(asked)
-{
-	(void)word;
-	return seen_unsigned(&names.asked);
-}
-
-VERB(resolving)
-{
-	(void)word;
-	return seen_unsigned(&names.inside);
-}
+SEES(asked, seen_unsigned(&names.asked))
+SEES(resolving, seen_unsigned(&names.inside))
 
 /* ---- puppets ---- */
 
@@ -178,11 +169,7 @@ VERB(puppet)
 	return NULL;
 }
 
-VERB(says)
-{
-	tell_puppet(puppet_of(word[1]), word[2]);
-	return NULL;
-}
+DOES(says, tell_puppet(puppet_of(word[1]), word[2]))
 
 VERB(manner)
 {
@@ -197,27 +184,10 @@ VERB(manner)
 	return NULL;
 }
 
-VERB(hang_up)
-{
-	puppet_hang_up(puppet_of(word[1]));
-	return NULL;
-}
-
-VERB(stop)
-{
-	stop_puppet(puppet_of(word[1]));
-	return NULL;
-}
-
-VERB(accepted)
-{
-	return seen_number(puppet_of(word[1])->accepted);
-}
-
-VERB(said)
-{
-	return seen_number((int64_t)puppet_of(word[1])->said);
-}
+DOES(hang_up, puppet_hang_up(puppet_of(word[1])))
+DOES(stop, stop_puppet(puppet_of(word[1])))
+SEES(accepted, seen_number(puppet_of(word[1])->accepted))
+SEES(said, seen_number((int64_t)puppet_of(word[1])->said))
 
 static void
 step_puppet(struct puppet *p)
@@ -416,50 +386,20 @@ VERB(readable)
 	return NULL;
 }
 
-VERB(go_on)
+SEES(go_on, seen_progress(go_on(LSH_NEVER)))
+DOES(close, close_dial())
+VERB(errno) /* which is a macro */
 {
-	(void)word;
-	return seen_progress(go_on(LSH_NEVER));
-}
-
-VERB(close)
-{
-	(void)word;
-	close_dial();
-	return NULL;
-}
-
-VERB(errno)
-{
-	(void)word;
 	return seen("%s", strerrorname_np(last_errno));
 }
 
-VERB(free_port)
-{
-	(void)word;
-	return seen_number(socket_free_port());
-}
-
-VERB(descriptors)
-{
-	(void)word;
-	return seen_number(descriptors_count());
-}
+SEES(free_port, seen_number(socket_free_port()))
+SEES(descriptors, seen_number(descriptors_count()))
 
 /* ---- what was made of a hello ---- */
 
-VERB(version)
-{
-	(void)word;
-	return seen("%06x", hello.version);
-}
-
-VERB(time)
-{
-	(void)word;
-	return seen_number(hello.server_us);
-}
+SEES(version, seen("%06x", hello.version))
+SEES(time, seen_number(hello.server_us))
 
 const char *
 seen_address(void)
@@ -470,11 +410,7 @@ seen_address(void)
 	return seen("%s", inet_ntoa(in.sin_addr));
 }
 
-VERB(address)
-{
-	(void)word;
-	return seen_address();
-}
+SEES(address, seen_address())
 
 /* ---- what comes over the connection behind it ---- */
 

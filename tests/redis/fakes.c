@@ -176,23 +176,9 @@ off(const char *name, const char *command)
 	pthread_mutex_unlock(&n->mutex);
 }
 
-VERB(on)
-{
-	add_text(word[1], word[2], word[3], false);
-	return NULL;
-}
-
-VERB(once)
-{
-	add_text(word[1], word[2], word[3], true);
-	return NULL;
-}
-
-VERB(off)
-{
-	off(word[1], word[2]);
-	return NULL;
-}
+DOES(on, add_text(word[1], word[2], word[3], false))
+DOES(once, add_text(word[1], word[2], word[3], true))
+DOES(off, off(word[1], word[2]))
 
 /* ---- their lives ---- */
 
@@ -238,59 +224,16 @@ port_of(const char *name)
 	return atoi(strrchr(fake_uri(fake_of(name)), ':') + 1);
 }
 
-VERB(fake)
-{
-	fakes_start(word[1], strcmp(word[2], "tcp") == 0);
-	return NULL;
-}
-
-VERB(stop)
-{
-	stop(named(word[1]));
-	return NULL;
-}
-
-VERB(hang_up)
-{
-	fake_hang_up(fake_of(word[1]));
-	return NULL;
-}
-
-VERB(send)
-{
-	return seen_number((int64_t)fake_send(fake_of(word[1]), word[2], strlen(word[2])));
-}
-
-VERB(publish)
-{
-	return seen_number((int64_t)fake_publish(fake_of(word[1]), word[2], word[3]));
-}
-
-VERB(heard)
-{
-	return seen_number((int64_t)fake_count(fake_of(word[1]), *word[2] != '\0' ? word[2] : NULL));
-}
-
-VERB(forget)
-{
-	fake_forget(fake_of(word[1]));
-	return NULL;
-}
-
-VERB(accepted)
-{
-	return seen_number((int64_t)fake_accepted(fake_of(word[1])));
-}
-
-VERB(inside)
-{
-	return seen_number((int64_t)fake_open(fake_of(word[1])));
-}
-
-VERB(port)
-{
-	return seen_number(port_of(word[1]));
-}
+DOES(fake, fakes_start(word[1], strcmp(word[2], "tcp") == 0))
+DOES(stop, stop(named(word[1])))
+DOES(hang_up, fake_hang_up(fake_of(word[1])))
+SEES(send, seen_number((int64_t)fake_send(fake_of(word[1]), word[2], strlen(word[2]))))
+SEES(publish, seen_number((int64_t)fake_publish(fake_of(word[1]), word[2], word[3])))
+SEES(heard, seen_number((int64_t)fake_count(fake_of(word[1]), *word[2] != '\0' ? word[2] : NULL)))
+DOES(forget, fake_forget(fake_of(word[1])))
+SEES(accepted, seen_number((int64_t)fake_accepted(fake_of(word[1]))))
+SEES(inside, seen_number((int64_t)fake_open(fake_of(word[1]))))
+SEES(port, seen_number(port_of(word[1])))
 
 /* ---- the log ---- */
 
@@ -361,11 +304,7 @@ log_text(bool forget)
 	return text;
 }
 
-VERB(log)
-{
-	(void)word;
-	return log_text(false);
-}
+SEES(log, log_text(false))
 
 VERB(logged)
 {
@@ -376,9 +315,4 @@ VERB(logged)
 	return seen_number(n);
 }
 
-VERB(forget_log)
-{
-	(void)word;
-	log_text(true);
-	return NULL;
-}
+DOES(forget_log, log_text(true))

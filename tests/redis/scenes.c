@@ -308,21 +308,6 @@ play_given(void)
 
 /* ---- time ---- */
 
-VERB(pass)
-{
-	await_ms(number_of(word[1], 0));
-	return NULL;
-}
-
-VERB(clock)
-{
-	(void)word;
-	clock_began = lsh_now_ns();
-	return NULL;
-}
-
-VERB(took)
-{
-	(void)word;
-	return seen_number((lsh_now_ns() - clock_began) / LSH_MS);
-}
+DOES(pass, await_ms(number_of(word[1], 0)))
+DOES(clock, clock_began = lsh_now_ns())
+SEES(took, seen_number((lsh_now_ns() - clock_began) / LSH_MS))

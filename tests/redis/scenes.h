@@ -31,7 +31,11 @@ enum { WORDS = 16 };
 		static struct verb verb = {.name = #title, .act = verb_##title}; \
 		scenes_add(&verb); \
 	} \
-	static const char *verb_##title(char **word)
+	static const char *verb_##title(__attribute__((unused)) char **word)
+
+/* Those that are no more than an expression that is seen, or than something to be done. */
+#define SEES(title, ...) VERB(title) { return __VA_ARGS__; }
+#define DOES(title, ...) VERB(title) { __VA_ARGS__; return NULL; }
 
 struct verb {
 	const char *name;

@@ -177,10 +177,7 @@ VERB(asked)
 	return seen_number((int64_t)n);
 }
 
-VERB(hears)
-{
-	return seen_number((int64_t)fake_count(fake_of(word[1]), "SUBSCRIBE +switch-master"));
-}
+SEES(hears, seen_number((int64_t)fake_count(fake_of(word[1]), "SUBSCRIBE +switch-master")))
 
 VERB(switch)
 {

@@ -122,7 +122,6 @@ VERB(open)
 
 VERB(close)
 {
-	(void)word;
 	if (cluster != NULL)
 		lsh_cluster_stop(cluster);
 	lsh_cluster_free(cluster);
@@ -153,12 +152,7 @@ stop(void)
 
 FIXTURE(start, stop);
 
-VERB(refresh)
-{
-	(void)word;
-	lsh_cluster_refresh(cluster);
-	return NULL;
-}
+DOES(refresh, lsh_cluster_refresh(cluster))
 
 static int64_t
 asked(const char *node)
@@ -166,10 +160,7 @@ asked(const char *node)
 	return (int64_t)fake_count(fake_of(node), "CLUSTER INFO"); /* which comes first */
 }
 
-VERB(asked)
-{
-	return seen_number(asked(word[1]));
-}
+SEES(asked, seen_number(asked(word[1])))
 
 VERB(ask)
 {
@@ -212,15 +203,8 @@ VERB(at)
 	return who;
 }
 
-VERB(host)
-{
-	return lsh_cluster_server(cluster, lsh_cluster_at(cluster, (unsigned)number_of(word[1], 0)))->host;
-}
-
-VERB(trouble)
-{
-	return seen_with_uri(lsh_cluster_trouble(cluster, (unsigned)number_of(word[1], 0), &err));
-}
+SEES(host, lsh_cluster_server(cluster, lsh_cluster_at(cluster, (unsigned)number_of(word[1], 0)))->host)
+SEES(trouble, seen_with_uri(lsh_cluster_trouble(cluster, (unsigned)number_of(word[1], 0), &err)))
 
 static const char *
 redirect(bool asking, const char *text)
@@ -235,15 +219,8 @@ redirect(bool asking, const char *text)
 	return seen("%s %d", to->host, to->port);
 }
 
-VERB(moved)
-{
-	return redirect(false, word[1]);
-}
-
-VERB(sent)
-{
-	return redirect(true, word[1]);
-}
+SEES(moved, redirect(false, word[1]))
+SEES(sent, redirect(true, word[1]))
 
 VERB(servers)
 {
@@ -255,17 +232,8 @@ VERB(servers)
 	return seen_number(n);
 }
 
-VERB(changes)
-{
-	(void)word;
-	return seen_number(changes);
-}
-
-VERB(version)
-{
-	(void)word;
-	return seen_number((int64_t)lsh_cluster_version(cluster));
-}
+SEES(changes, seen_number(changes))
+SEES(version, seen_number((int64_t)lsh_cluster_version(cluster)))
 
 #define OPEN_FIRST "says n0 A B; open 1 = OK;"
 

@@ -20,17 +20,8 @@ option(int level, int name)
 }
 
 /* The run id, or nothing. */
-VERB(id)
-{
-	(void)word;
-	return seen("%s", hello.run_id);
-}
-
-VERB(cluster)
-{
-	(void)word;
-	return seen_whether(hello.cluster);
-}
+SEES(id, seen("%s", hello.run_id))
+SEES(cluster, seen_whether(hello.cluster))
 
 SENTENCE(a_hello_tells_who_the_server_is)
 {

@@ -77,23 +77,13 @@ struct reading {
 
 VERB(server)
 {
-	(void)word;
 	assert_true(hello.run_id[0] == '\0' || strcmp(hello.run_id, "0123456789abcdef0123456789abcdef01234567") == 0);
 	return seen("%06x %s%" PRId64 "%s", hello.version, hello.run_id[0] != '\0' ? "id " : "", hello.uptime_ms,
 	            hello.cluster ? " cluster" : "");
 }
 
-VERB(role)
-{
-	(void)word;
-	return seen("%s%s", hello.replica ? "replica" : "", hello.alone ? "alone" : "");
-}
-
-VERB(eviction)
-{
-	(void)word;
-	return seen("%s", hello.eviction);
-}
+SEES(role, seen("%s%s", hello.replica ? "replica" : "", hello.alone ? "alone" : ""))
+SEES(eviction, seen("%s", hello.eviction))
 
 static void
 check_readings(const char *before, const char *behind, const char *verb, const struct reading *cases, size_t count)

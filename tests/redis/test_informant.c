@@ -67,18 +67,8 @@ VERB(bounds)
 	return NULL;
 }
 
-VERB(time)
-{
-	options.timeout = number_of(word[1], 0) * LSH_MS;
-	return NULL;
-}
-
-VERB(listen)
-{
-	(void)word;
-	options.unasked = true;
-	return NULL;
-}
+DOES(time, options.timeout = number_of(word[1], 0) * LSH_MS)
+DOES(listen, options.unasked = true)
 
 /* ---- what is said ---- */
 
@@ -123,10 +113,7 @@ step(struct lsh_informant *informant)
 	return seen_end(err.status, &err);
 }
 
-VERB(step)
-{
-	return step(*who(word[1]));
-}
+SEES(step, step(*who(word[1])))
 
 VERB(next)
 {
@@ -187,11 +174,7 @@ VERB(say)
 	return NULL;
 }
 
-VERB(ask)
-{
-	lsh_informant_ask(*who(word[1]));
-	return NULL;
-}
+DOES(ask, lsh_informant_ask(*who(word[1])))
 
 VERB(wants)
 {

@@ -153,42 +153,12 @@ disconnect_peer(void)
 	assert_false(peer.confused);
 }
 
-VERB(reached)
-{
-	(void)word;
-	return seen_number((int64_t)peer.heard);
-}
-
-VERB(allow)
-{
-	peer.allowed = strcmp(word[1], "all") == 0 ? SIZE_MAX : (size_t)number_of(word[1], 0);
-	return NULL;
-}
-
-VERB(answered)
-{
-	(void)word;
-	return seen_number((int64_t)line->answered);
-}
-
-VERB(break)
-{
-	(void)word;
-	lsh_pipeline_break(line->pipeline, 0);
-	return NULL;
-}
-
-VERB(up)
-{
-	(void)word;
-	return seen_whether(lsh_pipeline_is_up(line->pipeline));
-}
-
-VERB(told)
-{
-	(void)word;
-	return seen_whether(atomic_exchange(&line->calls, 0) > 0);
-}
+SEES(reached, seen_number((int64_t)peer.heard))
+DOES(allow, peer.allowed = strcmp(word[1], "all") == 0 ? SIZE_MAX : (size_t)number_of(word[1], 0))
+SEES(answered, seen_number((int64_t)line->answered))
+DOES(break, lsh_pipeline_break(line->pipeline, 0))
+SEES(up, seen_whether(lsh_pipeline_is_up(line->pipeline)))
+SEES(told, seen_whether(atomic_exchange(&line->calls, 0) > 0))
 
 /* ---- callers ---- */
 
@@ -404,11 +374,7 @@ VERB(hold)
 	return NULL;
 }
 
-VERB(go)
-{
-	caller_of(word[1])->go = true;
-	return NULL;
-}
+DOES(go, caller_of(word[1])->go = true)
 
 VERB(over)
 {
@@ -430,12 +396,7 @@ VERB(leave)
 	return NULL;
 }
 
-VERB(say)
-{
-	(void)word;
-	own = say_for_certain(own_parker(), PATIENT_NS, NULL);
-	return NULL;
-}
+DOES(say, own = say_for_certain(own_parker(), PATIENT_NS, NULL))
 
 VERB(unread)
 {

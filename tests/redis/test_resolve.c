@@ -29,11 +29,7 @@ clock_gettime(clockid_t clock, struct timespec *t)
 	return result;
 }
 
-VERB(later)
-{
-	clock_ahead_s += number_of(word[1], 0);
-	return NULL;
-}
+DOES(later, clock_ahead_s += number_of(word[1], 0))
 
 VERB(found)
 {

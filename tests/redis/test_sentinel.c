@@ -53,12 +53,7 @@ end(void)
 	lsh_uri_clear(&uri);
 }
 
-VERB(end)
-{
-	(void)word;
-	end();
-	return NULL;
-}
+DOES(end, end())
 
 static void
 end_and_stop(void)
@@ -71,7 +66,6 @@ FIXTURE(start_seers, end_and_stop);
 
 VERB(wish)
 {
-	(void)word;
 	wishes[1] = wishes[0];
 	wishes[0] = lsh_sentinel_wish(s);
 	return NULL;
@@ -87,10 +81,7 @@ answer(uint64_t wish)
 	return known == LSH_NOT_YET ? "not yet" : known == LSH_KNOWN ? seen_number(master.at.port) : seen_end(err.status, &err);
 }
 
-VERB(answer)
-{
-	return answer(wishes[strcmp(word[1], "before") == 0]);
-}
+SEES(answer, answer(wishes[strcmp(word[1], "before") == 0]))
 
 VERB(ask)
 {
@@ -101,11 +92,7 @@ VERB(ask)
 	return is;
 }
 
-VERB(done)
-{
-	(void)word;
-	return seen_whether(lsh_sentinel_is_done(s, wishes[0]));
-}
+SEES(done, seen_whether(lsh_sentinel_is_done(s, wishes[0])))
 
 VERB(all)
 {
@@ -114,31 +101,21 @@ VERB(all)
 	return NULL;
 }
 
-VERB(believed)
-{
-	(void)word;
-	return answer(0);
-}
+SEES(believed, answer(0))
 
 VERB(host)
 {
-	(void)word;
 	answer(0);
 	return seen("%s", master.at.host);
 }
 
 VERB(since)
 {
-	(void)word;
 	answer(0);
 	return seen_number(master.since);
 }
 
-VERB(news)
-{
-	(void)word;
-	return seen_number(atomic_exchange(&news, 0));
-}
+SEES(news, seen_number(atomic_exchange(&news, 0)))
 
 /* ---- answers ---- */
 

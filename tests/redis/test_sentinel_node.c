@@ -50,23 +50,9 @@ static const struct lsh_node_ops node_ops = {
 	.connected = on_connected, .denied = on_denied, .subscribed = on_nothing, .work = on_nothing,
 };
 
-VERB(replica)
-{
-	on(word[1], "INFO replication", "$10\r\nrole:slave\r\n");
-	return NULL;
-}
-
-VERB(master)
-{
-	on(word[1], "INFO replication", "$11\r\nrole:master\r\n");
-	return NULL;
-}
-
-VERB(locked)
-{
-	on(word[1], "", "-NOAUTH Authentication required.\r\n");
-	return NULL;
-}
+DOES(replica, on(word[1], "INFO replication", "$10\r\nrole:slave\r\n"))
+DOES(master, on(word[1], "INFO replication", "$11\r\nrole:master\r\n"))
+DOES(locked, on(word[1], "", "-NOAUTH Authentication required.\r\n"))
 
 static void
 start_hosts(void)
@@ -113,41 +99,18 @@ VERB(make)
 	return NULL;
 }
 
-VERB(hello)
-{
-	(void)word;
-	return seen_end(lsh_node_await_hello(node, &err), &err);
-}
+SEES(hello, seen_end(lsh_node_await_hello(node, &err), &err))
 
 VERB(trouble)
 {
-	(void)word;
 	lsh_node_trouble(node, &err);
 	return seen_end(err.status, &err);
 }
 
-VERB(up)
-{
-	(void)word;
-	return seen_whether(lsh_node_is_up(node));
-}
-
-VERB(at)
-{
-	return seen_whether(lsh_node_is_up(node) && lsh_node_is_subscribed(node) && fake_open(fake_of(word[1])) == 2);
-}
-
-VERB(connects)
-{
-	(void)word;
-	return seen_number(connects);
-}
-
-VERB(denials)
-{
-	(void)word;
-	return seen_number(denials);
-}
+SEES(up, seen_whether(lsh_node_is_up(node)))
+SEES(at, seen_whether(lsh_node_is_up(node) && lsh_node_is_subscribed(node) && fake_open(fake_of(word[1])) == 2))
+SEES(connects, seen_number(connects))
+SEES(denials, seen_number(denials))
 
 #define SECOND(epoch) "let p port h1; names all $p " #epoch ";"
 

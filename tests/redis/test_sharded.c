@@ -58,10 +58,7 @@ VERB(told)
 	return is;
 }
 
-VERB(tells)
-{
-	return seen_number(count_told(word[1]));
-}
+SEES(tells, seen_number(count_told(word[1])))
 
 static void
 ignore(void *ctx)
@@ -146,11 +143,7 @@ open_node(const char *to, bool reads)
 	pubsub = lsh_node_pubsub(node);
 }
 
-VERB(open)
-{
-	open_node(fake_uri(fake_of("f")), *word[1] != '\0');
-	return NULL;
-}
+DOES(open, open_node(fake_uri(fake_of("f")), *word[1] != '\0'))
 
 static void
 close_node(void)
@@ -169,27 +162,10 @@ ask(bool joins, const char *channel)
 	return lsh_pubsub_ask(pubsub, joins, channel, strlen(channel));
 }
 
-VERB(join)
-{
-	return seen_whether(ask(true, word[1]));
-}
-
-VERB(leave)
-{
-	return seen_whether(ask(false, word[1]));
-}
-
-VERB(subscriptions)
-{
-	(void)word;
-	return seen_number(subscriptions);
-}
-
-VERB(up)
-{
-	(void)word;
-	return seen_whether(lsh_pubsub_is_up(pubsub) && lsh_node_is_subscribed(node));
-}
+SEES(join, seen_whether(ask(true, word[1])))
+SEES(leave, seen_whether(ask(false, word[1])))
+SEES(subscriptions, seen_number(subscriptions))
+SEES(up, seen_whether(lsh_pubsub_is_up(pubsub) && lsh_node_is_subscribed(node)))
 
 /* ---- with a fake ---- */
 
@@ -356,10 +332,7 @@ stop_cluster(void)
 	cluster = NULL;
 }
 
-VERB(spublish)
-{
-	return seen_number(server_integer(cluster_server_of(cluster, word[1]), "SPUBLISH %s %s", word[1], word[2]));
-}
+SEES(spublish, seen_number(server_integer(cluster_server_of(cluster, word[1]), "SPUBLISH %s %s", word[1], word[2])))
 
 SCENE(messages_of_a_sharded_channel_come,
       "join leash:{orders}:wake:1 = yes; await told = 'joined leash:{orders}:wake:1'; spublish leash:{orders}:wake:1 hello = 1;"

@@ -49,15 +49,8 @@ VERB(serve_tls)
 	return NULL;
 }
 
-VERB(file)
-{
-	return certs_file(whose(word[1]));
-}
-
-VERB(key)
-{
-	return strcmp(word[1], "locked") == 0 ? certs_locked_key() : certs_key(whose(word[1]));
-}
+SEES(file, certs_file(whose(word[1])))
+SEES(key, strcmp(word[1], "locked") == 0 ? certs_locked_key() : certs_key(whose(word[1])))
 
 VERB(connect)
 {
@@ -186,17 +179,8 @@ copy_file(const char *from, const char *to)
 	assert_int_equal(rename(aside, to), 0);
 }
 
-VERB(remove)
-{
-	assert_int_equal(unlink(word[1]), 0);
-	return NULL;
-}
-
-VERB(copy)
-{
-	copy_file(word[1], word[2]);
-	return NULL;
-}
+DOES(remove, assert_int_equal(unlink(word[1]), 0))
+DOES(copy, copy_file(word[1], word[2]))
 
 /* Of authorities that are replaced while the program runs the connector knows at its next attempt. */
 SCENE(files_that_were_replaced_are_read_again,
