@@ -365,7 +365,7 @@ sim_judge_acquired(const struct sim_person *p, leash_status status, bool cancele
 	         status == LEASH_CANCELED ? !canceled :
 	         /* who gives up a moment after the server was asked is told that it did not answer */
 	         status == LEASH_UNAVAILABLE ? sim_climate == SIM_CALM && p->waited_until < p->waits_until &&
-	                                       known[p->lock].doubted_until <= sim_now :
+	                                       known[p->lock].doubted_until <= p->waited_until :
 	         !is_excused(p->client, status))
 		sim_breach("lock %d: an acquire says %s: %s", p->lock, leash_status_name(status), err->text);
 	if (!stood_still && p->waited_until > p->waits_until + grace() && status != LEASH_OK)
