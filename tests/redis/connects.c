@@ -390,7 +390,7 @@ SEES(go_on, seen_progress(go_on(LSH_NEVER)))
 DOES(close, close_dial())
 VERB(errno) /* which is a macro */
 {
-	return seen("%s", strerrorname_np(last_errno));
+	return seen_errno(last_errno);
 }
 
 SEES(free_port, seen_number(socket_free_port()))

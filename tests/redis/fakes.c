@@ -2,6 +2,7 @@
 #include "tests/redis/fakes.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <strings.h>
 
 enum { FAKES = 8, RULES = 16, COMMAND = 64 };
@@ -21,6 +22,7 @@ struct rule {
 static struct named {
 	char name[16];
 	struct fake *fake; /* NULL: it is gone */
+	atomic_bool stopping;
 	struct rule rule[RULES];
 	int rules;
 	pthread_mutex_t mutex; /* guards them */
@@ -34,7 +36,7 @@ named(const char *name)
 		if (strcmp(fakes[i].name, name) == 0)
 			return &fakes[i];
 	fail_msg("there is no %s", name);
-	return NULL;
+	return fakes;
 }
 
 /* ---- rules ---- */
@@ -108,6 +110,7 @@ follow_rules(struct named *n, const char *command, const char *second, size_t se
 static size_t
 answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t room)
 {
+	struct named *n = ctx;
 	char command[COMMAND] = "";
 	size_t size, used = 0;
 
@@ -116,8 +119,11 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 		snprintf(command + used, sizeof command - used, "%s%.*s", i > 0 ? " " : "", (int)argl[i], argv[i]);
 		used = strlen(command);
 	}
-	while (follow_rules(ctx, command, argc > 1 ? argv[1] : "", argc > 1 ? argl[1] : 0, out, &size))
+	while (follow_rules(n, command, argc > 1 ? argv[1] : "", argc > 1 ? argl[1] : 0, out, &size)) {
+		if (atomic_load(&n->stopping))
+			return FAKE_SILENT;
 		await_ms(1);
+	}
 	return size;
 }
 
@@ -197,12 +203,11 @@ fakes_start(const char *name, bool tcp)
 static void
 stop(struct named *n)
 {
-	pthread_mutex_lock(&n->mutex);
-	while (n->rules > 0) /* those that wait, too */
-		remove_rule(n, n->rules - 1);
-	pthread_mutex_unlock(&n->mutex);
+	atomic_store(&n->stopping, true);
 	fake_stop(n->fake);
 	n->fake = NULL;
+	while (n->rules > 0)
+		remove_rule(n, n->rules - 1);
 }
 
 void

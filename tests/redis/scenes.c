@@ -4,6 +4,7 @@
 #include "base/clock.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 
 enum { TEXT = 65536, VARIABLES = 26 };
@@ -45,6 +46,23 @@ const char *
 seen_number(int64_t number)
 {
 	return seen("%" PRId64, number);
+}
+
+const char *
+seen_errno(int e)
+{
+	static const struct {
+		const char *name;
+		int e;
+	} names[] = {
+		{"EAGAIN", EAGAIN}, {"ECONNREFUSED", ECONNREFUSED}, {"EIO", EIO}, {"ENOENT", ENOENT}, {"ENXIO", ENXIO},
+		{"EPROTO", EPROTO}, {"ETIMEDOUT", ETIMEDOUT},
+	};
+
+	for (size_t i = 0; i < COUNT(names); i++)
+		if (names[i].e == e)
+			return names[i].name;
+	return strerror(e);
 }
 
 const char *

@@ -114,7 +114,7 @@ DOES(ends, connect_ends(strcmp(word[1], "1.2") == 0 ? TLS1_2_VERSION : TLS1_3_VE
 static const char *
 seen_size(ssize_t n)
 {
-	return n < 0 ? errno == EAGAIN ? "none" : strerrorname_np(errno) : seen_number(n);
+	return n < 0 ? errno == EAGAIN ? "none" : seen_errno(errno) : seen_number(n);
 }
 
 static const char *

@@ -38,9 +38,8 @@ struct guest {
 	size_t scanned;            /* of `in`, by the frame */
 	/* under the mutex: */
 	struct text out;           /* what it is to be told */
-	struct text channels;      /* that it subscribed to: names, each followed by its NUL */
-	bool subscribed;           /* since it did so first */
-	size_t end;                /* FAKE_CLOSE or FAKE_RESET: when all is said */
+	char channel[128];         /* that it subscribed to last; "": none */
+	bool ends;                 /* when all is said */
 };
 
 struct fake {
@@ -140,38 +139,7 @@ say_time(char *out, size_t size)
 	return fake_say(out, size, "*2\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", s_size, s, us_size, us);
 }
 
-/* Put `channel` on the list of the guest, or take it off. mutex held. */
-static void
-note_channel(struct guest *guest, const char *channel, size_t size, bool on)
-{
-	for (size_t i = 0; i < guest->channels.size;) {
-		size_t n = strlen(guest->channels.at + i);
-
-		if (n != size || memcmp(guest->channels.at + i, channel, n) != 0) {
-			i += n + 1;
-			continue;
-		}
-		memmove(guest->channels.at + i, guest->channels.at + i + n + 1, guest->channels.size - i - n - 1);
-		guest->channels.size -= n + 1;
-	}
-	if (on) {
-		append(&guest->channels, channel, size);
-		append(&guest->channels, "", 1);
-		guest->subscribed = true;
-	}
-}
-
-static long long
-count_channels(const struct guest *guest)
-{
-	long long count = 0;
-
-	for (size_t i = 0; i < guest->channels.size; i++)
-		count += guest->channels.at[i] == '\0';
-	return count;
-}
-
-/* One confirmation for each channel. */
+/* One confirmation for each channel, of which the last is kept. */
 static size_t
 say_subscribed(struct fake *f, struct guest *guest, int argc, const char **argv, const size_t *argl, char *out, bool on)
 {
@@ -179,9 +147,9 @@ say_subscribed(struct fake *f, struct guest *guest, int argc, const char **argv,
 
 	pthread_mutex_lock(&f->mutex);
 	for (int i = 1; i < argc; i++) {
-		note_channel(guest, argv[i], argl[i], on);
-		n += fake_say(out + n, OUT - n, "*3\r\n$%d\r\n%s\r\n$%zu\r\n%.*s\r\n:%lld\r\n", on ? 9 : 11,
-		              on ? "subscribe" : "unsubscribe", argl[i], (int)argl[i], argv[i], count_channels(guest));
+		snprintf(guest->channel, sizeof guest->channel, "%.*s", on ? (int)argl[i] : 0, argv[i]);
+		n += fake_say(out + n, OUT - n, "*3\r\n$%d\r\n%s\r\n$%zu\r\n%.*s\r\n:%d\r\n", on ? 9 : 11,
+		              on ? "subscribe" : "unsubscribe", argl[i], (int)argl[i], argv[i], on);
 	}
 	pthread_mutex_unlock(&f->mutex);
 	return n;
@@ -198,29 +166,29 @@ is_introduction(int argc, const char **argv, const size_t *argl)
 static size_t
 answer_like_redis(struct fake *f, struct guest *guest, int argc, const char **argv, const size_t *argl, char *out)
 {
+	static const char *const plain[][3] = {
+		{"AUTH", NULL, "+OK"}, {"SELECT", NULL, "+OK"}, {"CLIENT", NULL, "+OK"},
+		{"SCRIPT", "LOAD", "$40\r\n0123456789abcdef0123456789abcdef01234567"},
+		{"EVALSHA", NULL, "-NOSCRIPT No matching script. Please use EVAL."},
+	};
+	const bool echoes = fake_is(argc, argv, argl, 0, "PING") || fake_is(argc, argv, argl, 0, "ECHO");
+
 	if (fake_is(argc, argv, argl, 0, "CLIENT") && fake_is(argc, argv, argl, 1, "ID"))
 		return fake_say(out, OUT, ":%d\r\n", guest->fd);
-	if (fake_is(argc, argv, argl, 0, "AUTH") || fake_is(argc, argv, argl, 0, "SELECT") ||
-	    fake_is(argc, argv, argl, 0, "CLIENT"))
-		return fake_say(out, OUT, "+OK\r\n");
+	for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+		if (fake_is(argc, argv, argl, 0, plain[i][0]) && (!plain[i][1] || fake_is(argc, argv, argl, 1, plain[i][1])))
+			return fake_say(out, OUT, "%s\r\n", plain[i][2]);
 	if (fake_is(argc, argv, argl, 0, "INFO"))
 		return fake_info(out, OUT, "7.0.15", "00112233445566778899aabbccddeeff00112233", 86400);
 	if (fake_is(argc, argv, argl, 0, "TIME"))
 		return say_time(out, OUT);
-	if (fake_is(argc, argv, argl, 0, "PING") && argc == 1)
-		return fake_say(out, OUT, "+PONG\r\n");
-	if ((fake_is(argc, argv, argl, 0, "PING") || fake_is(argc, argv, argl, 0, "ECHO")) && argc == 2)
-		return fake_say(out, OUT, "$%zu\r\n%.*s\r\n", argl[1], (int)argl[1], argv[1]);
-	if (fake_is(argc, argv, argl, 0, "SUBSCRIBE"))
-		return say_subscribed(f, guest, argc, argv, argl, out, true);
-	if (fake_is(argc, argv, argl, 0, "UNSUBSCRIBE"))
-		return say_subscribed(f, guest, argc, argv, argl, out, false);
+	if (echoes && argc <= 2)
+		return argc == 1 ? fake_say(out, OUT, "+PONG\r\n")
+		                 : fake_say(out, OUT, "$%zu\r\n%.*s\r\n", argl[1], (int)argl[1], argv[1]);
+	if (fake_is(argc, argv, argl, 0, "SUBSCRIBE") || fake_is(argc, argv, argl, 0, "UNSUBSCRIBE"))
+		return say_subscribed(f, guest, argc, argv, argl, out, fake_is(argc, argv, argl, 0, "SUBSCRIBE"));
 	if (is_introduction(argc, argv, argl))
 		return fake_say(out, OUT, fake_is(argc, argv, argl, 0, "SET") ? "+OK\r\n" : ":1\r\n");
-	if (fake_is(argc, argv, argl, 0, "EVALSHA"))
-		return fake_say(out, OUT, "-NOSCRIPT No matching script. Please use EVAL.\r\n");
-	if (fake_is(argc, argv, argl, 0, "SCRIPT") && fake_is(argc, argv, argl, 1, "LOAD"))
-		return fake_say(out, OUT, "$40\r\n0123456789abcdef0123456789abcdef01234567\r\n");
 	return fake_say(out, OUT, "-ERR unknown command '%.*s'\r\n", argc > 0 ? (int)argl[0] : 0, argc > 0 ? argv[0] : "");
 }
 
@@ -278,7 +246,7 @@ on_command(struct fake *f, struct guest *guest, const char *at, size_t size)
 {
 	static __thread const char *argv[WORDS];
 	static __thread size_t argl[WORDS];
-	const size_t special = FAKE_SILENT | FAKE_CLOSE | FAKE_RESET;
+	const size_t special = FAKE_SILENT | FAKE_CLOSE;
 	int argc = split(at, size, argv, argl);
 	size_t n = FAKE_DEFAULT;
 
@@ -290,9 +258,9 @@ on_command(struct fake *f, struct guest *guest, const char *at, size_t size)
 	if (n == FAKE_DEFAULT)
 		n = answer_like_redis(f, guest, argc, argv, argl, f->answer_bytes);
 	pthread_mutex_lock(&f->mutex);
-	if (!guest->end)
+	if (!guest->ends)
 		append(&guest->out, f->answer_bytes, n & ~special);
-	guest->end |= n & (FAKE_CLOSE | FAKE_RESET);
+	guest->ends |= (n & FAKE_CLOSE) != 0;
 	pthread_mutex_unlock(&f->mutex);
 }
 
@@ -307,7 +275,6 @@ free_guest(struct fake *f, struct guest *guest, bool reset)
 		socket_close(guest->fd);
 	free(guest->in.at);
 	free(guest->out.at);
-	free(guest->channels.at);
 	free(guest);
 	f->open--;
 }
@@ -322,7 +289,7 @@ listen_to(struct fake *f, struct guest *guest)
 	if (n <= 0)
 		return n < 0 && (errno == EAGAIN || errno == EINTR);
 	append(&guest->in, f->chunk, (size_t)n);
-	while (guest->scanned < guest->in.size && !guest->end) {
+	while (guest->scanned < guest->in.size && !guest->ends) {
 		guest->scanned += frame_feed(&guest->frame, guest->in.at + guest->scanned, guest->in.size - guest->scanned, &whole);
 		if (!whole)
 			break;
@@ -344,7 +311,7 @@ talk_to(struct guest *guest)
 			return errno == EAGAIN || errno == EINTR;
 		remove_front(&guest->out, (size_t)n);
 	}
-	return guest->end == 0;
+	return !guest->ends;
 }
 
 static void
@@ -385,7 +352,7 @@ serve(struct fake *f, const struct pollfd *polls)
 			continue;
 		}
 		*at = guest->next;
-		free_guest(f, guest, (guest->end & FAKE_RESET) != 0);
+		free_guest(f, guest, false);
 	}
 }
 
@@ -551,14 +518,15 @@ fake_target(const struct fake *f)
 	return f->listening;
 }
 
+/* To those who listen to a channel; NULL: to those who listen to none. */
 static size_t
-send_to(struct fake *f, bool subscribers, const char *bytes, size_t size)
+send_to(struct fake *f, const char *channel, const char *bytes, size_t size)
 {
 	size_t n = 0;
 
 	lock(f);
 	for (struct guest *guest = f->guests; guest; guest = guest->next) {
-		if (guest->subscribed != subscribers || guest->end)
+		if (strcmp(guest->channel, channel ? channel : "") != 0 || guest->ends)
 			continue;
 		append(&guest->out, bytes, size);
 		n++;
@@ -570,42 +538,20 @@ send_to(struct fake *f, bool subscribers, const char *bytes, size_t size)
 size_t
 fake_send(struct fake *f, const char *bytes, size_t size)
 {
-	return send_to(f, false, bytes, size);
-}
-
-size_t
-fake_send_subscribers(struct fake *f, const char *bytes, size_t size)
-{
-	return send_to(f, true, bytes, size);
-}
-
-static bool
-listens(const struct guest *guest, const char *channel)
-{
-	for (size_t i = 0; i < guest->channels.size; i += strlen(guest->channels.at + i) + 1)
-		if (strcmp(guest->channels.at + i, channel) == 0)
-			return true;
-	return false;
+	return send_to(f, NULL, bytes, size);
 }
 
 size_t
 fake_publish(struct fake *f, const char *channel, const char *payload)
 {
 	char *message;
-	size_t n = 0;
 	int size = asprintf(&message, "*3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(channel), channel,
 	                    strlen(payload), payload);
+	size_t n;
 
 	if (size < 0)
 		trouble("no memory");
-	lock(f);
-	for (struct guest *guest = f->guests; guest; guest = guest->next) {
-		if (guest->end || !listens(guest, channel))
-			continue;
-		append(&guest->out, message, (size_t)size);
-		n++;
-	}
-	unlock_and_kick(f);
+	n = send_to(f, channel, message, (size_t)size);
 	free(message);
 	return n;
 }
@@ -641,18 +587,6 @@ fake_count(struct fake *f, const char *word)
 		n += !word || begins(&f->commands[i], word);
 	unlock(f);
 	return n;
-}
-
-bool
-fake_saw(struct fake *f, const char *text)
-{
-	bool saw = false;
-
-	lock(f);
-	for (size_t i = 0; i < f->count && !saw; i++)
-		saw = memmem(f->commands[i].at, f->commands[i].size, text, strlen(text)) != NULL;
-	unlock(f);
-	return saw;
 }
 
 char *

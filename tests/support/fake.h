@@ -18,11 +18,10 @@ struct fake;
 /* What an answer may be besides a number of bytes. */
 #define FAKE_DEFAULT ((size_t)0)       /* as described above */
 #define FAKE_SILENT  ((size_t)1 << 62) /* say nothing */
-#define FAKE_CLOSE   ((size_t)1 << 61) /* say nothing and close ... */
-#define FAKE_RESET   ((size_t)1 << 60) /* ... or reset (over TCP; a unix socket knows no reset) */
+#define FAKE_CLOSE   ((size_t)1 << 61) /* say nothing and close */
 
 /* Write the answer to a command to `out`, which has room for `size` bytes (FAKE_MOST), and return its length, or one of the above;
- * `n | FAKE_CLOSE` and `n | FAKE_RESET` say n bytes and close after that. `argv` are not NUL-terminated.
+ * `n | FAKE_CLOSE` says n bytes and closes after that. `argv` are not NUL-terminated.
  * Runs on the fake's thread, one at a time; it may call any function below but fake_stop and fake_hang_up. */
 typedef size_t fake_answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size);
 
@@ -41,11 +40,10 @@ bool fake_has(int argc, const char **argv, const size_t *argl, const char *text)
 size_t fake_say(char *out, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 size_t fake_info(char *out, size_t size, const char *version, const char *run_id, int64_t uptime_s);
 
-/* Say these bytes now, unasked, to every connection that has not subscribed, resp. that has. Returns how many those were. */
+/* Say these bytes now, unasked, to every connection that has not subscribed. Returns how many those were. */
 size_t fake_send(struct fake *fake, const char *bytes, size_t size);
-size_t fake_send_subscribers(struct fake *fake, const char *bytes, size_t size);
 
-/* Say a message to all who subscribed to `channel`. Returns how many those were. */
+/* Say a message to all whose last subscription was to `channel`. Returns how many those were. */
 size_t fake_publish(struct fake *fake, const char *channel, const char *payload);
 
 /* Reset every connection there is. */
@@ -53,8 +51,7 @@ void fake_hang_up(struct fake *fake);
 
 /* What was received since the start, or since fake_forget. */
 size_t fake_count(struct fake *fake, const char *word);                 /* commands that begin with `word`; NULL: all */
-bool fake_saw(struct fake *fake, const char *text);                     /* a command, its words joined by spaces, contains it */
-char *fake_command(struct fake *fake, size_t n);                        /* the n-th of them; NULL: none. To be freed */
+char *fake_command(struct fake *fake, size_t n);                        /* the n-th of them, its words joined by spaces; NULL: none. To be freed */
 void fake_forget(struct fake *fake);
 
 size_t fake_accepted(struct fake *fake);   /* connections since the start */
