@@ -279,6 +279,7 @@ promote(void *what, uint64_t turn)
 	if (lacks_something(best, old))
 		sim_judge_data_lost(sim_site.deployment == SIM_SENTINEL); /* a cluster does not say how long it is one */
 	best->master = NULL;
+	best->imported = best->offset; /* of which its replicas may have acknowledged nothing */
 	best->promoted = sim_now;
 	best->server->context.is_replica = false;
 	sim_judge_went_back(best);

@@ -25,7 +25,7 @@ struct sim_instance {
 	struct sim_instance *master; /* NULL: it is one */
 	int shard;                 /* of a cluster; else 0 */
 	uint64_t offset;           /* writes so far; of a replica: those that it has */
-	uint64_t imported;         /* of those, the last that brought a key of a slot that moved here */
+	uint64_t imported;         /* of those, the last that came from another master: a slot that moved here, or all */
 	int64_t stalled_until;     /* a replica: it gets no more */
 	bool coming;               /* likewise: more is under way */
 	struct sim_keyspace saved; /* what was on its disk at some time */
