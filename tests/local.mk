@@ -133,7 +133,6 @@ test_programs += tests/redis/test_sentinel_node
 test_programs += tests/redis/test_sharded
 test_programs += tests/redis/test_tls
 test_programs += tests/redis/test_tls_bytes
-test_programs += tests/redis/test_tls_cut
 test_programs += tests/redis/test_vote
 test_programs += tests/redis/test_word
 test_programs += tests/tools/test_guard
@@ -398,7 +397,6 @@ tests_redis_test_sharded_SOURCES = tests/redis/test_sharded.c $(fakes_sources)
 tests_redis_test_tls_SOURCES = tests/redis/test_tls.c $(connects_sources)
 tests_redis_test_tls_bytes_SOURCES = tests/redis/test_tls_bytes.c $(caller_sources) $(scenes_sources)
 tests_redis_test_tls_bytes_LDADD = $(LDADD) $(OPENSSL_LIBS)
-tests_redis_test_tls_cut_SOURCES = tests/redis/test_tls_cut.c $(connects_sources)
 tests_redis_test_vote_SOURCES = tests/redis/test_vote.c $(steps_sources)
 tests_redis_test_word_SOURCES = tests/redis/test_word.c $(steps_sources)
 

@@ -1,5 +1,6 @@
 /* The bytes of a connection that speaks TLS come as those of a plain one do: whole, in order, told of by poll(), and ended by an end;
- * whatever the server's TLS may say in between. The server is OpenSSL in this process, so that it can be made to say it.
+ * whatever the server's TLS may say in between; and a handshake that is cut or altered at any byte is not believed. The server
+ * is OpenSSL in this process, so that it can be made to say it.
  *
  *     ends VERSION        of a connection, with 1.2 or 1.3
  *     recv [SIZE]         what comes: bytes, none, end or EPROTO; peek: the same, and it is still there; trouble: what it is
@@ -207,11 +208,114 @@ draw(unsigned *seed, unsigned end)
 	return (*seed >> 8) % end;
 }
 
+/* ---- handshakes; the server's bytes go through our hands ---- */
+
+static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+
+/* What goes wrong with them; -1: nothing. */
+struct wrong {
+	long cut;   /* so many come through, and then the end */
+	long alter; /* this one is altered */
+	bool drips; /* they come one by one */
+};
+
+/* Take what the client said, and say what the server answers. False: it has nothing to say, or is cut off. */
+static bool
+answer_client(const struct wrong *wrong, long *passed)
+{
+	char said[8192];
+	ssize_t n = recv(far, said, sizeof said, MSG_DONTWAIT);
+	bool is_cut;
+
+	if (n > 0)
+		assert_int_equal(BIO_write(SSL_get_rbio(server), said, (int)n), n);
+	SSL_do_handshake(server);
+	ERR_clear_error();
+	n = BIO_read(SSL_get_wbio(server), said, wrong->drips ? 1 : sizeof said);
+	if (n <= 0)
+		return false;
+	is_cut = wrong->cut >= 0 && *passed + n > wrong->cut;
+	if (is_cut)
+		n = wrong->cut - *passed;
+	if (wrong->alter >= *passed && wrong->alter < *passed + n)
+		said[wrong->alter - *passed] ^= 0x21;
+	assert_int_equal(send(far, said, (size_t)n, 0), n);
+	*passed += n;
+	return !is_cut;
+}
+
+/* Returns how many bytes of the server's came through. */
+static long
+shake(int version, struct wrong wrong, enum lsh_progress *shaken, leash_error *err)
+{
+	long passed = 0;
+	int fds[2];
+
+	end_ends();
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
+	far = fds[1];
+	server = SSL_new(server_ctx);
+	SSL_set_bio(server, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+	SSL_set_max_proto_version(server, version);
+	SSL_set_accept_state(server);
+	stream = (struct lsh_stream){.fd = fds[0], .tls = lsh_tls_new(fds[0], context, &options, "localhost")};
+	assert_non_null(stream.tls);
+	while ((*shaken = lsh_tls_step(stream.tls, err)) == LSH_WAIT)
+		if (!answer_client(&wrong, &passed)) /* the rest is awaited in vain */
+			shutdown(far, SHUT_RDWR);
+	return passed;
+}
+
+SENTENCE(a_handshake_that_is_cut_anywhere_fails)
+{
+	for (size_t v = 0; v < COUNT(versions); v++) {
+		enum lsh_progress shaken;
+		leash_error err;
+		long whole = shake(versions[v], (struct wrong){-1, -1, false}, &shaken, &err);
+
+		assert_int_equal(shaken, LSH_DONE);
+		assert_true(whole > 500);
+		for (long cut = 0; cut < whole - 10; cut += v == 0 ? 3 : 1) { /* a signature may have a few bytes less than that one */
+			shake(versions[v], (struct wrong){cut, -1, cut % 2 == 0}, &shaken, &err);
+			if (shaken != LSH_FAILED || err.status != LEASH_UNAVAILABLE || strstr(err.text, "closed the connection") == NULL)
+				fail_msg("cut after %ld: %s", cut, err.text);
+		}
+	}
+}
+
+SENTENCE(a_handshake_that_is_altered_anywhere_is_not_believed)
+{
+	for (size_t v = 0; v < COUNT(versions); v++) {
+		unsigned believed = 0; /* the version in a record's head, which is to be ignored */
+		enum lsh_progress shaken;
+		leash_error err;
+		long whole = shake(versions[v], (struct wrong){-1, -1, false}, &shaken, &err);
+
+		for (long at = 0; at < whole; at += 3) {
+			shake(versions[v], (struct wrong){-1, at, false}, &shaken, &err);
+			believed += shaken == LSH_DONE;
+			if (shaken != LSH_DONE && err.status != LEASH_PROTOCOL && err.status != LEASH_UNAVAILABLE && err.status != LEASH_DENIED)
+				fail_msg("altered at %ld: %s: %s", at, leash_status_name(err.status), err.text);
+		}
+		assert_true(believed < 30);
+	}
+}
+
+SENTENCE(a_handshake_that_drips_is_taken_as_it_comes)
+{
+	for (size_t v = 0; v < COUNT(versions); v++) {
+		enum lsh_progress shaken;
+		leash_error err;
+
+		shake(versions[v], (struct wrong){-1, -1, true}, &shaken, &err);
+		assert_int_equal(shaken, LSH_DONE);
+	}
+}
+
 /* ---- receiving ---- */
 
 enum { SENT = 3 << 20 };
 
-static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 static unsigned char *bytes, *got;
 
 static void
