@@ -153,6 +153,13 @@ disconnect_peer(void)
 	assert_false(peer.confused);
 }
 
+static void
+reconnect_peer(void)
+{
+	disconnect_peer();
+	connect_peer();
+}
+
 SEES(reached, seen_number((int64_t)peer.heard))
 DOES(allow, peer.allowed = strcmp(word[1], "all") == 0 ? SIZE_MAX : (size_t)number_of(word[1], 0))
 SEES(answered, seen_number((int64_t)line->answered))
@@ -264,7 +271,6 @@ run_once(void *arg)
 	return NULL;
 }
 
-/* With what it says, and without a thread until then. */
 static void
 start(struct caller *c)
 {
@@ -308,18 +314,6 @@ answer_all(size_t n)
 	join(n);
 	for (size_t i = 0; i < n; i++)
 		assert_true(callers[i].outcome == LSH_ANSWERED || callers[i].outcome == LEFT);
-}
-
-static void
-shuffle(int *values, size_t n, unsigned *seed)
-{
-	for (size_t i = n; i > 1; i--) {
-		size_t k = next_random(seed, (unsigned)i);
-		int value = values[i - 1];
-
-		values[i - 1] = values[k];
-		values[k] = value;
-	}
 }
 
 /* ---- those of scenes ---- */
@@ -452,33 +446,8 @@ SCENE(a_later_command_with_less_patience_breaks_the_connection_in_time, /* a sle
 SCENE(a_later_command_with_less_patience_for_which_nobody_reads_breaks_the_connection_in_time,
       "call a never; await reached = 1; pass 100; unread 30; await 4 over a = unknown")
 SCENE(a_command_that_is_overdue_breaks_the_connection_for_all,
-      "call a never; await reached = 1; told; call b never 50; await over b = unknown; await over a = unknown; told = yes;"
-      "up = no; call c never; await over c = unsent")
-
-SENTENCE(those_whom_nobody_answers_leave_when_their_time_comes)
-{
-	enum { SOONEST_FIRST, LATEST_FIRST, ANY_ORDER, ORDERS };
-	unsigned seed = 7;
-
-	for (int order = 0; order < ORDERS; order++) {
-		int turn[ALL];
-
-		for (int i = 0; i < ALL; i++)
-			turn[i] = order == LATEST_FIRST ? ALL - 1 - i : i;
-		if (order == ANY_ORDER)
-			shuffle(turn, ALL, &seed);
-		for (int i = 0; i < ALL; i++)
-			call(i, turn[i] < CALLERS ? (5 + turn[i] * 295 / (CALLERS - 1)) * LSH_MS : LSH_NEVER, PATIENT_NS);
-		await_true(count_over(ALL) == CALLERS);
-		for (int i = 0; i < ALL; i++) {
-			assert_int_equal(callers[i].over, callers[i].wait != LSH_NEVER);
-			assert_true(callers[i].wait == LSH_NEVER || callers[i].outcome == LEFT);
-		}
-		answer_all(ALL);
-		disconnect_peer();
-		connect_peer();
-	}
-}
+      "call a never; call c never; call d 10; await reached = 3; told; clock; call b never 50; await over b = unknown; took >= 50;"
+      "await over a = unknown; await over c = unknown; await over d = left; told = yes; up = no; call c never; await over c = unsent")
 
 SENTENCE(a_limit_outlives_the_reader_that_was_to_watch_it)
 {
@@ -487,16 +456,17 @@ SENTENCE(a_limit_outlives_the_reader_that_was_to_watch_it)
 
 	for (size_t round = 0; round < 150; round++) {
 		int64_t wait = (1 + next_random(&seed, 6)) * LSH_MS + next_random(&seed, 1000) * LSH_US;
-		int order[] = {SLEEPER, FIRST_ANCHOR, SECOND_ANCHOR};
+		unsigned first = next_random(&seed, 3), step = 1 + next_random(&seed, 2);
 
 		peer.allowed = round * FOUR;
 		call(READER, wait, PATIENT_NS);
 		await_true(peer.heard == round * FOUR + 1);
-		shuffle(order, COUNT(order), &seed);
-		for (size_t i = 0; i < COUNT(order); i++) {
-			call(order[i], order[i] == SLEEPER ? wait + next_random(&seed, 8000) * LSH_US : LSH_NEVER, PATIENT_NS);
+		for (unsigned i = 0; i < 3; i++) { /* in any order */
+			int who = SLEEPER + (int)((first + i * step) % 3);
+
+			call(who, who == SLEEPER ? wait + next_random(&seed, 8000) * LSH_US : LSH_NEVER, PATIENT_NS);
 			if (next_random(&seed, 2) == 0)
-				await_true(callers[order[i]].appended);
+				await_true(callers[who].appended);
 		}
 		if (round % 3 == 0) /* the reader is answered; else it leaves */
 			peer.allowed = round * FOUR + 1;
@@ -508,25 +478,30 @@ SENTENCE(a_limit_outlives_the_reader_that_was_to_watch_it)
 	}
 }
 
-/* Everybody calls once; the peer answers some, more and more of them, and then no more. */
-SENTENCE(no_limit_is_lost_while_answers_come_and_callers_leave)
+/* Everybody calls once, those who leave first first or last or anywhere; the peer answers some, more and more of them, and
+ * then no more, or none at all. */
+SENTENCE(those_whom_nobody_answers_leave_when_their_time_comes_while_answers_come_and_callers_leave)
 {
 	size_t left = 0, answered = 0;
 	unsigned seed = 13;
 
 	peer.stutters = true;
-	for (size_t round = 0; round < 120; round++) {
-		int anchor = (int)next_random(&seed, ALL), other = (int)next_random(&seed, ALL);
+	for (unsigned round = 0; round < 120; round++) {
+		int anchor = (int)next_random(&seed, ALL), other = (int)next_random(&seed, ALL), order = (int)next_random(&seed, 3);
+		bool silent = next_random(&seed, 3) == 0;
 
-		peer.allowed = round * ALL + next_random(&seed, 4);
+		peer.allowed = round * ALL + (silent ? 0 : next_random(&seed, 4));
 		for (int i = 0; i < ALL; i++) {
+			int turn = order == 0 ? i : order == 1 ? ALL - i : (int)next_random(&seed, ALL);
 			bool limited = i != anchor && i != other;
 
-			call(i, limited ? (50 + next_random(&seed, 10000)) * LSH_US : LSH_NEVER, PATIENT_NS);
-			if (next_random(&seed, 3) == 0)
+			call(i, limited ? (50 + turn * 450 + (int)next_random(&seed, 450)) * LSH_US : LSH_NEVER, PATIENT_NS);
+			if (!silent && next_random(&seed, 3) == 0)
 				peer.allowed += next_random(&seed, 3);
 		}
 		await_true(count_over(ALL) == (anchor == other ? ALL - 1 : ALL - 2));
+		for (int i = 0; i < ALL && silent; i++)
+			assert_true(callers[i].wait == LSH_NEVER ? !callers[i].over : callers[i].outcome == LEFT);
 		answer_all(ALL);
 		await_true(peer.heard == (round + 1) * ALL);
 		for (size_t i = 0; i < ALL; i++) {
@@ -537,42 +512,13 @@ SENTENCE(no_limit_is_lost_while_answers_come_and_callers_leave)
 	assert_true(left > 0 && answered > 0);
 }
 
-SENTENCE(an_overdue_command_ends_all_who_wait)
-{
-	unsigned seed = 17;
-
-	for (int round = 0; round < 25; round++) {
-		int overdue = round == 0 ? 0 : (int)next_random(&seed, CALLERS), hasty = (int)next_random(&seed, CALLERS);
-
-		for (int i = 0; i < CALLERS; i++) {
-			bool leaves = i != overdue && (i == hasty || next_random(&seed, 4) == 0);
-
-			call(i, leaves ? (1 + next_random(&seed, 40)) * LSH_MS : LSH_NEVER, i == overdue ? 20 * LSH_MS : PATIENT_NS);
-		}
-		for (int i = 0; i < CALLERS; i++)
-			await_true(callers[i].over);
-		join(CALLERS);
-		for (int i = 0; i < CALLERS; i++) {
-			const struct caller *c = &callers[i];
-
-			assert_true(c->outcome == LEFT || c->returned >= callers[overdue].overdue);
-			assert_true(c->outcome == LEFT || c->outcome == LSH_UNKNOWN || c->outcome == LSH_UNSENT);
-		}
-		assert_int_equal(callers[overdue].outcome, LSH_UNKNOWN);
-		assert_false(lsh_pipeline_is_up(line->pipeline));
-		disconnect_peer();
-		connect_peer();
-	}
-}
-
 SENTENCE(what_the_socket_does_not_take_at_once_is_sent_later_and_once)
 {
 	enum { SAID = 4000 };
 	static struct command *said[SAID];
 
 	cramped = true;
-	disconnect_peer();
-	connect_peer();
+	reconnect_peer();
 	cramped = false;
 	peer.deaf = true;
 	for (int i = 0; i < SAID; i++)
@@ -629,8 +575,7 @@ storm_begin(void (*then)(struct command *command))
 {
 	memset(&storm, 0, sizeof storm);
 	cramped = true;
-	disconnect_peer();
-	connect_peer();
+	reconnect_peer();
 	for (int i = 0; i < CALLERS; i++) {
 		struct stormer *s = &storm.stormers[i];
 
@@ -715,8 +660,7 @@ SENTENCE(each_command_ends_once_whatever_its_end_does_and_whenever_the_connectio
 		peer.deaf = round % 7 == 0;
 		peer.allowed = round % 5 == 0 ? next_random(&seed, 100) : SIZE_MAX;
 		await_ms(next_random(&seed, 12));
-		disconnect_peer();
-		connect_peer();
+		reconnect_peer();
 	}
 	storm_end();
 	assert_true(ends > 0 && storm.outcomes[LSH_UNKNOWN] > 0);
@@ -777,6 +721,13 @@ detach_pair(struct line *from)
 
 	lsh_stream_close(&stream);
 	close(far);
+}
+
+static void
+reattach_pair(void)
+{
+	detach_pair(line);
+	attach_pair(line);
 }
 
 /* A pipeline without a thread of its own. */
@@ -862,8 +813,7 @@ SENTENCE(the_epoch_of_a_connection_is_not_known_before_it_is_up, BARE)
 	for (uint64_t round = 1; round <= EPOCHS; round++) {
 		int64_t end = await_limit_ns(30);
 
-		detach_pair(line);
-		attach_pair(line);
+		reattach_pair();
 		while (watcher.seen != round) {
 			assert_false(await_is_past(end));
 			sched_yield();
@@ -979,8 +929,7 @@ SENTENCE(a_connection_that_was_just_made_is_not_silent, BARE)
 	int64_t before = lsh_now_ns();
 	struct command *command;
 
-	detach_pair(line);
-	attach_pair(line);
+	reattach_pair();
 	command = ping("PONG");
 	lsh_pipeline_flush(line->pipeline);
 	lsh_pipeline_break_if_silent(line->pipeline, before);
@@ -992,8 +941,7 @@ SENTENCE(a_command_for_another_connection_is_not_sent, BARE)
 	struct command *command = command_new(line, "PONG");
 
 	command->ticket.epoch = lsh_pipeline_epoch(line->pipeline);
-	detach_pair(line);
-	attach_pair(line);
+	reattach_pair();
 	assert_int_equal(append_ping(command), LSH_PIPELINE_DOWN);
 	command->ticket.epoch = lsh_pipeline_epoch(line->pipeline);
 	assert_int_equal(append_ping(command), LSH_APPENDED);
@@ -1018,8 +966,7 @@ SENTENCE(no_two_connections_have_the_same_epoch, BARE)
 	detach_pair(other);
 	line_stop(other);
 	far = near;
-	detach_pair(line);
-	attach_pair(line);
+	reattach_pair();
 	assert_true(lsh_pipeline_epoch(line->pipeline) > second);
 	assert_int_equal(lsh_pipeline_connects(line->pipeline), 2);
 }

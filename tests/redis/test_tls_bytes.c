@@ -64,12 +64,6 @@ static struct lsh_stream stream = {.fd = -1}; /* fd -1: there are none */
 static SSL *server;
 static int far; /* the server's */
 
-static void *
-accept_one(void *ssl)
-{
-	return SSL_accept(ssl) == 1 ? ssl : NULL;
-}
-
 static void
 end_ends(void)
 {
@@ -81,31 +75,73 @@ end_ends(void)
 	close(far);
 }
 
-static void
-connect_ends(int version)
+/* What goes wrong in a handshake with what the server says, whose bytes go through our hands; -1: nothing. */
+struct wrong {
+	long cut;   /* so many come through, and then the end */
+	long alter; /* this one is altered */
+	bool drips; /* they come one by one */
+};
+
+/* Take what the client said, and say what the server answers. False: it has nothing to say, or is cut off. */
+static bool
+answer_client(const struct wrong *wrong, long *passed)
 {
-	leash_error err = {0};
-	enum lsh_progress shaken;
-	pthread_t thread;
-	void *accepted;
+	char said[8192];
+	ssize_t n = recv(far, said, sizeof said, MSG_DONTWAIT);
+	bool is_cut;
+
+	if (n > 0)
+		assert_int_equal(BIO_write(SSL_get_rbio(server), said, (int)n), n);
+	SSL_do_handshake(server);
+	ERR_clear_error();
+	n = BIO_read(SSL_get_wbio(server), said, wrong->drips ? 1 : sizeof said);
+	if (n <= 0)
+		return false;
+	is_cut = wrong->cut >= 0 && *passed + n > wrong->cut;
+	if (is_cut)
+		n = wrong->cut - *passed;
+	if (wrong->alter >= *passed && wrong->alter < *passed + n)
+		said[wrong->alter - *passed] ^= 0x21;
+	assert_int_equal(send(far, said, (size_t)n, 0), n);
+	*passed += n;
+	return !is_cut;
+}
+
+/* Returns how many bytes of the server's came through. */
+static long
+shake(int version, struct wrong wrong, enum lsh_progress *shaken, leash_error *err)
+{
+	long passed = 0;
 	int fds[2];
 
 	end_ends();
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-	assert_int_equal(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
 	far = fds[1];
 	server = SSL_new(server_ctx);
-	SSL_set_fd(server, far);
+	SSL_set_bio(server, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
 	SSL_set_max_proto_version(server, version);
+	SSL_set_accept_state(server);
 	stream = (struct lsh_stream){.fd = fds[0], .tls = lsh_tls_new(fds[0], context, &options, "localhost")};
 	assert_non_null(stream.tls);
-	assert_int_equal(pthread_create(&thread, NULL, accept_one, server), 0);
-	while ((shaken = lsh_tls_step(stream.tls, &err)) == LSH_WAIT)
-		poll(&(struct pollfd){.fd = stream.fd, .events = lsh_tls_events(stream.tls)}, 1, 1000);
+	while ((*shaken = lsh_tls_step(stream.tls, err)) == LSH_WAIT)
+		if (!answer_client(&wrong, &passed)) /* the rest is awaited in vain */
+			shutdown(far, SHUT_RDWR);
+	return passed;
+}
+
+static void
+connect_ends(int version)
+{
+	static const struct wrong none = {-1, -1, false};
+	enum lsh_progress shaken;
+	leash_error err = {0};
+	long passed = shake(version, none, &shaken, &err);
+
 	if (shaken != LSH_DONE)
 		fail_msg("%s", err.text);
-	pthread_join(thread, &accepted);
-	assert_non_null(accepted);
+	answer_client(&none, &passed); /* tickets */
+	SSL_set_fd(server, far);
+	fcntl(far, F_SETFL, 0);
 }
 
 FIXTURE(NULL, end_ends);
@@ -208,63 +244,9 @@ draw(unsigned *seed, unsigned end)
 	return (*seed >> 8) % end;
 }
 
-/* ---- handshakes; the server's bytes go through our hands ---- */
+/* ---- handshakes ---- */
 
 static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
-
-/* What goes wrong with them; -1: nothing. */
-struct wrong {
-	long cut;   /* so many come through, and then the end */
-	long alter; /* this one is altered */
-	bool drips; /* they come one by one */
-};
-
-/* Take what the client said, and say what the server answers. False: it has nothing to say, or is cut off. */
-static bool
-answer_client(const struct wrong *wrong, long *passed)
-{
-	char said[8192];
-	ssize_t n = recv(far, said, sizeof said, MSG_DONTWAIT);
-	bool is_cut;
-
-	if (n > 0)
-		assert_int_equal(BIO_write(SSL_get_rbio(server), said, (int)n), n);
-	SSL_do_handshake(server);
-	ERR_clear_error();
-	n = BIO_read(SSL_get_wbio(server), said, wrong->drips ? 1 : sizeof said);
-	if (n <= 0)
-		return false;
-	is_cut = wrong->cut >= 0 && *passed + n > wrong->cut;
-	if (is_cut)
-		n = wrong->cut - *passed;
-	if (wrong->alter >= *passed && wrong->alter < *passed + n)
-		said[wrong->alter - *passed] ^= 0x21;
-	assert_int_equal(send(far, said, (size_t)n, 0), n);
-	*passed += n;
-	return !is_cut;
-}
-
-/* Returns how many bytes of the server's came through. */
-static long
-shake(int version, struct wrong wrong, enum lsh_progress *shaken, leash_error *err)
-{
-	long passed = 0;
-	int fds[2];
-
-	end_ends();
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
-	far = fds[1];
-	server = SSL_new(server_ctx);
-	SSL_set_bio(server, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
-	SSL_set_max_proto_version(server, version);
-	SSL_set_accept_state(server);
-	stream = (struct lsh_stream){.fd = fds[0], .tls = lsh_tls_new(fds[0], context, &options, "localhost")};
-	assert_non_null(stream.tls);
-	while ((*shaken = lsh_tls_step(stream.tls, err)) == LSH_WAIT)
-		if (!answer_client(&wrong, &passed)) /* the rest is awaited in vain */
-			shutdown(far, SHUT_RDWR);
-	return passed;
-}
 
 SENTENCE(a_handshake_that_is_cut_anywhere_fails)
 {
