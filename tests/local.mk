@@ -225,14 +225,11 @@ tests_fault_test_time_LDADD = $(public_libs)
 tests_fault_test_tls_deployments_LDADD = $(public_libs)
 tests_fault_test_unreachable_LDADD = $(public_libs)
 tests_tools_test_commands_LDADD = $(public_libs) $(JANSSON_LIBS)
-tests_tools_test_cli_LDADD = $(public_libs)
 tests_tools_test_jobs_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_guard_LDADD = $(trial_libs)
 tests_tools_test_histogram_LDADD = $(trial_libs)
-tests_tools_test_list_LDADD = $(public_libs)
 tests_tools_test_ranking_LDADD = $(trial_libs)
 tests_tools_test_run_frozen_LDADD = $(public_libs)
-tests_tools_test_run_signals_LDADD = $(public_libs)
 
 # These run the command, or have its doctor; some read its JSON.
 if COMMAND_ENABLED
@@ -241,11 +238,8 @@ test_programs += tests/doctor/test_health
 test_programs += tests/doctor/test_server
 test_programs += tests/doctor/test_strangers
 test_programs += tests/tools/test_commands
-test_programs += tests/tools/test_cli
 test_programs += tests/tools/test_jobs
-test_programs += tests/tools/test_list
 test_programs += tests/tools/test_run_frozen
-test_programs += tests/tools/test_run_signals
 endif
 tests_tools_test_commands_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DSOURCE_FOLDER='"$(abs_top_srcdir)"'
 tests_tools_test_jobs_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DSOURCE_FOLDER='"$(abs_top_srcdir)"'

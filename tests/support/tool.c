@@ -1,8 +1,7 @@
 /* Runs of the leash command. See tool.h.
  *
  * What it says goes to files in memory, which nobody need read for it to go on, and which can be looked at while it
- * runs and after it has been killed. Those who talk with one run do so from one thread; different runs may belong to
- * different threads. */
+ * runs and after it has been killed. All of it is done by the main thread. */
 #include "tests/support/tool.h"
 
 #include "tests/support/await.h"
@@ -11,8 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,26 +18,19 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { OUT, ERR, SHOWN, STREAMS, SETTINGS = 32 };
+enum { OUT, ERR, SHOWN, STREAMS };
 
 struct tool {
 	struct sweep_item item;
 	pid_t pid;           /* 0: reaped */
-	int end;             /* a pidfd: it can be read from when the process has ended */
 	int status;          /* how it ended */
 	int terminal;        /* the keyboard and the screen of its terminal; -1: it has none */
 	int file[STREAMS];   /* what it has written; SHOWN: to its terminal, as far as we have read that */
 	char *text[STREAMS]; /* what of that was asked for last */
 };
-
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards `settings` */
-static char *settings[SETTINGS];                          /* "NAME=value" of tool_setenv() */
-
-static struct tool *last; /* of tool_run() */
 
 const char *
 tool_path(void)
@@ -54,87 +44,25 @@ tool_path(void)
 	exit(77);
 }
 
-/* ---- its environment ---- */
-
-/* Is `setting`, "NAME=value", one of `name`? */
-static bool
-is_of(const char *setting, const char *name, size_t length)
-{
-	return strncmp(setting, name, length) == 0 && setting[length] == '=';
-}
+/* ---- its environment, which is ours ---- */
 
 void
 tool_setenv(const char *name, const char *value)
 {
-	size_t length = strlen(name), i;
-	char *setting = NULL;
-
-	if (value != NULL && asprintf(&setting, "%s=%s", name, value) < 0)
+	if ((value != NULL ? setenv(name, value, 1) : unsetenv(name)) != 0)
 		trouble("no memory");
-	pthread_mutex_lock(&mutex);
-	for (i = 0; i < SETTINGS && settings[i] != NULL && !is_of(settings[i], name, length); i++)
-		continue;
-	if (i < SETTINGS) {
-		free(settings[i]);
-		settings[i] = setting;
-		if (setting == NULL) /* no gaps */
-			for (; i + 1 < SETTINGS && settings[i + 1] != NULL; i++) {
-				settings[i] = settings[i + 1];
-				settings[i + 1] = NULL;
-			}
-	}
-	pthread_mutex_unlock(&mutex);
-	if (i == SETTINGS)
-		trouble("more than %d variables: %s", SETTINGS, name);
 }
 
-/* mutex held. Does leash get this variable of ours? */
-static bool
-is_passed_on(const char *variable)
+/* What somebody who runs the tests has set for leash. */
+static void
+forget_theirs(void)
 {
-	if (strncmp(variable, "LEASH_", 6) == 0 || is_of(variable, "NO_COLOR", 8))
-		return false;
-	for (size_t i = 0; i < SETTINGS && settings[i] != NULL; i++)
-		if (is_of(settings[i], variable, strcspn(variable, "=")))
-			return false;
-	return true;
-}
+	static const char *const names[] = {"NO_COLOR", "LEASH_PREFIX", "LEASH_HELD", "LEASH_NAME", "LEASH_TOKEN", "LEASH_FENCE"};
+	static bool done;
 
-/* To be freed as one: the settings may change, or another thread's setenv() ours, before the child has read them. */
-static char **
-environment(const char *uri)
-{
-	size_t n = 0, size = 0;
-	char **list, *text;
-
-	pthread_mutex_lock(&mutex);
-	for (char **at = environ; *at != NULL; at++, n++)
-		size += strlen(*at) + 1;
-	for (size_t i = 0; i < SETTINGS && settings[i] != NULL; i++, n++)
-		size += strlen(settings[i]) + 1;
-	size += uri != NULL ? sizeof "LEASH_URI=" + strlen(uri) : 0;
-	list = malloc((n + 2) * sizeof *list + size);
-	if (list == NULL)
-		trouble("no memory");
-	text = (char *)(list + n + 2);
-	n = 0;
-	for (char **at = environ; *at != NULL; at++)
-		if (is_passed_on(*at)) {
-			list[n++] = text;
-			text = stpcpy(text, *at) + 1;
-		}
-	for (size_t i = 0; i < SETTINGS && settings[i] != NULL; i++)
-		if (uri == NULL || !is_of(settings[i], "LEASH_URI", 9)) {
-			list[n++] = text;
-			text = stpcpy(text, settings[i]) + 1;
-		}
-	pthread_mutex_unlock(&mutex);
-	if (uri != NULL) {
-		list[n++] = text;
-		stpcpy(stpcpy(text, "LEASH_URI="), uri);
-	}
-	list[n] = NULL;
-	return list;
+	for (size_t i = 0; i < sizeof names / sizeof *names && !done; i++)
+		unsetenv(names[i]);
+	done = true;
 }
 
 /* ---- starting ---- */
@@ -157,14 +85,12 @@ begin_session(int terminal)
 
 /* Only what is safe after a fork of many threads. */
 static _Noreturn void
-become_leash(const char *path, char *const *argv, char *const *variables, const struct tool *tool, pid_t parent,
-             bool by_main_thread)
+become_leash(const char *path, char *const *argv, const struct tool *tool, pid_t parent)
 {
 	sigset_t none;
 	int null;
 
-	/* It would fire as soon as the forking thread ends; for other threads than the main one the sweeper must do. */
-	if (by_main_thread && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent))
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
 		_exit(1);
 	for (int i = 1; i < NSIG; i++)
 		signal(i, SIG_DFL);
@@ -176,7 +102,7 @@ become_leash(const char *path, char *const *argv, char *const *variables, const 
 	dup2(tool->file[OUT], 1);
 	dup2(tool->file[ERR], 2);
 	close_range(3, ~0U, 0);
-	execve(path, argv, variables);
+	execv(path, argv);
 	dprintf(2, "cannot run %s: %s\n", path, strerror(errno));
 	_exit(255);
 }
@@ -202,13 +128,14 @@ start(const char *uri, const char *const words[], bool at_terminal)
 {
 	struct tool *tool = calloc(1, sizeof *tool);
 	const char *path = words[0] != NULL && words[0][0] == '/' ? words[0] : tool_path();
-	char *argv[TOOL_WORDS + 2], **variables = environment(uri);
+	char *argv[TOOL_WORDS + 2];
 	pid_t parent = getpid();
-	bool by_main_thread = gettid() == parent;
 	size_t n = 0;
 
 	if (tool == NULL)
 		trouble("no memory");
+	forget_theirs();
+	tool_setenv("LEASH_URI", uri);
 	if (path != words[0])
 		argv[n++] = (char *)(uintptr_t)"leash"; /* exec changes none of them */
 	for (size_t i = 0; words[i] != NULL; i++) {
@@ -227,13 +154,9 @@ start(const char *uri, const char *const words[], bool at_terminal)
 	if (tool->pid < 0)
 		trouble("fork: %s", strerror(errno));
 	if (tool->pid == 0)
-		become_leash(path, argv, variables, tool, parent, by_main_thread);
-	tool->end = (int)syscall(SYS_pidfd_open, tool->pid, 0);
-	if (tool->end < 0)
-		trouble("pidfd_open: %s", strerror(errno));
+		become_leash(path, argv, tool, parent);
 	sweep_process(tool->pid);
 	sweep_add(&tool->item, stop, tool);
-	free(variables);
 	return tool;
 }
 
@@ -318,27 +241,20 @@ tool_type(struct tool *tool, const char *text)
 		trouble("leash has no terminal on which '%s' could be typed: %s", text, strerror(errno));
 }
 
-/* Has it ended within so many milliseconds? Then it is reaped. */
-static bool
-has_ended(struct tool *tool, int ms)
+/* Then it is reaped. */
+bool
+tool_has_ended(struct tool *tool)
 {
-	struct pollfd end = {.fd = tool->end, .events = POLLIN};
 	int status;
 
 	read_terminal(tool); /* it might wait for that */
 	if (tool->pid == 0)
 		return true;
-	if (poll(&end, 1, ms) <= 0 || waitpid(tool->pid, &status, 0) != tool->pid)
+	if (waitpid(tool->pid, &status, WNOHANG) != tool->pid)
 		return false;
 	tool->pid = 0;
 	tool->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	return true;
-}
-
-bool
-tool_has_ended(struct tool *tool)
-{
-	return has_ended(tool, 0);
 }
 
 int
@@ -346,38 +262,10 @@ tool_wait(struct tool *tool)
 {
 	int64_t limit = await_limit_ns(600);
 
-	while (!has_ended(tool, 100))
+	for (; !tool_has_ended(tool); await_ms(1))
 		if (await_is_past(limit))
 			trouble("leash does not come to its end; so far it has said:\n%s%s", tool_out(tool), tool_err(tool));
 	return tool->status;
-}
-
-static void
-await_text(struct tool *tool, int which, const char *text)
-{
-	int64_t limit = await_limit_ns(60);
-
-	while (strstr(read_file(tool, which), text) == NULL) {
-		/* Once more after its end: it may have written right before that. */
-		if (has_ended(tool, 2) && strstr(read_file(tool, which), text) == NULL)
-			trouble("leash ended with status %d and had not said '%s' but:\n%s%s%s", tool->status, text, tool_out(tool),
-			        tool_err(tool),
-			        tool_shown(tool));
-		if (await_is_past(limit))
-			trouble("leash does not say '%s' but:\n%s%s%s", text, tool_out(tool), tool_err(tool), tool_shown(tool));
-	}
-}
-
-void
-tool_await_out(struct tool *tool, const char *text)
-{
-	await_text(tool, OUT, text);
-}
-
-void
-tool_await_err(struct tool *tool, const char *text)
-{
-	await_text(tool, ERR, text);
 }
 
 void
@@ -390,9 +278,6 @@ tool_free(struct tool *tool)
 		while (waitpid(tool->pid, NULL, 0) < 0 && errno == EINTR)
 			continue;
 	}
-	if (tool == last)
-		last = NULL;
-	close(tool->end);
 	if (tool->terminal >= 0)
 		close(tool->terminal);
 	for (int i = 0; i < STREAMS; i++) {
@@ -400,28 +285,6 @@ tool_free(struct tool *tool)
 		free(tool->text[i]);
 	}
 	free(tool);
-}
-
-/* ---- all in one ---- */
-
-int
-tool_run(const char *uri, const char *const words[])
-{
-	tool_free(last);
-	last = tool_start(uri, words);
-	return tool_wait(last);
-}
-
-const char *
-tool_said(void)
-{
-	return last != NULL ? tool_out(last) : "";
-}
-
-const char *
-tool_complained(void)
-{
-	return last != NULL ? tool_err(last) : "";
 }
 
 size_t

@@ -13,9 +13,10 @@ enum { TOOL_WORDS = 32 };
 /* Where the command is: in the build directory, the program itself. */
 const char *tool_path(void);
 
-/* Start `leash` with these words, ended by NULL: TOOL(server_uri, "run", "-n", "job", "--", "true"). `uri` goes into
+/* Start `leash` with these words, ended by NULL: TOOL_START(uri, "run", "-n", "job", "true"). `uri` goes into
  * LEASH_URI (NULL: it is unset). Standard input is /dev/null; its output is kept; there is no terminal. The rest of the
- * environment is ours, without NO_COLOR and LEASH_* but what was set by tool_setenv(). A first word that is a path is run in place of leash. */
+ * environment is ours, but for what its users may have set there for leash. A first word that is a path is run in place
+ * of leash. */
 struct tool *tool_start(const char *uri, const char *const words[]);
 #define TOOL_START(uri, ...) tool_start(uri, (const char *const[]){__VA_ARGS__, NULL})
 
@@ -40,17 +41,7 @@ const char *tool_err(struct tool *tool);
 size_t tool_count(const char *text, const char *what); /* how often it is in there */
 const char *tool_shown(struct tool *tool); /* on its terminal, with what was typed */
 
-/* Wait until its output contains `text`; fails the test if it ends without. */
-void tool_await_out(struct tool *tool, const char *text);
-void tool_await_err(struct tool *tool, const char *text);
-
 /* Kill it if it still runs, and forget it. NULL is allowed. */
 void tool_free(struct tool *tool);
-
-/* All in one: run it to its end and return its exit status. The output is kept until the next of these. */
-int tool_run(const char *uri, const char *const words[]);
-#define TOOL(uri, ...) tool_run(uri, (const char *const[]){__VA_ARGS__, NULL})
-const char *tool_said(void);       /* on standard output */
-const char *tool_complained(void); /* on standard error */
 
 #endif

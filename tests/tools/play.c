@@ -719,6 +719,13 @@ check_shows(const char *line)
 		return;
 	}
 	text_of = *tool_out(last->tool) != '\0' ? tool_out(last->tool) : tool_err(last->tool);
+	if (strcmp(line, "a screen") == 0) {
+		for (most = 0; *text_of != '\0'; most++, text_of += strcspn(text_of, "\n") + 1)
+			if (strcspn(text_of, "\n") > 80 || strchr(text_of, '\n') == NULL || most == 24)
+				wrong("it fits no screen");
+		check_shows("plain");
+		return;
+	}
 	for (; *text_of != '\0'; text_of += strcspn(text_of, "\n") + 1) {
 		object = json_loadb(text_of, strcspn(text_of, "\n"), 0, NULL);
 		if (!json_is_object(object))
@@ -921,6 +928,7 @@ begin(void)
 	set("folder", "%s", server_folder(server));
 	set("socket", "%s", server_socket(server));
 	set("leash", "%s", tool_path());
+	set("version", "%s", leash_version());
 	set("free_port", "%d", ports_take());
 }
 

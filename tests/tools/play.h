@@ -37,6 +37,7 @@
  *     needs bash                     the scene is skipped without that program
  *     goes $p, gone $p, lives $p     the process ends; has ended; has not
  *     shows plain                    what was said last has no bytes that a terminal would obey; "shows json": an object a line
+ *     shows a screen                 at most 24 lines of at most 80 columns, and plain
  *     each $a $b in x 1 | y 2        what follows, one tab deeper, with each of these; a line that ends in \ goes on
  *
  * Words are as in a shell: '' and "", $name, and \n, \t, \\, \xff outside of ''. */
