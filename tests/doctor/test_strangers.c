@@ -1,4 +1,4 @@
-/* The doctor at servers that cannot be reached, refuse the login, or break off, and at what is no server. */
+/* The doctor at servers that speak otherwise, or break off, and at what is no server; see tools/doctor.txt, too. */
 #include "tests/doctor/findings.h"
 
 #include "tests/support/certs.h"
@@ -10,59 +10,6 @@
 GROUP(start_server, stop_server);
 
 /* ---- no server, no login ---- */
-
-SENTENCE(nobody_there_is_a_finding_with_how_to_look)
-{
-	assert_status(LEASH_UNAVAILABLE, examine("unix:///nowhere/at/all.sock"));
-	assert_string_equal(found[0].server, "unix:///nowhere/at/all.sock");
-	check_remedy(the("connection", ERROR, "No such file"), "redis-cli -s /nowhere/at/all.sock ping");
-	assert_status(LEASH_UNAVAILABLE, examine("redis://127.0.0.1:1"));
-	check_remedy(the("connection", ERROR, "refused"), "redis-cli -h 127.0.0.1 -p 1 ping");
-	assert_int_equal(found_count, 1);
-}
-
-SENTENCE(a_wrong_password_is_told_and_never_shown)
-{
-	struct server *locked = SERVER("--requirepass", "right-as-rain");
-	char uri[300];
-
-	snprintf(uri, sizeof uri, "unix://:wrong-as-sin@%s", server_socket(locked));
-	assert_status(LEASH_DENIED, examine(uri));
-	the("connection", ERROR, "WRONGPASS");
-	assert_null(strstr(all_found, "wrong-as-sin"));
-	assert_null(strstr(err.text, "wrong-as-sin"));
-	assert_status(LEASH_DENIED, examine(server_uri(locked)));
-	check_remedy(the("connection", ERROR, "wants a password"), "password_file");
-	snprintf(uri, sizeof uri, "unix://:right-as-rain@%s", server_socket(locked));
-	assert_status(LEASH_OK, examine(uri));
-	check_worst(WARNING);
-	assert_null(strstr(all_found, "right-as-rain"));
-	server_stop(locked);
-}
-
-SENTENCE(a_password_that_is_a_word_of_the_server_hides_nothing_that_is_wrong)
-{
-	static const char *const words[] = {"allkeys-lru", "l", "slave", "no", "3600 1", "master", "0"};
-
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-		struct server *odd = SERVER("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru", "--requirepass",
-		                            words[i]);
-		char uri[300];
-
-		freeReplyObject(server_command(odd, "CONFIG SET save %s", "3600 1"));
-		setenv("LEASH_TEST_PASSWORD", words[i], 1);
-		snprintf(uri, sizeof uri, "unix://%s?password_env=LEASH_TEST_PASSWORD", server_socket(odd));
-		assert_status(LEASH_OK, examine(uri));
-		the("eviction", ERROR, "");
-		the("persistence", WARNING, "");
-		the("permissions", FINE, "handed over");
-		freeReplyObject(server_command(odd, "REPLICAOF 127.0.0.1 1"));
-		assert_status(LEASH_OK, examine(uri));
-		the("replication", ERROR, "is a replica");
-		server_stop(odd);
-	}
-	unsetenv("LEASH_TEST_PASSWORD");
-}
 
 /* Not by what lets anybody in. */
 SENTENCE(a_certificate_that_is_refused_is_to_be_looked_at)
@@ -92,23 +39,6 @@ SENTENCE(who_speaks_tls_and_who_does_not_is_told_from_each_other)
 	check_remedy(the("connection", ERROR, "does it want TLS?"), "write rediss://");
 	server_stop(plain);
 	server_stop(tls);
-}
-
-SENTENCE(a_database_that_is_not_there_is_told)
-{
-	char uri[300];
-
-	snprintf(uri, sizeof uri, "unix://%s?db=999", server_socket(server));
-	assert_status(LEASH_INVALID, examine(uri));
-	the("connection", ERROR, "there is no such database: SELECT was refused");
-}
-
-SENTENCE(a_server_that_stands_still_is_told_after_the_time_for_one_answer)
-{
-	server_pause(server);
-	assert_status(LEASH_UNAVAILABLE, examine_with(LEASH_OPTIONS(.uri = server_uri(server), .timeout_ms = 200)));
-	server_resume(server);
-	check_remedy(the("connection", ERROR, "no answer in time"), "?timeout=");
 }
 
 /* ---- a connection that breaks ---- */
@@ -220,14 +150,6 @@ examine_fake(const struct script *script)
 	assert_null(strstr(all_found, "open-sesame"));
 	assert_null(strstr(err.text, "open-sesame"));
 	return status;
-}
-
-SENTENCE(what_is_no_redis_is_told_as_that)
-{
-	assert_status(LEASH_PROTOCOL,
-	              examine_fake((const struct script[]){{"*", "HTTP/1.1 400 Bad Request\r\n\r\n"}, {0}}));
-	the("connection", ERROR, "");
-	assert_int_equal(found_count, 1);
 }
 
 SENTENCE(a_server_that_has_no_commands_is_told_which)

@@ -1,6 +1,7 @@
 /* See play.h. A line is tried by each kind of statement in turn; who knows it does it. */
 #include "tests/tools/play.h"
 
+#include "tests/support/fake.h"
 #include "tests/support/leashed.h"
 #include "tests/support/one_server.h"
 #include "tests/support/ports.h"
@@ -67,6 +68,7 @@ static struct {
 	char name[16];
 	struct server *server;
 	struct quorum *quorum;
+	struct fake *stranger;
 } servers[FEW];
 
 static const struct text *text; /* what is played, and the line of it */
@@ -533,7 +535,14 @@ server_called(const char *name)
 	wrong("there is no server %s", name);
 }
 
-/* "server n --save ''", "quorum n 2000" */
+static size_t
+answer_as_a_web_server(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+{
+	(void)ctx, (void)argc, (void)argv, (void)argl;
+	return fake_say(out, size, "HTTP/1.1 400 Bad Request\r\n\r\n");
+}
+
+/* "server n --save ''", "quorum n 2000", "stranger n" */
 static void
 start_another(const char *const *words)
 {
@@ -549,6 +558,11 @@ start_another(const char *const *words)
 		servers[i].quorum = quorum_start(&(struct quorum_options){.count = 3});
 		set(words[1], "%s", quorum_uri_guarded(servers[i].quorum, atoi(words[2])));
 		quorum_await_uptime(servers[i].quorum, atoi(words[2]));
+		return;
+	}
+	if (words[0][1] == 't') {
+		servers[i].stranger = fake_start(answer_as_a_web_server, NULL);
+		set(words[1], "%s", fake_uri(servers[i].stranger));
 		return;
 	}
 	servers[i].server = words[0][0] == 'c' ? server_start_clocked(words + 2)
@@ -574,7 +588,8 @@ play_server(char *line)
 
 	if (n == 0)
 		return false;
-	if (strcmp(words[0], "server") == 0 || strcmp(words[0], "quorum") == 0 || strcmp(words[0], "clocked") == 0)
+	if (strcmp(words[0], "server") == 0 || strcmp(words[0], "quorum") == 0 || strcmp(words[0], "clocked") == 0 ||
+	    strcmp(words[0], "stranger") == 0)
 		start_another(words);
 	else if (strcmp(words[0], "ahead") == 0)
 		server_set_clock(server_called(words[1]), atoll(words[2]));
@@ -952,6 +967,7 @@ end_scene(void)
 	for (int i = 0; i < FEW; i++) {
 		server_stop(servers[i].server);
 		quorum_stop(servers[i].quorum);
+		fake_stop(servers[i].stranger);
 	}
 	for (int i = 0; i < VARIABLES; i++)
 		free(variables[i].value);

@@ -2,4 +2,4 @@
 #include "tests/support/test.h"
 #include "tests/tools/play.h"
 
-PLAY("run", "signals", "terminal", "bench", "screen", "doctor", "../doctor/server");
+PLAY("run", "signals", "terminal", "bench", "doctor", "../doctor/server");
