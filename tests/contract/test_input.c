@@ -191,7 +191,7 @@ SENTENCE(options_of_older_and_newer_callers_are_understood, .but = PLACE_SHORT_L
 	leash_options older =
 		{.size = offsetof(leash_options, lease_ms), .uri = place_uri(), .lease_ms = -1, .timeout_ms = -1};
 	leash_lock_options older_lock = {.size = offsetof(leash_lock_options, lease_ms), .lease_ms = -1, .max_hold_ms = -1};
-	leash_acquire older_acquire = {.size = offsetof(leash_acquire, lease_ms), .wait_ms = 10, .lease_ms = -1};
+	leash_acquire older_acquire = {.size = offsetof(leash_acquire, lease_ms), .wait_ms = 30000, .lease_ms = -1};
 	leash_client *client, *none;
 	leash_lock *lock, *no_lock;
 
