@@ -8,7 +8,8 @@
  * which nothing else happens.
  *
  * The peer is a thread with the other end of a socketpair, which withholds all answers at first. Each command is a
- * number, and so is its answer. In a scene the callers are a, b, c and d, each with a thread:
+ * number, and so is its answer; each third has an ASKING in front of it, and nothing comes between. In a scene the callers
+ * are a, b, c and d, each with a thread:
  *
  *     call WHO LIMIT [PATIENCE]   it says a number and waits for the answer, for LIMIT ms, or never without an end
  *     hold WHO LIMIT COMMANDS     it says so many, and waits, while the first is on its way, until the last has ended, and
@@ -25,9 +26,8 @@
 #include "base/thread.h"
 #include "redis/pipeline.h"
 #include "tests/redis/caller.h"
-#include "tests/redis/fakes.h"
+#include "tests/redis/scenes.h"
 #include "tests/support/counted.h"
-#include "tests/support/socket.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -55,7 +55,14 @@ next_random(unsigned *seed, unsigned below)
 
 /* ---- the peer ---- */
 
-enum { FRAME = 21, NUMBERS = 8192 }; /* *1 $10 and a number of ten digits; more than can be on their way */
+#define ASKING_FRAME "*1\r\n$6\r\nASKING\r\n"
+
+enum {
+	FRAME = 21,            /* *1 $10 and a number of ten digits */
+	ASKING = 16,           /* in front of each number with a 1 in front, */
+	ASKED = 1000000000,    /* so from this one on, and of no other */
+	NUMBERS = 8192,        /* more than can be on their way */
+};
 
 static struct peer {
 	int fd;
@@ -85,24 +92,29 @@ answer(const char *text, size_t size, unsigned *seed)
 
 /* False: it has ended. */
 static bool
-hear(char *bytes, size_t *kept, unsigned long *numbers)
+hear(char *bytes, size_t *kept, bool *asking, unsigned long *numbers)
 {
 	ssize_t got = recv(peer.fd, bytes + *kept, FRAME * 512 - *kept, MSG_DONTWAIT);
-	size_t n;
+	size_t at = 0;
 
 	if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
 		return false;
 	*kept += got > 0 ? (size_t)got : 0;
-	for (n = 0; *kept - n * FRAME >= FRAME; n++) {
-		const char *frame = bytes + n * FRAME;
+	while (*kept - at >= FRAME) {
+		const char *frame = bytes + at;
+		bool asks = memcmp(frame, ASKING_FRAME, ASKING) == 0;
 
-		if (memcmp(frame, "*1\r\n$10\r\n", 9) != 0)
+		if (asks ? *asking : memcmp(frame, "*1\r\n$10\r\n", 9) != 0 || (frame[9] == '1') != *asking)
 			peer.confused = true;
+		*asking = asks;
+		at += asks ? ASKING : FRAME;
+		if (asks)
+			continue;
 		numbers[peer.heard % NUMBERS] = strtoul(frame + 9, NULL, 10);
 		peer.heard++;
 	}
-	*kept -= n * FRAME;
-	memmove(bytes, bytes + n * FRAME, *kept);
+	*kept -= at;
+	memmove(bytes, bytes + at, *kept);
 	return true;
 }
 
@@ -110,18 +122,21 @@ static void *
 serve(void *arg)
 {
 	static unsigned long numbers[NUMBERS];
-	char bytes[FRAME * 512], text[32 * 64];
+	char bytes[FRAME * 512], text[64 * 64];
 	size_t kept = 0, answered = 0;
 	unsigned seed = 1;
+	bool asking = false;
 
 	for (;;) {
 		struct pollfd polled = {.fd = peer.fd, .events = peer.deaf ? 0 : POLLIN};
 		size_t size = 0;
 
-		if (poll(&polled, 1, 1) > 0 && !hear(bytes, &kept, numbers))
+		if (poll(&polled, 1, 1) > 0 && !hear(bytes, &kept, &asking, numbers))
 			return arg;
-		for (; answered < peer.heard && answered < peer.allowed && size < sizeof text - 32; answered++)
-			size += (size_t)snprintf(text + size, sizeof text - size, ":%lu\r\n", numbers[answered % NUMBERS]);
+		for (; answered < peer.heard && answered < peer.allowed && size < sizeof text - 64; answered++)
+			size += (size_t)snprintf(text + size, sizeof text - size, "%s:%lu\r\n",
+			                         numbers[answered % NUMBERS] > ASKED ? "-ERR nobody hears this\r\n" : "",
+			                         numbers[answered % NUMBERS]);
 		answer(text, size, &seed);
 	}
 }
@@ -175,19 +190,23 @@ own_parker(void)
 	return &lsh_self()->parker;
 }
 
-/* A command that is appended; its answer is its number. NULL: it was not, because the pipeline is down, or full. */
+/* A command that is appended, each third with an ASKING; its answer is its number. NULL: it was not, because the pipeline is
+ * down, or full. */
 static struct command *
 say_number(struct lsh_parker *reader, int64_t patience, void (*then)(struct command *command), bool *full)
 {
 	static atomic_uint last_number;
 	unsigned number = ++last_number;
+	bool asking = number % 3 == 0;
 	struct command *command;
 	struct lsh_arg arg;
 	char digits[16];
 	enum lsh_appended appended;
 
+	number += asking ? ASKED : 0;
 	snprintf(digits, sizeof digits, "%u", number);
 	command = command_new(line, digits);
+	command->ticket.asking = asking;
 	command->ticket.reader = reader;
 	command->then = then;
 	snprintf(digits, sizeof digits, "%010u", number);
@@ -514,7 +533,7 @@ SENTENCE(those_whom_nobody_answers_leave_when_their_time_comes_while_answers_com
 
 SENTENCE(what_the_socket_does_not_take_at_once_is_sent_later_and_once)
 {
-	enum { SAID = 4000 };
+	enum { SAID = 2500 };
 	static struct command *said[SAID];
 
 	cramped = true;
@@ -1112,58 +1131,4 @@ SENTENCE(who_is_sent_elsewhere_because_asking_was_refused_is_told_that, BARE)
 		assert_string_equal(command->text, rows[i].heard);
 		command_drop(command);
 	}
-}
-
-struct asker {
-	bool asks;
-	uint64_t wrong;
-	pthread_t thread;
-};
-
-enum { ASKS = 300, ASKERS = 6 };
-
-static void *
-ask(void *arg)
-{
-	struct asker *a = arg;
-	const char *text = a->asks ? "asked" : "plain";
-	struct lsh_arg args[] = {LSH_ARG("ECHO"), lsh_arg_text(text)};
-
-	for (int i = 0; i < ASKS; i++) {
-		struct command *command = command_new(line, text);
-
-		command->ticket.asking = a->asks;
-		a->wrong += command_append(command, args, 2, PATIENT_NS) != LSH_APPENDED || command_await(command, LSH_NEVER) != LSH_ANSWERED;
-		command_drop(command);
-	}
-	return NULL;
-}
-
-SENTENCE(nothing_comes_between_an_asking_and_its_command, BETWEEN(NULL, fakes_stop))
-{
-	struct fake *fake = fakes_start("f", false);
-	struct asker askers[ASKERS] = {{0}};
-	size_t asked = 0;
-	bool asking = false;
-
-	line = line_start();
-	line_attach(line, (struct lsh_stream){.fd = socket_dial(fake_target(fake))});
-	for (int i = 0; i < ASKERS; i++) {
-		askers[i].asks = i % 2 == 0;
-		assert_int_equal(pthread_create(&askers[i].thread, NULL, ask, &askers[i]), 0);
-	}
-	for (int i = 0; i < ASKERS; i++) {
-		pthread_join(askers[i].thread, NULL);
-		assert_int_equal(askers[i].wrong, 0);
-	}
-	for (size_t i = 0; i < fake_count(fake, NULL); i++) {
-		char *command = fake_command(fake, i);
-
-		assert_int_equal(strcmp(command, "ECHO asked") == 0, asking);
-		asked += asking;
-		asking = strcmp(command, "ASKING") == 0;
-		free(command);
-	}
-	assert_int_equal(asked, ASKS * ASKERS / 2);
-	line_stop(line);
 }
