@@ -451,7 +451,8 @@ VERB(check)
 	snprintf(run_id, sizeof run_id, "run_id:%s\r\n", hello.run_id);
 	assert_int_equal(strlen(hello.run_id), LSH_RUN_ID_SIZE - 1);
 	assert_non_null(strstr(info, run_id));
-	snprintf(version, sizeof version, "redis_version:%u.%u.%u\r\n", hello.version >> 16, hello.version >> 8 & 255, hello.version & 255);
+	snprintf(version, sizeof version, "redis_version:%u.%u.%u\r\n", hello.version >> 16, hello.version >> 8 & 255,
+	         hello.version & 255);
 	assert_non_null(strstr(info, version));
 	assert_true(hello.version >= 0x060200);
 	assert_false(hello.cluster);

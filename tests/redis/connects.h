@@ -1,6 +1,6 @@
 /* Connecting: words for scenes in which a connector is driven to its end, in one thread, but for the resolver's.
  *
- *     dial URI [NAME [CHANNEL]]    a connector of that, whose clients are called leash-test; nameless: or nothing. close
+ *     dial URI [NAME [CHANNEL]]    a connector of that, for clients called leash-test; nameless: or nothing. close
  *     attempt [MS]                 OK, or what it failed with; try: dial, and attempt
  *     begin [MS], go_on            the first step of one, and the others; readable: what it waits for is there
  *     errno                        of that failure: its name
@@ -8,15 +8,15 @@
  *     ask BYTES                    over the connection that was made; heard: what came of it until now
  *     descriptors                  that are open; free_port: where nobody listens
  *
- *     puppet NAME [BYTES [ADDRESS [PORT]]]   a server p or q, at the port $p or $q of 127.0.0.1, that says that once it has
- *                                  heard something, and does no more; stop, hang_up NAME
- *     manner NAME WORDS            at_once: it says it without having heard anything; closes: when it has said it; echoes:
- *                                  says what it hears; N: it drips, a byte each N ms
+ *     puppet NAME [BYTES [ADDRESS [PORT]]]   a server p or q, at the port $p or $q of 127.0.0.1, that says that once
+ *                                  it has heard something, and does no more; stop, hang_up NAME
+ *     manner NAME WORDS            at_once: it says it without having heard anything; closes: when it has said it;
+ *                                  echoes: says what it hears; N: it drips, a byte each N ms
  *     says NAME BYTES              to the next
  *     accepted NAME; said NAME     connections; bytes, to the last one
  *
- *     resolves [hangs] ADDRESSES   what any name ending in .test is, or an error: NONAME; asked, resolving: how often it was
- *                                  asked for, and how many of that are not answered
+ *     resolves [hangs] ADDRESSES   what any name ending in .test is, or an error: NONAME; asked, resolving: how often
+ *                                  it was asked for, and how many of that are not answered
  *
  *     serve ARGUMENTS              another server, at $s and, by its unix socket, $u; these are of the server, else
  *     redis COMMAND                to the other server, or to the server

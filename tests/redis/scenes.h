@@ -3,8 +3,8 @@
  *     SCENE(a_node_that_hangs_keeps_nobody_waiting, "is s0 mute; begin 3; ask = 1000; await asked s1 >= 2")
  *
  * A step is a word with others behind it, and may be compared: = is the same, ~ has each of these words somewhere,
- * !~, which may follow that, has none of them, and >=, <=, > and < are for numbers. What is in '' or "" is one word. What the first word does, and what
- * is then seen, says a VERB of the program, or of what it is linked with. Besides:
+ * !~, which may follow that, has none of them, and >=, <=, > and < are for numbers. What is in '' or "" is one word.
+ * What the first word does, and what is then seen, says a VERB of the program, or of what it is linked with. Besides:
  *
  *     await STEP          again and again, until it compares; await 5 STEP: for 5 s
  *     let x STEP          what is seen is $x from then on
@@ -23,7 +23,8 @@
 
 enum { WORDS = 16 };
 
-/* What a word does. word[1] is the first behind it; those that are not there are "". What it returns is seen; NULL: nothing. */
+/* What a word does. word[1] is the first behind it; those that are not there are "". What it returns is seen; NULL:
+ * nothing. */
 #define VERB(title) \
 	static const char *verb_##title(char **word); \
 	__attribute__((constructor)) static void add_verb_##title(void) \

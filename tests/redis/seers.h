@@ -1,5 +1,5 @@
-/* Seers: sentinels, and the URI that names the first of them, s0 to s2; s3 is not in it. They are fakes (fakes.h), honest,
- * and name 127.0.0.1:1000 of epoch 7 for "main". Words for scenes, at any time:
+/* Seers: sentinels, and the URI that names the first of them, s0 to s2; s3 is not in it. They are fakes (fakes.h),
+ * honest, and name 127.0.0.1:1000 of epoch 7 for "main". Words for scenes, at any time:
  *
  *     is SEER MOOD                 honest, or one of those in seers.c
  *     names SEER PORT EPOCH [HOST] the master; all for SEER, here and with asked: each of them

@@ -1,8 +1,8 @@
 /* The map of a cluster, made of what nodes say: what is understood, whom it believes if they differ, what is said of
  * those who cannot be asked, when looks are taken, and its end. Real clusters: test_cluster_real.c.
  *
- * There are three nodes, n0 to n2, which have nothing to say at first, and A, B and C, which are where the map says that
- * servers are, and to which nobody connects.
+ * There are three nodes, n0 to n2, which have nothing to say at first, and A, B and C, which are where the map says
+ * that servers are, and to which nobody connects.
  *
  *     says NODE A B       A has the slots 0 to 99, B the others
  *     ranges NODE TEXT    ranges, each with a node's id, its server and host, or nil, or none for an empty one:
@@ -246,7 +246,8 @@ SCENE(slots_that_nobody_serves_are_holes,
       "ranges n0 '10-20 aA 127.0.0.1'; open 1 = OK; at 9 10 21 = -A-; await log ~ '11 of 16384 slots';"
       "trouble 9 ~ UNAVAILABLE: 'nobody serves slot 9'")
 SCENE(a_host_that_is_not_named_is_the_one_that_was_asked,
-      "ranges n0 '0-99 aA none, 100-16383 bB nil'; open 1 = OK; at 0 100 = AB; host 0 = 127.0.0.1; host 100 = 127.0.0.1")
+      "ranges n0 '0-99 aA none, 100-16383 bB nil'; open 1 = OK; at 0 100 = AB; host 0 = 127.0.0.1;"
+      "host 100 = 127.0.0.1")
 SCENE(of_a_master_without_an_address_what_was_known_stands,
       OPEN_FIRST "ranges n0 '0-99 aA ?, 100-16383 bC 127.0.0.1'; look n0; at 0 100 = AC")
 SCENE(a_map_beyond_all_bounds_is_refused_with_the_bound,
@@ -275,7 +276,8 @@ SENTENCE(a_map_in_many_pieces_is_understood)
 	char *end = text + sprintf(text, "*%d\r\n", PIECES);
 
 	for (int i = 0; i < PIECES; i++)
-		end += sprintf(end, "*3\r\n:%d\r\n:%d\r\n*2\r\n$9\r\n127.0.0.1\r\n:%d\r\n", 2 * i, 2 * i + 1, FIRST_PORT + i % 2);
+		end += sprintf(end, "*3\r\n:%d\r\n:%d\r\n*2\r\n$9\r\n127.0.0.1\r\n:%d\r\n", 2 * i, 2 * i + 1,
+		               FIRST_PORT + i % 2);
 	on_bytes("n0", "CLUSTER SLOTS", text, (size_t)(end - text));
 	play("open 1 = OK; at 0 1 2 15999 16000 16383 = AABB--");
 }
@@ -309,13 +311,16 @@ SENTENCE(the_most_scattered_map_is_understood)
 
 /* ---- those who cannot be asked ---- */
 
-SCENE(one_that_hangs_does_not_hold_up_the_others, /* those of no use are asked last: one answer is enough for the next map */
-      "on n0 CLUSTER silent; on n1 CLUSTER silent; says n2 A B; open 3 = OK; at 0 = A; says n2 A C; look n2; at 100 = C")
+SCENE(one_that_hangs_does_not_hold_up_the_others,
+      /* those of no use are asked last: one answer is enough for the next map */
+      "on n0 CLUSTER silent; on n1 CLUSTER silent; says n2 A B; open 3 = OK; at 0 = A; says n2 A C; look n2;"
+      "at 100 = C")
 SCENE(a_server_without_a_cluster_is_said_to_be_one,
       "on n0 'CLUSTER SLOTS' '-ERR This instance has cluster support disabled\r\n';"
       "open 1 ~ UNSUPPORTED: 'no part of a cluster: for this server alone write redis://'")
 SCENE(a_node_that_knows_of_no_slots_is_said_to,
-      "on n0 'CLUSTER SLOTS' *0\r\n; open 1 ~ UNAVAILABLE: 'was the cluster created?'; close; says n1 A B; open 2 = OK; at 0 = A")
+      "on n0 'CLUSTER SLOTS' *0\r\n; open 1 ~ UNAVAILABLE: 'was the cluster created?'; close; says n1 A B;"
+      "open 2 = OK; at 0 = A")
 
 SENTENCE(nonsense_is_not_believed)
 {
@@ -372,7 +377,8 @@ SCENE(a_look_is_taken_now_and_then_without_being_asked_for,
 /* ---- whom to believe ---- */
 
 SCENE(a_moved_corrects_its_slot_at_once_and_has_the_others_looked_at,
-      OPEN_FIRST "let v version; let q asked n0; moved 'MOVED 7 127.0.0.1:7003' = '127.0.0.1 7003'; at 7 8 = CA; version > $v;"
+      OPEN_FIRST "let v version; let q asked n0; moved 'MOVED 7 127.0.0.1:7003' = '127.0.0.1 7003'; at 7 8 = CA;"
+                 "version > $v;"
       "await asked n0 > $q; await changes >= 2")
 SCENE(what_was_learned_stands_for_a_while_against_those_who_have_not_heard_it, /* but not for ever */
       OPEN_FIRST "clock; moved 'MOVED 7 127.0.0.1:7003' = '127.0.0.1 7003'; refresh; await at 7 = A; took >= 2000")
@@ -383,10 +389,12 @@ SCENE(a_node_that_is_cut_off_is_not_believed, /* it tries to be elected again an
       "says n0 A B; info n0 fail 99; says n1 C B; info n1 ok 8; open 2 = OK; await at 0 = C; look n0 3; at 0 = C;"
       "on n1 CLUSTER silent; look n0; at 0 = C")
 SCENE(if_there_is_nothing_else_for_long_what_seems_out_of_date_counts, /* set up anew, from the first epoch on */
-      "says n0 A B; info n0 ok 8; open 1 = OK; says n0 C B; info n0 ok 1; clock; refresh; await at 0 = C; took >= 10000;"
+      "says n0 A B; info n0 ok 8; open 1 = OK; says n0 C B; info n0 ok 1; clock; refresh; await at 0 = C;"
+      "took >= 10000;"
       "log ~ 'the cluster is another one than before'")
 SCENE(an_address_that_leads_to_another_cluster_is_not_followed,
-      "says n0 A B; info n0 ok 1; open 2 = OK; ranges n1 '0-16383 xC 127.0.0.1'; info n1 ok 100; look n1 3; at 0 100 = AB;"
+      "says n0 A B; info n0 ok 1; open 2 = OK; ranges n1 '0-16383 xC 127.0.0.1'; info n1 ok 100; look n1 3;"
+      "at 0 100 = AB;"
       "servers = 2")
 
 SENTENCE(an_answer_that_was_asked_for_before_does_not_undo_a_moved) /* even if there is a newer order of things */
@@ -405,17 +413,20 @@ SENTENCE(an_answer_that_was_asked_for_before_does_not_undo_a_moved) /* even if t
 /* ---- where we are sent ---- */
 
 SCENE(servers_that_the_uri_does_not_allow_have_no_slots, /* which is said once */
-      "ranges n0 '0-99 aA 127.0.0.1, 100-16383 bB evil.example'; open 1 ?redirects=127.0.0.1,cache-a = OK; at 0 100 = A-;"
+      "ranges n0 '0-99 aA 127.0.0.1, 100-16383 bB evil.example'; open 1 ?redirects=127.0.0.1,cache-a = OK;"
+      "at 0 100 = A-;"
       "servers = 1; await log ~ evil.example 'to which' redirects; look n0 3; logged evil.example = 1")
 SCENE(a_cluster_of_which_nothing_is_allowed_is_refused,
       "ranges n0 '0-16383 bB evil.example'; open 1 ?redirects=127.0.0.1 ~ DENIED: redirects")
 SCENE(an_ask_changes_nothing, /* no host: that of the server which said it; IPv6 without brackets */
-      OPEN_FIRST "let v version; let q asked n0; sent 'ASK 7 127.0.0.1:7003' = '127.0.0.1 7003'; at 7 = A; version = $v;"
+      OPEN_FIRST "let v version; let q asked n0; sent 'ASK 7 127.0.0.1:7003' = '127.0.0.1 7003'; at 7 = A;"
+                 "version = $v;"
       "asked n0 = $q; sent 'ASK 7 :7003' = '127.0.0.1 7003'; sent 'ASK 7 ::1:7003' = '::1 7003'")
 SCENE(a_redirection_to_nowhere_or_to_where_we_may_not_is_refused,
       "says n0 A B; open 1 ?redirects=127.0.0.1 = OK;"
       "moved 'MOVED 7 evil.example:6379' ~ DENIED: evil.example:6379 'to which' redirects;"
-      "sent 'ASK 7 10.0.0.9:6379' ~ DENIED: redirects; moved 'MOVED 7 127.0.0.1' ~ PROTOCOL: 7001; moved MOVED ~ PROTOCOL:;"
+      "sent 'ASK 7 10.0.0.9:6379' ~ DENIED: redirects; moved 'MOVED 7 127.0.0.1' ~ PROTOCOL: 7001;"
+      "moved MOVED ~ PROTOCOL:;"
       "moved 'ASK 7 127.0.0.1:1' ~ PROTOCOL:; sent 'MOVED 7 127.0.0.1:1' ~ PROTOCOL:; at 7 = A; servers = 2")
 
 SENTENCE(no_number_of_redirections_is_too_many_to_bear) /* and those that are known stay known */

@@ -62,10 +62,13 @@ FIXTURE(begin_connects, end);
 
 SCENE(where_nobody_listens_a_dial_fails_at_once,
       "let n free_port; let d descriptors;"
-      "try redis://127.0.0.1:$n ~ UNAVAILABLE: 'redis://127.0.0.1:$n: connecting: Connection refused'; errno = ECONNREFUSED;"
-      "try unix:///nowhere/at/all.sock ~ UNAVAILABLE: ': connecting: No such file'; errno = ENOENT; close; descriptors = $d")
+      "try redis://127.0.0.1:$n ~ UNAVAILABLE: 'redis://127.0.0.1:$n: connecting: Connection refused';"
+      "errno = ECONNREFUSED;"
+      "try unix:///nowhere/at/all.sock ~ UNAVAILABLE: ': connecting: No such file'; errno = ENOENT; close;"
+      "descriptors = $d")
 SCENE(a_server_that_accepts_and_never_answers_is_left_at_the_deadline,
-      "puppet p; dial redis://127.0.0.1:$p; clock; attempt 100 ~ UNAVAILABLE: ': no answer in time'; errno = ETIMEDOUT; took >= 100")
+      "puppet p; dial redis://127.0.0.1:$p; clock; attempt 100 ~ UNAVAILABLE: ': no answer in time';"
+      "errno = ETIMEDOUT; took >= 100")
 SCENE(a_server_that_drips_is_left_at_the_deadline,
       "puppet p '+OK\r\n$1000\r\nrun_id:012345678901234567890123456789'; manner p 5; dial redis://127.0.0.1:$p;"
       "clock; attempt 100 ~ UNAVAILABLE: ': no answer in time'; took >= 100; said p > 0")
@@ -99,7 +102,8 @@ SENTENCE(a_host_that_takes_no_connection_is_left_at_the_deadline)
 	snprintf(target, sizeof target, "127.0.0.1:%d", port);
 	n = fill_backlog(target, fds, COUNT(fds));
 	await_true(poll(&(struct pollfd){.fd = fds[0], .events = POLLOUT}, 1, 0) == 1);
-	play("dial redis://%s; clock; attempt 100 ~ UNAVAILABLE: ': connecting: no answer in time'; errno = ETIMEDOUT; took >= 100",
+	play("dial redis://%s; clock; attempt 100 ~ UNAVAILABLE: ': connecting: no answer in time'; errno = ETIMEDOUT;"
+	     "took >= 100",
 	     target);
 	empty_backlog(listener, fds, n);
 }
@@ -235,7 +239,8 @@ SENTENCE(a_dial_without_memory_fails_or_does_without)
 
 #if !UNDER_ASAN && !UNDER_TSAN
 
-/* How often `size` bytes, given as their complements lest they be found here, stand in memory that can be written to. */
+/* How often `size` bytes, given as their complements lest they be found here, stand in memory that can be written
+ * to. */
 static unsigned
 count_in_memory(const unsigned char *complement, size_t size)
 {
@@ -251,7 +256,7 @@ count_in_memory(const unsigned char *complement, size_t size)
 		unsigned char *copy;
 		ssize_t n;
 
-		if (sscanf(line, "%lx-%lx %7s", &from, &to, mode) != 3 || mode[0] != 'r' || mode[1] != 'w' || to - from > 1 << 28)
+		if (sscanf(line, "%lx-%lx %7s", &from, &to, mode) != 3 || strncmp(mode, "rw", 2) != 0 || to - from > 1 << 28)
 			continue;
 		copy = malloc(to - from);
 		n = pread(mem, copy, to - from, (off_t)from);
@@ -308,7 +313,7 @@ SENTENCE(the_password_stays_nowhere_but_in_the_uri)
 		bool in_file = i >= 4, is_said = i % 4 == IS_SAID;
 		struct puppet *p = puppet_of("p");
 
-		play(puppet[i % 4]);
+		play("%s", puppet[i % 4]);
 		make_password(password, complement);
 		write_password(file, in_file ? password : "not in this file now");
 		if (in_file)

@@ -25,7 +25,8 @@ SEES(cluster, seen_whether(hello.cluster))
 
 SENTENCE(a_hello_tells_who_the_server_is)
 {
-	play("try unix://$u leash-test-1 = OK; check; time > 0; ask 'CLIENT GETNAME\r\n'; await heard = '$12\r\nleash-test-1\r\n'");
+	play("try unix://$u leash-test-1 = OK; check; time > 0; ask 'CLIENT GETNAME\r\n';"
+	     "await heard = '$12\r\nleash-test-1\r\n'");
 	assert_true(fcntl(hello.stream.fd, F_GETFD) & FD_CLOEXEC);
 	assert_true(fcntl(hello.stream.fd, F_GETFL) & O_NONBLOCK);
 	play("try redis://127.0.0.1:$s = OK; check; ask 'PING\r\n'; await heard = '+PONG\r\n'");
@@ -51,12 +52,14 @@ SCENE(a_database_that_is_not_there_is_invalid,
 SCENE(a_password_opens_and_a_wrong_one_does_not,
       "serve --requirepass 'open sesame'; try redis://:open%20sesame@127.0.0.1:$s = OK; ask 'PING\r\n';"
       "await heard = '+PONG\r\n'; try unix://default:open%20sesame@$u leash-test channel = OK;"
-      "try redis://:barley-groats@127.0.0.1:$s ~ DENIED: redis://127.0.0.1:$s ': AUTH was refused: WRONGPASS' !~ barley;"
+      "try redis://:barley-groats@127.0.0.1:$s ~ DENIED: redis://127.0.0.1:$s ': AUTH was refused: WRONGPASS' !~ "
+      "barley;"
       "try redis://127.0.0.1:$s ~ DENIED: redis://127.0.0.1:$s 'the server wants a password';"
       "try redis://127.0.0.1:$s nameless ~ DENIED: 'the server wants a password';"
       "try redis://127.0.0.1:$s nameless channel ~ DENIED: 'the server wants a password'")
 SCENE(a_password_that_nobody_asked_for_is_denied,
-      "try redis://:hunter2hunter2@127.0.0.1:$s ~ DENIED: ': AUTH was refused: ERR AUTH <password> called without any password'"
+      "try redis://:hunter2hunter2@127.0.0.1:$s ~ DENIED: ': AUTH was refused: ERR AUTH <password> called without any "
+      "password'"
       " !~ hunter2")
 SCENE(a_password_is_not_shown_when_the_server_repeats_it,
       "serve --rename-command AUTH LOGIN; try redis://me:hunter2hunter2@127.0.0.1:$s ~ DENIED: "
@@ -67,7 +70,8 @@ SCENE(a_server_that_is_full_is_unavailable, /* there is the connection that asks
       "try unix://$u leash-test channel ~ UNAVAILABLE: 'ERR max number of clients reached'")
 SCENE(a_cluster_says_that_it_is_one,
       "serve --cluster-enabled yes; try unix://$u = OK; cluster = yes;"
-      "try unix://$u?db=1 ~ INVALID: '?db=1: there is no such database: SELECT was refused: ERR SELECT is not allowed in cluster mode'")
+      "try unix://$u?db=1 ~ INVALID: '?db=1: there is no such database: SELECT was refused: ERR SELECT is not allowed "
+      "in cluster mode'")
 
 /* Every system knows it, but for one that was stripped of /etc/hosts. */
 SENTENCE(localhost_is_found_if_the_system_knows_it)
@@ -105,7 +109,8 @@ SENTENCE(a_user_without_a_permission_that_is_needed_is_told_which)
 	static const char *const rows[][3] = {
 		{"+@all", "", "= OK; check; ask 'ACL WHOAMI\r\n'; await heard = '$6\r\nworker\r\n'"},
 		{"-client", "", "= OK; check"},
-		{"-info", "", "= OK; id = ''; version = 000000; cluster = no; time > 0; ask 'PING\r\n'; await heard = '+PONG\r\n'"},
+		{"-info", "", "= OK; id = ''; version = 000000; cluster = no; time > 0; ask 'PING\r\n';"
+		 "await heard = '+PONG\r\n'"},
 		{"-time", "", "~ DENIED: ': TIME was refused: NOPERM'"},
 		{"-select", "/1", "~ DENIED: ': SELECT was refused: NOPERM'"},
 		{"-subscribe", " leash-test leash:x", "~ DENIED: ': SUBSCRIBE was refused: NOPERM'"},
@@ -114,6 +119,7 @@ SENTENCE(a_user_without_a_permission_that_is_needed_is_told_which)
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++)
-		play("redis ACL SETUSER worker reset on >pass ~* &* +@all %s; try redis://worker:pass@127.0.0.1:$s%s %s", rows[i][0],
+		play("redis ACL SETUSER worker reset on >pass ~* &* +@all %s; try redis://worker:pass@127.0.0.1:$s%s "
+		     "%s", rows[i][0],
 		     rows[i][1], rows[i][2]);
 }

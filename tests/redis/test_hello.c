@@ -20,7 +20,8 @@ static const struct {
 	 "-DENIED Redis is running in protected mode because\r\n"},
 	{"closes", "~ UNAVAILABLE: ': the connection was refused: ERR max number of clients reached'",
 	 "-ERR max number of clients reached\r\n"},
-	{"", "~ UNSUPPORTED: \": TIME was refused: ERR unknown command 'TIME' (is it a sentinel? then write redis+sentinel://. Or was it renamed by rename-command?)\"",
+	{"", "~ UNSUPPORTED: \": TIME was refused: ERR unknown command 'TIME' (is it a sentinel? then write "
+	 "redis+sentinel://. Or was it renamed by rename-command?)\"",
 	 ALL_BUT_TIME_OK "-ERR unknown command 'TIME'\r\n"},
 	{"", "~ PROTOCOL: 'these are not the words of a Redis server: CLIENT SETNAME was refused: NONSENSE \\x1b[31mred'",
 	 "-NONSENSE \x1b[31mred\r\n"},
@@ -68,7 +69,8 @@ SENTENCE(odd_answers_are_told_from_one_another)
 SCENE(half_an_answer_and_what_came_of_it_are_forgotten_with_the_attempt,
       "puppet p '" SETNAME_OK "$22\r\nredis_ver'; manner p closes; dial redis://127.0.0.1:$p;"
       "attempt ~ UNAVAILABLE: 'redis://127.0.0.1:$p: INFO server: the server closed the connection';"
-      "says p '" ALL_OK "'; attempt = OK; version = 07000f; stop p; attempt ~ UNAVAILABLE: ': connecting: Connection refused'")
+      "says p '" ALL_OK "'; attempt = OK; version = 07000f; stop p; attempt ~ UNAVAILABLE: ': connecting: Connection "
+      "refused'")
 
 /* What is made of a section of INFO. */
 struct reading {

@@ -1,9 +1,11 @@
-/* Informants and talks: one server is asked, by a thread that waits for none of several, or by one that waits; replies come
- * one at a time, bounded and in time, or it is said why not. What is made of them: test_sentinel.c, test_cluster.c.
+/* Informants and talks: one server is asked, by a thread that waits for none of several, or by one that waits; replies
+ * come one at a time, bounded and in time, or it is said why not. What is made of them: test_sentinel.c,
+ * test_cluster.c.
  *
  * The server is the fake f. Of the informants i and j, and the talk t:
  *
- *     bounds BYTES ELEMENTS      of one reply to an informant that is made from now on; time MS; listen: what is unasked, too
+ *     bounds BYTES ELEMENTS      of one reply to an informant that is made from now on; time MS; listen: what is
+ *                                unasked, too
  *     connect WHO                it is made, if it is not there, and says hello
  *     begin WHO                  the same, but it does not get to the end of its hello
  *     say WHO TEXT               ECHO
@@ -46,7 +48,9 @@ VERB(free)
 static void
 start(void)
 {
-	options = (struct lsh_informant_options){.name = "leash:asker", .timeout = 20 * LSH_S, .bytes = 1000, .elements = 10};
+	options = (struct lsh_informant_options){
+		.name = "leash:asker", .timeout = 20 * LSH_S, .bytes = 1000, .elements = 10,
+	};
 	assert_int_equal(lsh_uri_parse(&uri, fake_uri(fakes_start("f", false)), &err), LEASH_OK);
 }
 
@@ -107,7 +111,9 @@ step(struct lsh_informant *informant)
 
 	assert_int_equal(lsh_informant_is_down(informant), progress == LSH_FAILED);
 	if (progress != LSH_FAILED)
-		return progress == LSH_WAIT ? "wait" : progress == LSH_GO_ON ? "up" : seen_reply(lsh_informant_reply(informant));
+		return progress == LSH_WAIT    ? "wait"
+		       : progress == LSH_GO_ON ? "up"
+		                               : seen_reply(lsh_informant_reply(informant));
 	err = *lsh_informant_trouble(informant);
 	assert_non_null(strstr(err.text, uri.shown));
 	return seen_end(err.status, &err);
@@ -190,12 +196,14 @@ VERB(wants)
 SCENE(replies_come_one_at_a_time_in_the_order_of_the_commands,
       "connect i; say i one; say i two; ask i; next i = one; next i = two; say i three; next i = three")
 SCENE(one_that_hangs_keeps_no_other_waiting,
-      "connect i; connect j; on f ECHO silent; say i anything; ask i; step i = wait; await heard f ECHO = 1; off f ECHO;"
+      "connect i; connect j; on f ECHO silent; say i anything; ask i; step i = wait; await heard f ECHO = 1;"
+      "off f ECHO;"
       "say j hello; ask j; step i = wait; next j = hello; step i = wait")
 SCENE(what_is_said_unasked_is_no_reply_unless_it_was_wanted,
       "connect i; send f '*1\r\n$4\r\nnews\r\n' = 1; next i ~ PROTOCOL: 'it answers what it was not asked';"
       /* nor right behind what was asked for, where it would be taken for the reply to the next question */
-      "connect i; on f ECHO '+x\r\n+y\r\n'; say i x; ask i; next i ~ PROTOCOL: 'it answers what it was not asked'; free i;"
+      "connect i; on f ECHO '+x\r\n+y\r\n'; say i x; ask i; next i ~ PROTOCOL: 'it answers what it was not asked';"
+      "free i;"
       "listen; connect i; send f '*1\r\n$4\r\nnews\r\n' = 1; next i = [news]")
 
 /* A step hands out one reply and reads once, and asks for the next step itself. */
@@ -357,14 +365,16 @@ SENTENCE(an_answer_without_an_end_is_given_up)
 /* ---- time ---- */
 
 SCENE(the_time_begins_with_the_question_and_ends_with_the_last_reply,
-      "time 2000; connect i; wants i = now; step i = wait; wants i = never;" /* once more, for what came behind the hello */
+      /* once more, for what came behind the hello */
+      "time 2000; connect i; wants i = now; step i = wait; wants i = never;"
       "pass 2100; step i = wait; say i x; ask i; wants i = 'in time'; next i = x; step i = wait; wants i = never")
 
 SENTENCE(an_answer_that_drips_has_no_more_time_than_another)
 {
 	char name[] = "i", *word[] = {NULL, name};
 
-	play("time 2000; connect i; on f ECHO silent; clock; say i x; ask i; step i = wait; await heard f ECHO = 1; send f $1000\r\n");
+	play("time 2000; connect i; on f ECHO silent; clock; say i x; ask i; step i = wait; await heard f ECHO = 1;"
+	     "send f $1000\r\n");
 	while (strcmp(verb_step(word), "wait") == 0)
 		play("send f x; pass 20");
 	play("took >= 2000; took <= 15000; next i ~ UNAVAILABLE: 'no answer in time'");
@@ -416,7 +426,7 @@ SENTENCE(nothing_is_left_of_it_in_whatever_state_it_ends)
 	unsigned before = descriptors_count();
 
 	for (int i = 0; i < 20; i++) {
-		play(states[i % 4]);
+		play("%s", states[i % 4]);
 		if (i % 8 == 7)
 			lsh_answer_free(lsh_informant_take(*who("i")));
 		play("free i");

@@ -1,5 +1,5 @@
-/* The pipeline: every reply goes to whoever asked, nobody hangs, and whoever waits leaves when its own time comes, whoever
- * reads for it, and however the readers come and go.
+/* The pipeline: every reply goes to whoever asked, nobody hangs, and whoever waits leaves when its own time comes,
+ * whoever reads for it, and however the readers come and go.
  *
  * Those who sleep have no timer of their own if the reader wakes in time for them. So with a limit that gets lost on
  * the way from one reader to the next nobody leaves: what most of these tests look for. No time is measured for that.
@@ -8,12 +8,12 @@
  * which nothing else happens.
  *
  * The peer is a thread with the other end of a socketpair, which withholds all answers at first. Each command is a
- * number, and so is its answer; each third has an ASKING in front of it, and nothing comes between. In a scene the callers
- * are a, b, c and d, each with a thread:
+ * number, and so is its answer; each third has an ASKING in front of it, and nothing comes between. In a scene the
+ * callers are a, b, c and d, each with a thread:
  *
  *     call WHO LIMIT [PATIENCE]   it says a number and waits for the answer, for LIMIT ms, or never without an end
- *     hold WHO LIMIT COMMANDS     it says so many, and waits, while the first is on its way, until the last has ended, and
- *                                 with 0 says one and waits for nothing; but not before go WHO
+ *     hold WHO LIMIT COMMANDS     it says so many, and waits, while the first is on its way, until the last has ended,
+ *                                 and with 0 says one and waits for nothing; but not before go WHO
  *     over WHO                    what it came to: left, answered, unknown, ..., or no
  *     leave WHO                   it is said to the pipeline that it is not going to read for its first
  *     say                         this thread says a number, which another is to read for, if none leaves it; leaves
@@ -190,8 +190,8 @@ own_parker(void)
 	return &lsh_self()->parker;
 }
 
-/* A command that is appended, each third with an ASKING; its answer is its number. NULL: it was not, because the pipeline is
- * down, or full. */
+/* A command that is appended, each third with an ASKING; its answer is its number. NULL: it was not, because the
+ * pipeline is down, or full. */
 static struct command *
 say_number(struct lsh_parker *reader, int64_t patience, void (*then)(struct command *command), bool *full)
 {
@@ -452,7 +452,8 @@ SCENE(a_thread_reads_for_each_of_its_commands_whichever_it_waits_with,
       "allow 1; await over b = left;" /* the one that it waits with ends, and then the reader leaves */
       "allow all; await over a = answered")
 SCENE(a_thread_that_will_not_read_leaves_its_turn_to_another,
-      "say; call a 100; await reached = 2; pass 5; call b never; await reached = 3; await over a = left;" /* the turn is ours */
+      /* the turn is ours */
+      "say; call a 100; await reached = 2; pass 5; call b never; await reached = 3; await over a = left;"
       "leave; allow all; await over b = answered")
 SCENE(nobody_waits_for_a_thread_that_was_to_read_and_does_not_come,
       "say; call a 300; await reached = 2; pass 50; call b never; await reached = 3; await over a = left;"
@@ -460,13 +461,16 @@ SCENE(nobody_waits_for_a_thread_that_was_to_read_and_does_not_come,
 SCENE(what_was_left_is_read_by_the_pipes_own_thread, /* and what nobody was to read for */
       "repeat 10; call a 5; await over a = left; next; answered = 0; allow all; await answered = 10;"
       "call a never; await over a = answered; unread; await answered = 12")
-SCENE(a_later_command_with_less_patience_breaks_the_connection_in_time, /* a sleeps in poll(), even if woken once for nothing */
+SCENE(a_later_command_with_less_patience_breaks_the_connection_in_time,
+      /* a sleeps in poll(), even if woken once for nothing */
       "call a never; await reached = 1; pass 100; call b never 30; await 4 over a = unknown; await over b = unknown")
 SCENE(a_later_command_with_less_patience_for_which_nobody_reads_breaks_the_connection_in_time,
       "call a never; await reached = 1; pass 100; unread 30; await 4 over a = unknown")
 SCENE(a_command_that_is_overdue_breaks_the_connection_for_all,
-      "call a never; call c never; call d 10; await reached = 3; told; clock; call b never 50; await over b = unknown; took >= 50;"
-      "await over a = unknown; await over c = unknown; await over d = left; told = yes; up = no; call c never; await over c = unsent")
+      "call a never; call c never; call d 10; await reached = 3; told; clock; call b never 50; await over b = unknown;"
+      "took >= 50;"
+      "await over a = unknown; await over c = unknown; await over d = left; told = yes; up = no; call c never;"
+      "await over c = unsent")
 
 SENTENCE(a_limit_outlives_the_reader_that_was_to_watch_it)
 {
@@ -497,8 +501,8 @@ SENTENCE(a_limit_outlives_the_reader_that_was_to_watch_it)
 	}
 }
 
-/* Everybody calls once, those who leave first first or last or anywhere; the peer answers some, more and more of them, and
- * then no more, or none at all. */
+/* Everybody calls once, those who leave first first or last or anywhere; the peer answers some, more and more of them,
+ * and then no more, or none at all. */
 SENTENCE(those_whom_nobody_answers_leave_when_their_time_comes_while_answers_come_and_callers_leave)
 {
 	size_t left = 0, answered = 0;
@@ -506,7 +510,8 @@ SENTENCE(those_whom_nobody_answers_leave_when_their_time_comes_while_answers_com
 
 	peer.stutters = true;
 	for (unsigned round = 0; round < 120; round++) {
-		int anchor = (int)next_random(&seed, ALL), other = (int)next_random(&seed, ALL), order = (int)next_random(&seed, 3);
+		int anchor = (int)next_random(&seed, ALL), other = (int)next_random(&seed, ALL);
+		unsigned order = next_random(&seed, 3);
 		bool silent = next_random(&seed, 3) == 0;
 
 		peer.allowed = round * ALL + (silent ? 0 : next_random(&seed, 4));
@@ -685,8 +690,8 @@ SENTENCE(each_command_ends_once_whatever_its_end_does_and_whenever_the_connectio
 	assert_true(ends > 0 && storm.outcomes[LSH_UNKNOWN] > 0);
 }
 
-/* Callers read the epoch first and skip what is only asked of a pipeline that is up (the restart guard): a command with the
- * new epoch would then be sent unguarded. */
+/* Callers read the epoch first and skip what is only asked of a pipeline that is up (the restart guard): a command with
+ * the new epoch would then be sent unguarded. */
 static struct {
 	atomic_uint_fast64_t seen; /* how many epochs it has looked at */
 	uint64_t down;             /* how often the pipeline was down in spite of it */

@@ -78,7 +78,9 @@ answer(uint64_t wish)
 
 	if (known == LSH_NOBODY_KNOWS)
 		assert_int_equal(strncmp(err.text, "redis+sentinel://", 17), 0);
-	return known == LSH_NOT_YET ? "not yet" : known == LSH_KNOWN ? seen_number(master.at.port) : seen_end(err.status, &err);
+	if (known == LSH_NOT_YET)
+		return "not yet";
+	return known == LSH_KNOWN ? seen_number(master.at.port) : seen_end(err.status, &err);
 }
 
 SEES(answer, answer(wishes[strcmp(word[1], "before") == 0]))
@@ -121,7 +123,8 @@ SEES(news, seen_number(atomic_exchange(&news, 0)))
 
 SENTENCE(a_sentinel_says_who_the_master_is)
 {
-	play("begin 1; role s0 5000; ask = 1000; since <= %" PRId64 "; host = 127.0.0.1; news >= 1", lsh_now_ns() - 4 * LSH_S);
+	play("begin 1; role s0 5000; ask = 1000; since <= %" PRId64 "; host = 127.0.0.1;"
+	     "news >= 1", lsh_now_ns() - 4 * LSH_S);
 }
 
 SCENE(one_that_hangs_keeps_nobody_waiting, /* nor its end */
@@ -131,7 +134,8 @@ SCENE(the_highest_epoch_wins_however_many_say_otherwise,
       /* also where the others answer first, and it alone does not answer any more */
       "on s2 SENTINEL waits; ask = 2000; off s2 SENTINEL")
 SCENE(an_answer_of_a_higher_epoch_overrides_one_that_came_first,
-      "names s1 2000 8; on s1 SENTINEL waits; begin 2; ask = 1000; news; off s1 SENTINEL; await believed = 2000; news >= 1")
+      "names s1 2000 8; on s1 SENTINEL waits; begin 2; ask = 1000; news; off s1 SENTINEL; await believed = 2000;"
+      "news >= 1")
 SCENE(of_one_epoch_the_majority_wins, /* and a tie leaves things as they are */
       "names s1 2000 7; names s2 2000 7; begin 3; all; believed = 2000; is s2 strange; all; believed = 2000")
 SCENE(who_does_not_answer_any_more_has_no_voice, /* nor its epoch, to which the other, set up anew, never comes */
@@ -146,14 +150,16 @@ SCENE(a_user_who_may_ask_for_the_address_alone_is_served, "is s0 terse; begin 1;
 SCENE(a_connection_serves_many_questions_and_one_that_broke_is_replaced_at_once,
       "begin 1; ask = 1000; await hears s0 = 1; repeat 20; ask = 1000; next; accepted s0 = 2;"
       "repeat 10; hang_up s0; ask = 1000; once s0 SENTINEL close; ask = 1000")
-SCENE(they_are_asked_once_in_a_period_without_a_wish, /* a second is the shortest, and an eighth is left out by chance; */
+SCENE(they_are_asked_once_in_a_period_without_a_wish,
+      /* a second is the shortest, and an eighth is left out by chance; */
       "clock; begin 1 '' 20000 1; await believed = 1000; names s0 2000 8; await believed = 2000;"
       "took >= 800") /* nor sooner, but for what it asks when it has subscribed */
 SCENE(a_switch_is_asked_about_at_once, /* before a period is over, which takes 8 s at least */
       "begin 2; all; await hears s1 = 1; all; names s1 2000 8; news; switch s1 = 1; await 5 believed = 2000; news >= 1")
 SCENE(a_switch_of_another_master_is_not_heeded,
       "begin 1; all; await hears s0 = 1; all; pass 100; forget s0;" /* it asks once more when it has subscribed */
-      "switch s0 mainly; switch s0 other; publish s0 +switch-master main; publish s0 +switch-master ''; pass 200; asked s0 = 0;"
+      "switch s0 mainly; switch s0 other; publish s0 +switch-master main; publish s0 +switch-master ''; pass 200;"
+      "asked s0 = 0;"
       "switch s0; await asked s0 >= 1; believed = 1000") /* what was published is a hint and no answer */
 SCENE(a_subscription_that_breaks_is_renewed_and_what_was_missed_is_asked_for, /* before a period is over */
       "begin 1; all; await hears s0 = 1; all; names s0 2000 8; hang_up s0; await 5 believed = 2000; await hears s0 = 2")
@@ -180,11 +186,13 @@ SCENE(a_name_that_none_knows_is_invalid_and_said_so, /* or the set was just comi
 SCENE(a_server_that_is_no_sentinel_is_invalid, "is s0 ordinary; begin 1; ask ~ INVALID: 'this is no sentinel'")
 SCENE(nobody_there_is_unavailable_with_the_reason_and_what_was_believed_stands,
       "begin 2; all; believed = 1000; let t since; let p port s1; stop s0; stop s1;"
-      "ask ~ UNAVAILABLE: 'no sentinel answered: redis://127.0.0.1:' $p 'Connection refused'; believed = 1000; since = $t")
+      "ask ~ UNAVAILABLE: 'no sentinel answered: redis://127.0.0.1:' $p 'Connection refused'; believed = 1000;"
+      "since = $t")
 SCENE(all_that_hang_are_given_up_at_the_timeout,
       "is s0 mute; is s1 mute; begin 2 '' 100; ask ~ UNAVAILABLE: 'no answer in time'")
 SCENE(a_master_where_the_uri_lets_nobody_go_is_none,
-      "names s0 1000 9 10.66.6.6; names s1 1000 7 10.66.6.6; begin 3 ?redirects=127.0.0.1; all; ask = 1000; host = 127.0.0.1;"
+      "names s0 1000 9 10.66.6.6; names s1 1000 7 10.66.6.6; begin 3 ?redirects=127.0.0.1; all; ask = 1000;"
+      "host = 127.0.0.1;"
       "stop s2; ask ~ DENIED: '10.66.6.6:1000, where' redirects")
 
 SENTENCE(a_wrong_password_is_denied_and_not_shown) /* and one of them will do */

@@ -174,7 +174,8 @@ static void
 start_fake(void)
 {
 	fakes_start("f", false);
-	play("on f SSUBSCRIBE '*3\r\n$10\r\nssubscribe\r\n@:1\r\n'; on f SUNSUBSCRIBE '*3\r\n$12\r\nsunsubscribe\r\n@:0\r\n';"
+	play("on f SSUBSCRIBE '*3\r\n$10\r\nssubscribe\r\n@:1\r\n'; on f SUNSUBSCRIBE "
+	     "'*3\r\n$12\r\nsunsubscribe\r\n@:0\r\n';"
 	     "on f 'SSUBSCRIBE moved' '-MOVED 7 127.0.0.1:7\r\n'; on f 'SSUBSCRIBE noperm' '-NOPERM No permissions\r\n'");
 }
 
@@ -190,8 +191,10 @@ FIXTURE(start_fake, stop_fake);
 SCENE(a_node_without_a_channel_listens_to_none, /* on the other connection */
       "open; heard f SUBSCRIBE = 0; heard f TIME = 1; accepted f = 2; await subscriptions = 1")
 SCENE(each_answer_is_of_its_own_channel, /* nobody waits for messages: the keeper reads what is due */
-      "open; join 'moved {a}' = yes; join 'yes {b}' = yes; join 'noperm {c}' = yes; join 'yes {d}' = yes; leave 'yes {b}' = yes;"
-      "await told = 'refused moved {a}: MOVED 7 127.0.0.1:7, joined yes {b}, refused noperm {c}: NOPERM No permissions, "
+      "open; join 'moved {a}' = yes; join 'yes {b}' = yes; join 'noperm {c}' = yes; join 'yes {d}' = yes;"
+      "leave 'yes {b}' = yes;"
+      "await told = 'refused moved {a}: MOVED 7 127.0.0.1:7, joined yes {b}, refused noperm {c}: NOPERM No "
+      "permissions, "
       "joined yes {d}, left yes {b}'; up = yes")
 SCENE(a_channel_that_the_server_takes_away_is_told, /* while another answer is awaited, for which it is not taken */
       "on f 'SSUBSCRIBE take' '*3\r\n$12\r\nsunsubscribe\r\n$5\r\nyes a\r\n:1\r\n*3\r\n$10\r\nssubscribe\r\n@:2\r\n';"
@@ -335,8 +338,10 @@ stop_cluster(void)
 SEES(spublish, seen_number(server_integer(cluster_server_of(cluster, word[1]), "SPUBLISH %s %s", word[1], word[2])))
 
 SCENE(messages_of_a_sharded_channel_come,
-      "join leash:{orders}:wake:1 = yes; await told = 'joined leash:{orders}:wake:1'; spublish leash:{orders}:wake:1 hello = 1;"
-      "await tells 'message hello' = 1; leave leash:{orders}:wake:1 = yes; await tells 'left leash:{orders}:wake:1' = 1;"
+      "join leash:{orders}:wake:1 = yes; await told = 'joined leash:{orders}:wake:1';"
+      "spublish leash:{orders}:wake:1 hello = 1;"
+      "await tells 'message hello' = 1; leave leash:{orders}:wake:1 = yes;"
+      "await tells 'left leash:{orders}:wake:1' = 1;"
       "spublish leash:{orders}:wake:1 anybody? = 0;"
       "leave leash:{orders}:wake:2 = yes; await tells 'left leash:{orders}:wake:2' = 1", /* it never had it */
       BETWEEN(start_cluster, stop_cluster))
@@ -352,7 +357,8 @@ SENTENCE(a_channel_of_another_servers_slot_is_refused_and_says_where_it_is, BETW
 	snprintf(channel, sizeof channel, "leash:{%s}:wake", name);
 	assert_int_equal(lsh_slot_of(channel, strlen(channel)), slot);
 	play("join %s = yes; join leash:{orders}:wake = yes;"
-	     "await told = 'refused %s: MOVED %d 127.0.0.1:%d, joined leash:{orders}:wake'; up = yes", channel, channel, slot,
+	     "await told = 'refused %s: MOVED %d 127.0.0.1:%d, joined leash:{orders}:wake';"
+	     "up = yes", channel, channel, slot,
 	     cluster_port(cluster, there));
 }
 
@@ -361,5 +367,6 @@ SENTENCE(a_channel_is_taken_away_when_its_slot_moves, BETWEEN(start_cluster, sto
 	play("join leash:{orders}:wake = yes; await told = 'joined leash:{orders}:wake'");
 	cluster_move_slot(cluster, (int)lsh_slot_of("orders", 6), there);
 	play("await tells 'left leash:{orders}:wake' = 1; join leash:{orders}:wake = yes;"
-	     "await tells 'refused leash:{orders}:wake: MOVED' = 1; subscriptions = 1"); /* over one connection, all of it */
+	     /* over one connection, all of it */
+	     "await tells 'refused leash:{orders}:wake: MOVED' = 1; subscriptions = 1");
 }

@@ -1,6 +1,7 @@
-/* TLS as a connector meets it: who is let in, who is not, and with which words; never is anything said in plain text instead.
+/* TLS as a connector meets it: who is let in, who is not, and with which words; never is anything said in plain text
+ * instead.
  *
- *     serve_tls WHOSE [asks] [ARGUMENTS]   a server at $s with the certificate of one of certs.h; asks: it wants one, too
+ *     serve_tls WHOSE [asks] [ARGUMENTS]   a server at $s with a certificate of certs.h; asks: it wants one, too
  *     file WHOSE, key WHOSE                of these a file's path; key locked: under a passphrase
  *     connect URI                          both connections that a client makes; what they came to is the same
  *     copy FROM TO, remove FILE            in one go; $f is the folder of the server
@@ -31,8 +32,8 @@ static enum certs_of
 whose(const char *name)
 {
 	static const char *const names[CERTS_COUNT] = {
-		"authority", "other_authority", "server", "elsewhere", "expired", "early", "foreign", "own", "nameless", "client",
-		"foreign_client",
+		"authority", "other_authority", "server", "elsewhere", "expired", "early", "foreign", "own", "nameless",
+		"client", "foreign_client",
 	};
 
 	return (enum certs_of)place_of(name, names, CERTS_COUNT);
@@ -79,7 +80,8 @@ VERB(connect)
 
 SENTENCE(a_server_is_believed_whose_certificate_is_for_it)
 {
-	play("serve_tls server; connect rediss://127.0.0.1:$s?$c = OK; connect rediss://127.0.0.1:$s?$c&server_name=localhost = OK;"
+	play("serve_tls server; connect rediss://127.0.0.1:$s?$c = OK; connect "
+	     "rediss://127.0.0.1:$s?$c&server_name=localhost = OK;"
 	     "connect rediss://localhost:$s?$c = OK; connect rediss://127.0.0.1:$s?verify=no = OK");
 	/* the system's authorities, as OpenSSL lets them be named */
 	assert_int_equal(setenv("SSL_CERT_FILE", certs_file(CERTS_AUTHORITY), 1), 0);
@@ -95,7 +97,8 @@ static const struct wrong {
 	const char *name, *whose, *why;
 } wrong[] = {
 	{"a_foreign_certificate_is_refused_with_its_own_words", "foreign",
-	 "'its certificate is refused: unable to get local issuer certificate; the cafile does not have its issuer (Other Authority)'"},
+	 "'its certificate is refused: unable to get local issuer certificate; "
+	 "the cafile does not have its issuer (Other Authority)'"},
 	{"a_self_signed_certificate_is_refused_with_its_own_words", "own", /* with '-' or ' ' before it */
 	 "'signed certificate; the cafile does not have its issuer (own)'"},
 	{"a_certificate_for_elsewhere_is_refused_with_its_own_words", "elsewhere",
@@ -111,18 +114,22 @@ SENTENCES(refused_with_its_own_words, wrong)
 {
 	const struct wrong *w = given;
 
-	play("serve_tls %s; connect rediss://127.0.0.1:$s?$c ~ DENIED: %s; connect rediss://127.0.0.1:$s?verify=no = OK", w->whose,
+	play("serve_tls %s; connect rediss://127.0.0.1:$s?$c ~ DENIED: %s; connect rediss://127.0.0.1:$s?verify=no = "
+	     "OK", w->whose,
 	     w->why);
 }
 
 SCENE(without_a_cafile_one_is_asked_for,
-      "serve_tls foreign; connect rediss://127.0.0.1:$s ~ DENIED: 'local issuer certificate; name a cafile that has its issuer "
-      "(Other Authority)'; serve_tls own; connect rediss://127.0.0.1:$s ~ DENIED: 'signed certificate; name a cafile that has its "
+      "serve_tls foreign; connect rediss://127.0.0.1:$s ~ DENIED: 'local issuer certificate; "
+      "name a cafile that has its issuer "
+      "(Other Authority)'; serve_tls own; connect rediss://127.0.0.1:$s ~ DENIED: 'signed certificate; "
+      "name a cafile that has its "
       "issuer (own)'")
 SCENE(a_right_certificate_is_refused_for_another_name,
       "serve_tls server; connect rediss://127.0.0.1:$s?$c&server_name=other.example ~ DENIED:"
       " 'ostname mismatch; subjectAltName must have DNS:other.example';"
-      "connect rediss://127.0.0.1:$s?$c&server_name=127.0.0.77 ~ DENIED: 'IP address mismatch; subjectAltName must have IP:127.0.0.77'")
+      "connect rediss://127.0.0.1:$s?$c&server_name=127.0.0.77 ~ DENIED: 'IP address mismatch; "
+      "subjectAltName must have IP:127.0.0.77'")
 SCENE(a_common_name_is_nobodys_host, /* the name of a person may be that of a host */
       "serve_tls nameless;"
       "connect rediss://localhost:$s?$c ~ DENIED: 'subjectAltName must have DNS:localhost (a CN does not count)';"
@@ -186,7 +193,8 @@ DOES(copy, copy_file(word[1], word[2]))
 SCENE(files_that_were_replaced_are_read_again,
       "serve_tls server; let a file authority; let o file other_authority; copy $o $f/ca.crt;"
       "dial rediss://127.0.0.1:$s?cafile=$f/ca.crt; repeat 3; attempt ~ DENIED: 'the cafile does not have its issuer';"
-      "copy $a $f/ca.crt; attempt = OK; copy $o $f/ca.crt; next; remove $f/ca.crt; attempt ~ INVALID: 'No such file or directory';"
+      "copy $a $f/ca.crt; attempt = OK; copy $o $f/ca.crt; next; remove $f/ca.crt;"
+      "attempt ~ INVALID: 'No such file or directory';"
       "copy $a $f/ca.crt; attempt = OK")
 
 enum { TAKERS = 8 };
@@ -206,8 +214,9 @@ take(void *out)
 
 SENTENCE(what_files_say_is_shared_by_all_that_name_them)
 {
-	struct lsh_tls_options system = {.on = true}, other = {.on = true, .cafile = (char *)(uintptr_t)certs_file(CERTS_OTHER_AUTHORITY)};
-	struct lsh_tls_options ours = {.on = true, .cafile = (char *)(uintptr_t)certs_file(CERTS_AUTHORITY)}, bad = {.on = true, .cafile = (char *)(uintptr_t)"/nowhere"};
+	struct lsh_tls_options system = {.on = true}, bad = {.on = true, .cafile = (char *)(uintptr_t)"/nowhere"};
+	struct lsh_tls_options other = {.on = true, .cafile = (char *)(uintptr_t)certs_file(CERTS_OTHER_AUTHORITY)};
+	struct lsh_tls_options ours = {.on = true, .cafile = (char *)(uintptr_t)certs_file(CERTS_AUTHORITY)};
 	const struct lsh_tls_options *options[] = {&system, &ours, &bad};
 	leash_error trouble;
 
@@ -252,12 +261,15 @@ SENTENCE(a_server_that_hangs_is_told_apart_from_one_that_does_not_speak_tls)
 
 SENTENCE(whatever_is_said_in_plain_text_is_no_tls)
 {
-	static const char *const said[] = {"+PONG\r\n", "-ERR max number of clients reached\r\n", "-DENIED Redis is running in protected mode\r\n",
-	                                   "HTTP/1.1 400 Bad Request\r\n\r\n", "\n", "SSH-2.0-OpenSSH_9.2\r\n", "220 mail\r\n"};
+	static const char *const said[] = {"+PONG\r\n", "-ERR max number of clients reached\r\n", "-DENIED Redis is "
+	                                   "running in protected mode\r\n",
+	                                   "HTTP/1.1 400 Bad Request\r\n\r\n", "\n", "SSH-2.0-OpenSSH_9.2\r\n", "220 "
+	                                   "mail\r\n"};
 
 	for (size_t i = 0; i < 2 * COUNT(said); i++)
 		play("puppet p '%s'; manner p closes %s;"
-		     "try rediss://127.0.0.1:$p?$c ~ PROTOCOL: 'the server does not speak TLS: write redis:// for it'", said[i / 2],
+		     "try rediss://127.0.0.1:$p?$c ~ PROTOCOL: 'the server does not speak TLS: write redis:// for "
+		     "it'", said[i / 2],
 		     i % 2 == 1 ? "at_once" : "");
 }
 

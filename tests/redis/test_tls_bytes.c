@@ -1,9 +1,9 @@
-/* The bytes of a connection that speaks TLS come as those of a plain one do: whole, in order, told of by poll(), and ended by an end;
- * whatever the server's TLS may say in between; and a handshake that is cut or altered at any byte is not believed. The server
- * is OpenSSL in this process, so that it can be made to say it.
+/* The bytes of a connection that speaks TLS come as those of a plain one do: whole, in order, told of by poll(), and
+ * ended by an end; whatever the server's TLS may say in between; and a handshake that is cut or altered at any byte is
+ * not believed. The server is OpenSSL in this process, so that it can be made to say it.
  *
  *     ends VERSION        of a connection, with 1.2 or 1.3
- *     recv [SIZE]         what comes: bytes, none, end or EPROTO; peek: the same, and it is still there; trouble: what it is
+ *     recv [SIZE]         what comes: bytes, none, end or EPROTO; peek: and it is still there; trouble: what it is
  *     send BYTES          how many were taken, or what is wrong
  *     told                does poll() tell of anything? pending: is there anything of which it does not? more: either
  *     write BYTES, read   by the server; bye: it says that it ends; gone: it ends without a word
@@ -257,9 +257,11 @@ SENTENCE(a_handshake_that_is_cut_anywhere_fails)
 
 		assert_int_equal(shaken, LSH_DONE);
 		assert_true(whole > 500);
-		for (long cut = 0; cut < whole - 10; cut += v == 0 ? 3 : 1) { /* a signature may have a few bytes less than that one */
+		/* a signature may have a few bytes less than that one */
+		for (long cut = 0; cut < whole - 10; cut += v == 0 ? 3 : 1) {
 			shake(versions[v], (struct wrong){cut, -1, cut % 2 == 0}, &shaken, &err);
-			if (shaken != LSH_FAILED || err.status != LEASH_UNAVAILABLE || strstr(err.text, "closed the connection") == NULL)
+			if (shaken != LSH_FAILED || err.status != LEASH_UNAVAILABLE || strstr(err.text, "closed the "
+			     "connection") == NULL)
 				fail_msg("cut after %ld: %s", cut, err.text);
 		}
 	}
@@ -276,7 +278,8 @@ SENTENCE(a_handshake_that_is_altered_anywhere_is_not_believed)
 		for (long at = 0; at < whole; at += 3) {
 			shake(versions[v], (struct wrong){-1, at, false}, &shaken, &err);
 			believed += shaken == LSH_DONE;
-			if (shaken != LSH_DONE && err.status != LEASH_PROTOCOL && err.status != LEASH_UNAVAILABLE && err.status != LEASH_DENIED)
+			if (shaken != LSH_DONE && err.status != LEASH_PROTOCOL && err.status != LEASH_UNAVAILABLE &&
+			    err.status != LEASH_DENIED)
 				fail_msg("altered at %ld: %s: %s", at, leash_status_name(err.status), err.text);
 		}
 		assert_true(believed < 30);
@@ -397,7 +400,8 @@ SCENE(what_tls_says_by_itself_on_an_idle_connection_is_no_answer, /* and send ta
 #define AN_END "repeat 3; peek = end; recv = end; trouble = none"
 
 SCENE(an_end_is_an_end_with_or_without_a_word,
-      "ends 1.2; bye; " AN_END "; next; ends 1.2; gone; " AN_END "; next; ends 1.3; bye; " AN_END "; next; ends 1.3; gone; " AN_END)
+      "ends 1.2; bye; " AN_END "; next; ends 1.2; gone; " AN_END "; next; ends 1.3; bye; " AN_END "; next; ends 1.3;"
+      "gone; " AN_END)
 SCENE(what_was_said_before_an_end_comes_first,
       "ends 1.2; write last; bye; peek 1 = l; recv = last; more = yes; " AN_END "; next;"
       "ends 1.2; write last; gone; peek 1 = l; recv = last; more = yes; " AN_END "; next;"
@@ -422,7 +426,8 @@ SENTENCE(a_record_that_was_tampered_with_ends_the_connection)
 		else if (strcmp(is, "end") == 0)
 			assert_true(at / 2 == 3 || at / 2 == 4); /* its length: the rest never comes */
 		else
-			assert_true(at / 2 < 3 && strcmp(is, "sixteen letters!") == 0); /* the version in a record's head is nobody's business */
+			/* the version in a record's head is nobody's business */
+			assert_true(at / 2 < 3 && strcmp(is, "sixteen letters!") == 0);
 	}
 }
 
@@ -504,7 +509,8 @@ SENTENCE(one_thread_may_send_and_peek_while_another_receives_and_all_that_is_sen
 		assert_int_equal(pthread_create(&echoing, NULL, echo, &full), 0);
 		assert_int_equal(pthread_create(&sending, NULL, send_all, &full), 0);
 		for (size_t size = 0; size < SENT;) {
-			ssize_t n = lsh_stream_recv(&stream, got + size, SENT - size < LSH_READ_SIZE ? SENT - size : LSH_READ_SIZE, 0);
+			size_t room = SENT - size < LSH_READ_SIZE ? SENT - size : LSH_READ_SIZE;
+			ssize_t n = lsh_stream_recv(&stream, got + size, room, 0);
 
 			assert_true(n > 0 || (n < 0 && errno == EAGAIN));
 			size += n > 0 ? (size_t)n : 0;
