@@ -500,10 +500,11 @@ serve(struct server *s)
 VERB(serve)
 {
 	const char *args[WORDS + 1] = {NULL};
+	bool tcp = strcmp(word[1], "no_port") != 0;
 
-	for (int i = 0; *word[i + 1] != '\0'; i++)
-		args[i] = word[i + 1];
-	serve(server_start_tcp(args));
+	for (int i = 0; *word[i + 1 + !tcp] != '\0'; i++)
+		args[i] = word[i + 1 + !tcp];
+	serve(tcp ? server_start_tcp(args) : server_start(args));
 	return NULL;
 }
 

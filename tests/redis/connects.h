@@ -18,7 +18,7 @@
  *     resolves [hangs] ADDRESSES   what any name ending in .test is, or an error: NONAME; asked, resolving: how often
  *                                  it was asked for, and how many of that are not answered
  *
- *     serve ARGUMENTS              another server, at $s and, by its unix socket, $u; these are of the server, else
+ *     serve [no_port] ARGUMENTS    another server, at $s and, by its unix socket, $u; these are of the server, else
  *     redis COMMAND                to the other server, or to the server
  *     check                        the last hello was said by the server */
 #ifndef LEASH_TEST_DIALS_H

@@ -69,7 +69,7 @@ SCENE(a_server_that_is_full_is_unavailable, /* there is the connection that asks
       "try redis://127.0.0.1:$s ~ UNAVAILABLE: ': the connection was refused: ERR max number of clients reached';"
       "try unix://$u leash-test channel ~ UNAVAILABLE: 'ERR max number of clients reached'")
 SCENE(a_cluster_says_that_it_is_one,
-      "serve --cluster-enabled yes; try unix://$u = OK; cluster = yes;"
+      "serve no_port --cluster-enabled yes; try unix://$u = OK; cluster = yes;"
       "try unix://$u?db=1 ~ INVALID: '?db=1: there is no such database: SELECT was refused: ERR SELECT is not allowed "
       "in cluster mode'")
 
