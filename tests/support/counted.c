@@ -71,6 +71,14 @@ counted_start(void)
 	assert_true(leash_set_memory(&memory) == LEASH_OK);
 }
 
+void
+counted_withhold(bool all)
+{
+	counted.fail_at = all;
+	counted.fail_on = all;
+	counted.calls = 0;
+}
+
 long
 counted_left(long before)
 {

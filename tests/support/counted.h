@@ -16,6 +16,9 @@ extern struct counted {
 /* Before any other call of leash. For GROUP(). */
 void counted_start(void);
 
+/* From now on every call fails; or none. */
+void counted_withhold(bool all);
+
 /* How many blocks there are more than `before`; it says so if there are any. */
 long counted_left(long before);
 

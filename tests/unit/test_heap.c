@@ -3,32 +3,11 @@
 
 #include "base/clock.h"
 
+#include "tests/support/counted.h"
 #include "tests/support/random.h"
 #include "tests/support/test.h"
 
-#include <leash/memory.h>
-
-static bool no_memory;
-static size_t reallocations;
-
-static void *
-counted_realloc(void *old, size_t size)
-{
-	if (no_memory)
-		return NULL;
-	reallocations++;
-	return realloc(old, size);
-}
-
-static const leash_memory memory = {malloc, counted_realloc, free};
-
-static void
-use_memory(void)
-{
-	assert_int_equal(leash_set_memory(&memory), LEASH_OK);
-}
-
-GROUP(use_memory, NULL);
+GROUP(counted_start, NULL);
 
 enum { TIMERS = 120 };
 
@@ -41,7 +20,7 @@ start(void)
 {
 	seed = UINT64_C(0x9e3779b97f4a7c15);
 	memset(timer, 0, sizeof timer);
-	no_memory = false;
+	counted_withhold(false);
 }
 
 static void
@@ -144,10 +123,10 @@ SENTENCE(puts_moves_and_removals_in_any_order_leave_a_heap)
 SENTENCE(what_was_reserved_can_be_put_without_memory_and_survives_growing_and_shrinking)
 {
 	reserve(TIMERS);
-	no_memory = true;
+	counted_withhold(true);
 	put_all();
 	check();
-	no_memory = false;
+	counted_withhold(false);
 	reserve(10000);
 	check();
 	unreserve(10000);
@@ -160,10 +139,10 @@ SENTENCE(a_reservation_without_memory_fails_and_changes_nothing)
 	struct lsh_heap before = heap;
 
 	for (int round = 0; round < 2; round++) {
-		no_memory = true;
+		counted_withhold(true);
 		assert_false(lsh_heap_reserve(&heap));
 		assert_memory_equal(&heap, &before, sizeof heap);
-		no_memory = false;
+		counted_withhold(false);
 		reserve(1);
 		lsh_heap_put(&heap, &timer[0]);
 		while (heap.reserved < heap.capacity)
@@ -197,10 +176,10 @@ SENTENCE(going_to_and_fro_over_any_size_costs_no_reallocation_each_time)
 		bool grows = n < 600;
 
 		grows ? reserve(1) : unreserve(1);
-		reallocations = 0;
+		counted.calls = 0;
 		for (int i = 0; i < 40; i++)
 			(i % 2 == 0) == grows ? unreserve(1) : reserve(1);
-		assert_true(reallocations <= 1);
+		assert_true(counted.calls <= 1);
 	}
 }
 
@@ -213,14 +192,14 @@ SENTENCE(a_heap_that_cannot_shrink_stays_as_it_is)
 	put_all();
 	top = lsh_heap_top(&heap);
 	large = heap.capacity;
-	no_memory = true;
+	counted_withhold(true);
 	unreserve(9 * TIMERS);
 	assert_int_equal(heap.reserved, TIMERS);
 	assert_int_equal(heap.capacity, large);
 	check();
 
 	/* and makes up for it once it can */
-	no_memory = false;
+	counted_withhold(false);
 	reserve(1);
 	unreserve(1);
 	assert_true(heap.capacity < large);

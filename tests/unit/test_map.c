@@ -5,42 +5,18 @@
 #include "base/memory.h"
 #include "base/token.h"
 
+#include "tests/support/counted.h"
 #include "tests/support/random.h"
 #include "tests/support/test.h"
-
-#include <leash/memory.h>
 
 #include <errno.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static bool no_memory, no_randomness;
-static size_t allocations, frees;
+static bool no_randomness;
 
-static void *
-counted_alloc(size_t size)
-{
-	allocations++;
-	return no_memory ? NULL : malloc(size);
-}
-
-static void
-counted_free(void *old)
-{
-	frees++;
-	free(old);
-}
-
-static const leash_memory memory = {counted_alloc, realloc, counted_free};
-
-static void
-use_memory(void)
-{
-	assert_int_equal(leash_set_memory(&memory), LEASH_OK);
-}
-
-GROUP(use_memory, NULL);
+GROUP(counted_start, NULL);
 
 /* In the place of libc's. */
 ssize_t
@@ -61,16 +37,17 @@ static void
 start(void)
 {
 	seed = UINT64_C(0x9e3779b97f4a7c15);
-	no_memory = no_randomness = false;
+	no_randomness = false;
+	counted_withhold(false);
 	assert_true(lsh_map_init(&map));
-	allocations = frees = 0;
+	counted.calls = 0;
 }
 
 static void
 end(void)
 {
 	lsh_map_clear(&map);
-	assert_true(no_memory || allocations == frees);
+	assert_int_equal(counted.blocks, 0);
 }
 
 FIXTURE(start, end);
@@ -146,7 +123,7 @@ SENTENCE(a_new_map_is_empty)
 		fail();
 	lsh_map_each_of(at, &map, UINT64_C(42))
 		fail();
-	assert_int_equal(allocations, 0);
+	assert_int_equal(counted.calls, 0);
 }
 
 /* And says so of what is not in. */
@@ -172,7 +149,7 @@ SENTENCE(a_map_grows_with_what_is_in_it_and_neither_frees_nor_allocates_when_it_
 {
 	enum { MANY = 20000 };
 	struct thing *things = calloc(MANY, sizeof(*things));
-	size_t longest = 0, before;
+	size_t longest = 0;
 
 	for (unsigned i = 0; i < MANY; i++) {
 		char name[32];
@@ -193,10 +170,11 @@ SENTENCE(a_map_grows_with_what_is_in_it_and_neither_frees_nor_allocates_when_it_
 			longest = length;
 	}
 	assert_true(longest < 20); /* random hashes make one so long less than once in 10^13 runs */
-	before = allocations + frees;
+	counted.calls = 0;
 	for (unsigned i = 0; i < MANY; i++)
 		assert_true(lsh_map_remove(&map, &things[i].node));
-	assert_int_equal(allocations + frees, before);
+	assert_int_equal(counted.calls, 0);
+	assert_int_equal(counted.blocks, 1);
 	free(things);
 }
 
@@ -205,6 +183,7 @@ SENTENCE(changes_in_any_order_leave_the_map_that_they_should)
 {
 	enum { KEYS = 400 };
 	static struct thing things[KEYS];
+	long tried = 0;
 
 	for (unsigned i = 0; i < KEYS; i++) {
 		things[i] = (struct thing){.key = i, .node.hash = hash_of(i)};
@@ -216,7 +195,7 @@ SENTENCE(changes_in_any_order_leave_the_map_that_they_should)
 		bool filling = round / 3000 % 2 == 0;
 		struct thing *thing = &things[random_below(&seed, KEYS)];
 
-		no_memory = round < 3000 || random_below(&seed, 2) == 0;
+		counted_withhold(round < 3000 || random_below(&seed, 2) == 0);
 		if (random_below(&seed, 4) != 0 ? filling : !filling) {
 			if (!thing->in)
 				lsh_map_put(&map, &thing->node);
@@ -228,14 +207,12 @@ SENTENCE(changes_in_any_order_leave_the_map_that_they_should)
 		assert_ptr_equal(get(thing->key, thing->node.hash), thing->in ? thing : NULL);
 		if (round % 100 == 0)
 			check_all(things, KEYS);
+		tried += counted.calls;
 		if (round == 2999) /* without memory puts succeed all the same, ... */
-			assert_true(allocations > 0 && map.size == LSH_MAP_FIRST_CHAINS && map.count > 100);
+			assert_true(tried > 0 && map.size == LSH_MAP_FIRST_CHAINS && map.count > 100);
 		if (round == 8999) /* and with memory again it catches up */
 			assert_true(map.size >= map.count);
 	}
-	no_memory = false;
-	lsh_map_clear(&map);
-	allocations = frees; /* the failed ones were counted, too */
 }
 
 SENTENCE(the_node_that_is_visited_may_be_removed_and_freed)
@@ -276,7 +253,7 @@ SENTENCE(a_cleared_map_can_be_used_again)
 		check_all(things, 100);
 		lsh_map_clear(&map);
 		assert_int_equal(map.count, 0);
-		assert_int_equal(allocations, frees);
+		assert_int_equal(counted.blocks, 0);
 		assert_null(get(3, things[3].node.hash));
 	}
 }

@@ -10,7 +10,7 @@ static size_t count;
 static void
 end(void)
 {
-	no_memory = false;
+	counted_withhold(false);
 	for (; count > 0; count--) {
 		forget(o[count - 1]);
 		assert_int_equal(o[count - 1]->references, 1);
@@ -20,7 +20,7 @@ end(void)
 }
 
 FIXTURE(fixture_open, end);
-GROUP(fixture_memory, NULL);
+GROUP(counted_start, NULL);
 
 static void
 arm_new(int64_t due, int64_t slack)
@@ -145,8 +145,10 @@ SENTENCE(moments_at_the_ends_of_the_range_are_fine)
 
 SENTENCE(a_million_locks_and_releases_leave_nothing_behind)
 {
+	int64_t bytes;
+
 	arm_new(0, 0);
-	atomic_store(&largest, 0);
+	counted.most = bytes = counted.bytes;
 	for (int64_t i = 0; i < 1000000; i++) {
 		if (!lsh_watchdog_reserve(fixture->w))
 			fail();
@@ -157,7 +159,7 @@ SENTENCE(a_million_locks_and_releases_leave_nothing_behind)
 	comes_next(LSH_NEVER);
 	takes(LSH_NEVER, 8, -1);
 	assert_int_equal(o[0]->timer.generation, 2000001);
-	assert_true(largest <= 1024);
+	assert_true(counted.most - bytes <= 1024);
 }
 
 SENTENCE(what_was_reserved_can_be_armed_without_memory)
@@ -166,13 +168,13 @@ SENTENCE(what_was_reserved_can_be_armed_without_memory)
 
 	for (int64_t i = 0; i < 300; i++)
 		arm_new(0, 0);
-	no_memory = true;
-	before = allocations;
+	counted_withhold(true);
+	before = (size_t)counted.calls;
 	for (size_t i = 0; i < count; i++)
 		arm(o[i], (int64_t)(i * 7919 % count), 0);
 	for (size_t i = 0; i < count; i++)
 		forget(o[i]);
-	assert_int_equal(allocations, before);
+	assert_int_equal(counted.calls, before);
 	for (size_t i = 0; i < count; i++)
 		lsh_watchdog_unreserve(fixture->w); /* may try to shrink, and may not fail */
 	assert_null(lsh_watchdog_new(&ops, NULL));
@@ -180,9 +182,9 @@ SENTENCE(what_was_reserved_can_be_armed_without_memory)
 
 SENTENCE(a_reservation_without_memory_fails)
 {
-	no_memory = true;
+	counted_withhold(true);
 	assert_false(lsh_watchdog_reserve(fixture->w));
-	no_memory = false;
+	counted_withhold(false);
 	assert_true(lsh_watchdog_reserve(fixture->w));
 }
 

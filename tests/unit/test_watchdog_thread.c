@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 FIXTURE(fixture_open, fixture_close);
-GROUP(fixture_memory, NULL);
+GROUP(counted_start, NULL);
 
 SENTENCE(timers_fire_when_they_are_due_and_not_before_armed_before_the_start_or_after_it)
 {
@@ -110,14 +110,14 @@ SENTENCE(firing_allocates_nothing)
 	struct owner *o = new_owner();
 	size_t before;
 
-	no_memory = true;
-	before = allocations;
+	counted_withhold(true);
+	before = (size_t)counted.calls;
 	start(fixture);
 	o->again = true;
 	arm(o, 0, 0);
 	await_true(fixture->fired >= 1000);
 	lsh_watchdog_stop(fixture->w);
-	assert_int_equal(allocations, before);
+	assert_int_equal(counted.calls, before);
 	forget(o);
 	drop(o);
 }

@@ -3,36 +3,14 @@
 
 #include "tests/support/await.h"
 
-#include <leash/memory.h>
-
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-atomic_bool no_memory;
-atomic_size_t allocations, largest;
 atomic_uint settings;
 _Atomic int64_t last_setting;
 struct fixture *fixture;
-
-/* ---- memory that can be counted, and withheld ---- */
-
-static void *
-counted_alloc(size_t size)
-{
-	atomic_fetch_add(&allocations, 1);
-	return no_memory ? NULL : malloc(size);
-}
-
-static void *
-counted_realloc(void *old, size_t size)
-{
-	atomic_fetch_add(&allocations, 1);
-	if (size > largest)
-		largest = size;
-	return no_memory ? NULL : realloc(old, size);
-}
 
 /* ---- the system call by which the thread is woken: every one is counted ---- */
 
@@ -158,7 +136,7 @@ fixture_open_with(const struct lsh_watchdog_ops *how)
 {
 	fixture = calloc(1, sizeof *fixture);
 	assert_non_null(fixture);
-	no_memory = false;
+	counted_withhold(false);
 	fixture->w = lsh_watchdog_new(how, fixture);
 	assert_non_null(fixture->w);
 }
@@ -179,14 +157,6 @@ fixture_close(void)
 	left = fixture->owners;
 	free(fixture);
 	assert_int_equal(left, 0);
-}
-
-void
-fixture_memory(void)
-{
-	static const leash_memory memory = {counted_alloc, counted_realloc, free};
-
-	assert_int_equal(leash_set_memory(&memory), LEASH_OK);
 }
 
 void

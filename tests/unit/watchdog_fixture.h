@@ -1,20 +1,17 @@
-/* What the tests of the watchdog share: a watchdog, owners whose timers it serves, and what it costs in memory and system calls. */
+/* What the tests of the watchdog share: a watchdog, owners whose timers it serves, and what it costs in system calls. */
 #ifndef LEASH_TEST_WATCHDOG_FIXTURE_H
 #define LEASH_TEST_WATCHDOG_FIXTURE_H
 
 #include "base/clock.h"
 #include "watchdog/watchdog.h"
 
+#include "tests/support/counted.h"
 #include "tests/support/test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 #define HOUR (3600 * LSH_S)
-
-/* Memory that can be counted, and withheld. */
-extern atomic_bool no_memory;
-extern atomic_size_t allocations, largest;
 
 /* The system call by which the thread is woken. */
 extern atomic_uint settings;
@@ -60,8 +57,6 @@ extern const struct lsh_watchdog_ops ops; /* those, by the clock */
 void fixture_open_with(const struct lsh_watchdog_ops *how);
 void fixture_open(void);
 void fixture_close(void);
-/* With that memory: for GROUP(). */
-void fixture_memory(void);
 
 /* Start the thread, and wait until it sleeps. */
 void start(struct fixture *f);
