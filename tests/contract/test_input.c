@@ -108,47 +108,40 @@ SENTENCE(the_variable_leash_uri_is_the_default)
 	setenv("LEASH_URI", place_uri(), 1);
 }
 
+#define X65 "ppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppp"
+
 SENTENCE(other_options_out_of_range_are_refused_and_named)
 {
-	static const int64_t no_timeout[] = {9, 1, -1, 60001, INT64_MAX, INT64_MIN};
-	static const int64_t too_short[] = {99, 1, -1, INT64_MIN};
-	static const char *const no_prefix[] = {"", "a b", "a:b", "{a}", "a\n", "a/b", "\xc3\xa4", "%41", NULL};
-	static const char *const no_name[] = {"", "a b", "a\n", "\x1b", "\xc3\xa4", "\x7f", NULL};
+#define ROW(field_, value) {#field_, {.size = sizeof(leash_options), .field_ = (value)}}
+	static const struct {
+		const char *name;
+		leash_options options;
+	} rows[] = {
+		ROW(timeout_ms, 9), ROW(timeout_ms, 1), ROW(timeout_ms, -1), ROW(timeout_ms, 60001), ROW(timeout_ms, INT64_MAX),
+		ROW(timeout_ms, INT64_MIN), ROW(prefix, ""), ROW(prefix, "a b"), ROW(prefix, "a:b"), ROW(prefix, "{a}"),
+		ROW(prefix, "a\n"), ROW(prefix, "a/b"), ROW(prefix, "\xc3\xa4"), ROW(prefix, "%41"), ROW(prefix, X65),
+		ROW(client_name, ""), ROW(client_name, "a b"), ROW(client_name, "a\n"), ROW(client_name, "\x1b"),
+		ROW(client_name, "\xc3\xa4"), ROW(client_name, "\x7f"), ROW(client_name, X65),
+	};
+#undef ROW
+#define ROW(field_, value) {#field_, {.size = sizeof(leash_lock_options), .field_ = (value)}}
+	static const struct {
+		const char *name;
+		leash_lock_options options;
+	} of_locks[] = {
+		ROW(max_hold_ms, 99), ROW(max_hold_ms, 1), ROW(max_hold_ms, -1), ROW(max_hold_ms, INT64_MIN), ROW(alive_ms, 99),
+		ROW(alive_ms, 1), ROW(alive_ms, -1), ROW(alive_ms, INT64_MIN), ROW(restart_guard_ms, -1),
+		ROW(restart_guard_ms, INT64_MAX), ROW(handoffs, 256), ROW(handoffs, -1), ROW(handoff_ms, 60001),
+		ROW(handoff_ms, -1),
+	};
+#undef ROW
 	leash_client *client = kept(open_client()), *none;
 	leash_lock *lock;
-	char text[66];
 
-	for (size_t i = 0; i < sizeof no_timeout / sizeof *no_timeout; i++)
-		assert_refused(LEASH_INVALID, "timeout_ms",
-		               leash_open(&none, LEASH_OPTIONS(.timeout_ms = no_timeout[i]), &err));
-	for (int i = 0; no_prefix[i] != NULL; i++)
-		assert_refused(LEASH_INVALID, "prefix", leash_open(&none, LEASH_OPTIONS(.prefix = no_prefix[i]), &err));
-	for (int i = 0; no_name[i] != NULL; i++)
-		assert_refused(LEASH_INVALID, "client_name", leash_open(&none, LEASH_OPTIONS(.client_name = no_name[i]), &err));
-	memset(text, 'p', 65);
-	text[65] = '\0';
-	assert_refused(LEASH_INVALID, "prefix", leash_open(&none, LEASH_OPTIONS(.prefix = text), &err));
-	assert_refused(LEASH_INVALID, "client_name", leash_open(&none, LEASH_OPTIONS(.client_name = text), &err));
-	for (size_t i = 0; i < sizeof too_short / sizeof *too_short; i++) {
-		int64_t ms = too_short[i];
-
-		assert_refused(LEASH_INVALID, "max_hold_ms",
-		               leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.max_hold_ms = ms), &err));
-		assert_refused(LEASH_INVALID, "alive_ms",
-		               leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.alive_ms = ms), &err));
-	}
-	assert_refused(LEASH_INVALID, "restart_guard_ms",
-	               leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.restart_guard_ms = -1), &err));
-	assert_refused(LEASH_INVALID, "restart_guard_ms",
-	               leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.restart_guard_ms = INT64_MAX), &err));
-	assert_refused(LEASH_INVALID, "handoffs",
-	               leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.handoffs = 256), &err));
-	assert_refused(LEASH_INVALID, "handoffs",
-	               leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.handoffs = -1), &err));
-	assert_refused(LEASH_INVALID, "handoff_ms",
-	               leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.handoff_ms = 60001), &err));
-	assert_refused(LEASH_INVALID, "handoff_ms",
-	               leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.handoff_ms = -1), &err));
+	for (size_t i = 0; i < COUNT(rows); i++)
+		assert_refused(LEASH_INVALID, rows[i].name, leash_open(&none, &rows[i].options, &err));
+	for (size_t i = 0; i < COUNT(of_locks); i++)
+		assert_refused(LEASH_INVALID, of_locks[i].name, leash_lock_new(&lock, client, "x", &of_locks[i].options, &err));
 }
 
 SENTENCE(options_at_the_ends_of_their_ranges_are_taken, .but = PLACE_RIGHTS) /* another prefix */

@@ -28,32 +28,21 @@ GROUP(start_server, stop_server);
 
 /* ---- jobs ---- */
 
+#define ON "while :; do sleep 0.02; done"
+#define POLITE "trap 'echo told; exit 0' TERM; echo pid $$.; " ON
+
 /* Each process of a job says "pid N." first. */
-struct job {
+static const struct job {
 	const char *name, *script;
 	int processes;
 	bool obeys;
-};
-
-static const struct job polite = {
-	"one that ends on TERM",
-	"trap 'echo told; exit 0' TERM; echo pid $$.; while :; do sleep 0.02; done", 1, true,
-};
-static const struct job deaf = {
-	"one that ignores TERM",
-	"trap '' TERM; echo pid $$.; while :; do sleep 0.02; done", 1, false,
-};
-static const struct job family = {
-	"one with children that left, and ignore TERM, too",
-	"trap '' TERM\n"
-	"setsid sh -c 'echo pid $$.; while :; do sleep 0.02; done' &\n"
-	"(setsid sh -c 'echo pid $$.; while :; do sleep 0.02; done' &)\n"
-	"echo pid $$.; while :; do sleep 0.02; done", 3, false,
-};
-static const struct job survived = {
-	"one that ends on TERM, and leaves a child that does not",
-	"trap 'exit 0' TERM; setsid sh -c \"trap '' TERM; echo pid \\$\\$.; while :; do sleep 0.02; done\" &\n"
-	"echo pid $$.; while :; do sleep 0.02; done", 2, false,
+} jobs[] = {
+	{"a_job_that_obeys_is_told_and_dead_before_the_key_expires", POLITE, 1, true},
+	{"a_job_that_ignores_TERM_is_dead_before_the_key_expires", "trap '' TERM; echo pid $$.; " ON, 1, false},
+	{"children_in_other_sessions_are_dead_before_the_key_expires",
+	 "trap '' TERM; setsid sh -c 'echo pid $$.; " ON "' & (setsid sh -c 'echo pid $$.; " ON "' &); echo pid $$.; " ON, 3, false},
+	{"a_child_that_outlives_its_job_is_dead_before_the_key_expires",
+	 "trap 'exit 0' TERM; setsid sh -c \"trap '' TERM; echo pid \\$\\$.; " ON "\" & echo pid $$.; " ON, 2, false},
 };
 
 /* ---- one freeze ---- */
@@ -190,47 +179,22 @@ dies_before_expiry_by(const struct job *job)
 	return left;
 }
 
-static void
-check(const struct job *job)
+SENTENCES(is_dead_before_the_key_expires, jobs)
 {
 	long times = knob("LEASH_TEST_FREEZES", 3);
-	int64_t least = INT64_MAX, most = INT64_MIN;
 
 	for (long i = 0; i < times; i++) {
-		int64_t left = dies_before_expiry_by(job);
+		int64_t left = dies_before_expiry_by(given);
 
-		least = left < least ? left : least;
-		most = left > most ? left : most;
+		print_message("# dead %lld ms before its key expires\n", (long long)(left / MS));
 		assert_true(left > 0);
 	}
-	print_message("# %s: dead %lld to %lld ms before its key expires, %ld of %ld times\n", job->name, (long long)(least / MS),
-	              (long long)(most / MS), times, times);
-}
-
-SENTENCE(a_job_that_obeys_is_told_and_dead_before_the_key_expires)
-{
-	check(&polite);
-}
-
-SENTENCE(a_job_that_ignores_TERM_is_dead_before_the_key_expires)
-{
-	check(&deaf);
-}
-
-SENTENCE(children_in_other_sessions_are_dead_before_the_key_expires)
-{
-	check(&family);
-}
-
-SENTENCE(a_child_that_outlives_its_job_is_dead_before_the_key_expires)
-{
-	check(&survived);
 }
 
 SENTENCE(with_kill_nobody_is_told_and_all_are_dead_before_the_key_expires)
 {
 	const char *const words[] = {
-		"run", "--ttl", "3s", "--on-lost", "kill", "frozen", "--", "sh", "-c", polite.script, NULL,
+		"run", "--ttl", "3s", "--on-lost", "kill", "frozen", "--", "sh", "-c", POLITE, NULL,
 	};
 	struct pollfd death;
 	int64_t expires_ns, late_ns;
