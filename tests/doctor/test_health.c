@@ -58,12 +58,6 @@ static const struct row version[] = {
 	ROW("", FINE, NULL, NULL),
 };
 
-SENTENCE(an_old_server_is_not_fit)
-{
-	for (size_t i = 0; i < sizeof version / sizeof *version; i++)
-		check_row(health_tell_version, &version[i]);
-}
-
 static const struct row mode[] = {
 	ROW("redis_mode:sentinel", ERROR, "it is a Sentinel, which keeps no data", "SENTINEL MASTERS"),
 	ROW("server_mode:sentinel", ERROR, "it is a Sentinel, which keeps no data", "SENTINEL MASTERS"),
@@ -71,12 +65,6 @@ static const struct row mode[] = {
 	ROW("", ERROR, "it runs in cluster mode", "redis+cluster://", .hindrances = HINDERED_CLUSTER),
 	ROW("redis_mode:standalone cluster_enabled:0", FINE, NULL, NULL),
 };
-
-SENTENCE(a_sentinel_or_a_node_of_a_cluster_is_not_fit_as_a_single_server)
-{
-	for (size_t i = 0; i < sizeof mode / sizeof *mode; i++)
-		check_row(health_tell_mode, &mode[i]);
-}
 
 static const struct row eviction[] = {
 	ROW("maxmemory_policy:noeviction maxmemory:1", FINE, "drops no lock", NULL),
@@ -93,12 +81,6 @@ static const struct row eviction[] = {
 	ROW("maxmemory:1", FINE, NULL, NULL),
 };
 
-SENTENCE(a_server_that_may_evict_locks_is_not_fit_whichever_policy_it_has)
-{
-	for (size_t i = 0; i < sizeof eviction / sizeof *eviction; i++)
-		check_row(health_tell_eviction, &eviction[i]);
-}
-
 static const struct row memory[] = {
 	ROW("used_memory:95 maxmemory:100", WARNING, "95 B of 100 B (maxmemory) are used, 95 %", "CONFIG SET maxmemory"),
 	ROW("used_memory:90 maxmemory:100", FINE, "90 B used of 100 B", NULL),
@@ -111,12 +93,6 @@ static const struct row memory[] = {
 	ROW("", ERROR, "the server is full: it refuses", "CONFIG SET maxmemory", .hindrances = HINDERED_FULL),
 	ROW("", FINE, NULL, NULL),
 };
-
-SENTENCE(a_server_that_is_nearly_full_is_warned_of_and_a_full_one_is_not_fit)
-{
-	for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
-		check_row(health_tell_memory, &memory[i]);
-}
 
 static const struct row persistence[] = {
 	ROW("loading:1 loading_loaded_perc:12.5 loading_eta_seconds:300", ERROR,
@@ -146,12 +122,6 @@ static const struct row persistence[] = {
 	ROW("", FINE, NULL, NULL),
 };
 
-SENTENCE(what_a_restart_forgets_is_told)
-{
-	for (size_t i = 0; i < sizeof persistence / sizeof *persistence; i++)
-		check_row(health_tell_persistence, &persistence[i]);
-}
-
 static const struct row replication[] = {
 	ROW("role:slave master_host:10.0.0.2 master_port:6380", ERROR, "it is a replica of redis://10.0.0.2:6380:",
 	    "redis://10.0.0.2:6380"),
@@ -180,12 +150,6 @@ static const struct row replication[] = {
 	ROW("", FINE, NULL, NULL),
 };
 
-SENTENCE(a_replica_is_not_fit_and_replicas_that_lag_or_lack_are_told)
-{
-	for (size_t i = 0; i < sizeof replication / sizeof *replication; i++)
-		check_row(health_tell_replication, &replication[i]);
-}
-
 static const struct row limits[] = {
 	ROW("connected_clients:91 maxclients:100", WARNING, "91 of at most 100 connections: when they run out",
 	    "CONFIG SET maxclients"),
@@ -198,8 +162,27 @@ static const struct row limits[] = {
 	ROW("", FINE, NULL, NULL, .config = CONFIG_TIMEOUT, .value = "0"),
 };
 
-SENTENCE(connections_that_run_out_and_scripts_that_run_on_are_told)
+#define TABLE(sentence, check, rows) {#sentence, check, rows, COUNT(rows)}
+
+static const struct table {
+	const char *name;
+	check_fn *check;
+	const struct row *rows;
+	size_t count;
+} tables[] = {
+	TABLE(an_old_server_is_not_fit, health_tell_version, version),
+	TABLE(a_sentinel_or_a_node_of_a_cluster_is_not_fit_as_a_single_server, health_tell_mode, mode),
+	TABLE(a_server_that_may_evict_locks_is_not_fit_whichever_policy_it_has, health_tell_eviction, eviction),
+	TABLE(a_server_that_is_nearly_full_is_warned_of_and_a_full_one_is_not_fit, health_tell_memory, memory),
+	TABLE(what_a_restart_forgets_is_told, health_tell_persistence, persistence),
+	TABLE(a_replica_is_not_fit_and_replicas_that_lag_or_lack_are_told, health_tell_replication, replication),
+	TABLE(connections_that_run_out_and_scripts_that_run_on_are_told, health_tell_limits, limits),
+};
+
+SENTENCES(what_a_server_says_is_judged, tables)
 {
-	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-		check_row(health_tell_limits, &limits[i]);
+	const struct table *t = given;
+
+	for (size_t i = 0; i < t->count; i++)
+		check_row(t->check, &t->rows[i]);
 }
