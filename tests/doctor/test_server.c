@@ -22,17 +22,6 @@ SENTENCE(a_healthy_server_gets_no_warning)
 	check_nothing_is_left(server);
 }
 
-SENTENCE(it_looks_through_the_prefix_that_locks_will_have)
-{
-	const char *uri = bob(server, "+@all ~own:* &own:wake:*");
-
-	assert_status(LEASH_OK, examine_with(LEASH_OPTIONS(.uri = uri, .timeout_ms = PATIENCE_MS, .prefix = "own")));
-	check_at_worst(NOTE);
-	the("permissions", FINE, "keys own:* and channels own:wake:*");
-	assert_status(LEASH_OK, examine(uri));
-	check_remedy(the("permissions", ERROR, "keys leash:*"), "~leash:* &leash:wake:*");
-}
-
 SENTENCE(options_that_are_wrong_are_refused_and_nothing_is_looked_at)
 {
 	assert_status(LEASH_INVALID, examine("nonsense"));
@@ -59,20 +48,6 @@ SENTENCE(a_server_that_loads_is_not_fit_yet)
 	else
 		check_remedy(the("connection", ERROR, "LOADING"), "wait");
 	server_stop(slow);
-}
-
-SENTENCE(a_server_that_a_quorum_names_twice_is_told)
-{
-	struct server *twin = server_start_tcp(NULL), *other = server_start_tcp(NULL);
-	char uri[512], shown[64];
-
-	snprintf(shown, sizeof shown, "the same server as redis://127.0.0.1:%d", server_port(twin));
-	snprintf(uri, sizeof uri, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,localhost:%d?restart_guard=1",
-	         server_port(twin), server_port(other), server_port(twin));
-	assert_status(LEASH_OK, examine(uri));
-	check_remedy(the("connection", ERROR, shown), "once");
-	server_stop(twin);
-	server_stop(other);
 }
 
 SENTENCE(connections_that_run_out_are_told)
