@@ -2,4 +2,4 @@
 #include "tests/support/test.h"
 #include "tests/tools/play.h"
 
-PLAY("run", "signals", "terminal", "bench", "doctor", "../doctor/server");
+PLAY("signals", "terminal", "bench", "passwords", "doctor", "../doctor/server");
