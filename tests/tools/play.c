@@ -90,7 +90,8 @@ wrong(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(what, sizeof what, format, args);
 	va_end(args);
-	trouble("%s:%d: %s\n    %s%s%s\n%s\n%s", text->path, at + 1, text->line[at], what, last != NULL ? "; it said:\n" : "",
+	trouble("%s:%d: %s\n    %s%s%s\n%s\n%s", text->path, at + 1, text->line[at], what,
+	        last != NULL ? "; it said:\n" : "",
 	        last != NULL ? tool_out(last->tool) : "", last != NULL ? tool_err(last->tool) : "",
 	        last != NULL ? tool_shown(last->tool) : "");
 }

@@ -37,7 +37,8 @@
  *     secret a b                     no command that comes to its end may have said one of these
  *     needs bash                     the scene is skipped without that program
  *     goes $p, gone $p, lives $p     the process ends; has ended; has not
- *     shows plain                    what was said last has no bytes that a terminal would obey; "shows json": an object a line
+ *     shows plain                    what was said last has no bytes that a terminal would obey;
+ *     shows json                     it is an object a line
  *     shows a screen                 at most 24 lines of at most 80 columns, and plain
  *     each $a $b in x 1 | y 2        what follows, one tab deeper, with each of these; a line that ends in \ goes on
  *
@@ -45,7 +46,8 @@
 #ifndef LEASH_TEST_TOOLS_PLAY_H
 #define LEASH_TEST_TOOLS_PLAY_H
 
-/* PLAY("hold", "wait");: the scenes of these texts are the sentences of the program; or of those that its words name. */
+/* PLAY("hold", "wait");: the scenes of these texts are the sentences of the program; or of those that its
+ * words name. */
 #define PLAY(...) \
 	static int read_texts(int argc, char **argv) \
 	{ \

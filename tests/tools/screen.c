@@ -23,7 +23,8 @@ become_tmux(void *arg)
 	return 1;
 }
 
-/* tmux's answer, until the next one; NULL: it said no. -N: it must not start a server of its own, which would outlive us. */
+/* tmux's answer, until the next one; NULL: it said no. -N: it must not start a server of its own, which would
+ * outlive us. */
 __attribute__((format(printf, 1, 2))) static const char *
 ask(const char *format, ...)
 {

@@ -2,7 +2,8 @@
 #ifndef LEASH_TEST_TOOLS_SCREEN_H
 #define LEASH_TEST_TOOLS_SCREEN_H
 
-/* Of so many columns and lines; the shell has `uri` in LEASH_URI. Its socket and raw, what was written, are in `folder`. */
+/* Of so many columns and lines; the shell has `uri` in LEASH_URI. Its socket and raw, what was written, are in
+ * `folder`. */
 void screen_open(const char *folder, const char *uri, int columns, int lines);
 void screen_close(void); /* if there is one */
 
