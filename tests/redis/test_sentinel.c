@@ -141,7 +141,7 @@ SCENE(of_one_epoch_the_majority_wins, /* and a tie leaves things as they are */
 SCENE(who_does_not_answer_any_more_has_no_voice, /* nor its epoch, to which the other, set up anew, never comes */
       "names s0 2000 9; begin 2; all; believed = 2000; stop s0; all; believed = 1000")
 SCENE(an_answer_to_an_earlier_question_is_no_answer_to_a_later_wish,
-      "begin 1; ask = 1000; forget s0; on s0 SENTINEL waits; wish; await asked s0 = 1; wish; off s0 SENTINEL;"
+      "begin 1; await hears s0 = 1; ask = 1000; ask = 1000; forget s0; on s0 SENTINEL waits; wish; await asked s0 = 1; wish; off s0 SENTINEL;"
       "await answer before = 1000; await answer = 1000; asked s0 >= 2")
 SCENE(a_user_who_may_ask_for_the_address_alone_is_served, "is s0 terse; begin 1; ask = 1000")
 
