@@ -1,9 +1,19 @@
 /* The faults that the nemesis knows: what each does, to whom, and what it does to what leash promises. And the arenas: a deployment,
- * with all that befalls it. */
+ * with all that befalls it.
+ *
+ * What a fault does is a text of steps with semicolons between them: "choose 1 2; kill; forget". There are three kinds of steps:
+ *
+ *   choose 1 2           a verb, with up to two numbers; they stand in faults.c, and in the file of the arena that has them alone
+ *   CONFIG SET ...       what begins with a capital is told to each server that is chosen, and must be obeyed. "$ms": for how long the
+ *                        fault lasts; "<a|b|c>": one of these by chance; "$it": which one that was
+ *   ?SCRIPT FLUSH        is told to those that run of them, and may be refused
+ *
+ * "maybe ..." is done every other time. At first the first server is chosen; of an arena of one server that is the one. */
 #ifndef LEASH_TEST_FAULTS_H
 #define LEASH_TEST_FAULTS_H
 
 #include "tests/fault/nemesis.h"
+#include "tests/support/node.h"
 #include "tests/support/trouble.h"
 
 /* Where it takes place. Two at one place never overlap, so that each can undo just what it did. */
@@ -31,36 +41,66 @@ struct fault {
 	bool delays;           /* commands may be executed long after they were sent */
 	bool reads;            /* a proxy has to understand what passes */
 	int64_t least, most;   /* how long it lasts, in % of the lease */
-	/* What the one server is told at its beginning and at its end, with a semicolon between orders; or NULL. */
-	const char *orders, *orders_at_end;
-	void (*begin)(struct run *run, struct blow *blow);   /* or NULL */
-	void (*again)(struct run *run, struct blow *blow);   /* every few dozen ms while it lasts; or NULL */
-	void (*end)(struct run *run, struct blow *blow);     /* or NULL: there is nothing to undo */
+	const char *begin;
+	const char *again;     /* every few dozen ms while it lasts; or NULL */
+	const char *end;       /* or NULL: there is nothing to undo */
 };
+
+/* A step that is a verb, as it is played. */
+struct step {
+	struct run *run;
+	struct blow *blow;
+	unsigned i;            /* the server that is chosen, */
+	struct server *server;
+	struct proxy *door;    /* and the proxy before it, or before the contender */
+	int64_t n[2];          /* 0: it has none */
+};
+
+struct verb {
+	const char *name;
+	bool once;             /* not for each server that is chosen, resp. its proxy */
+	void (*play)(struct step *s);
+};
+
+/* Verbs are told as rows of `name, what is done with s`; these make functions of them, and a table. */
+#define VERB_FUNCTION(name, ...) \
+	static void verb_##name(struct step *s) \
+	{ \
+		__VA_ARGS__; \
+	}
+#define VERB_ONCE(name, ...) {#name, true, verb_##name},
+#define VERB_FOR_EACH(name, ...) {#name, false, verb_##name},
 
 struct arena {
 	const char *name;
 	const struct fault *faults;
-	const size_t *fault_count;
+	size_t fault_count;
+	const struct verb *verbs;   /* its own; the last has no name. NULL: none */
 	int64_t lease_ms;
 	int64_t guard_ms;      /* of all locks: more than a lease and a half, the longest that contenders ask for */
 	int64_t timeout_ms;    /* of their connections */
 	bool sealed;           /* proxies do not understand what passes: it is TLS */
 	bool plain;            /* all locks are */
-	/* Fills in `servers`, and writes the URI for contenders without a login; of one server that is the URI of none, but a target. */
-	void (*start)(struct run *run);
-	void (*uri)(const struct run *run, char uri[URI]);
-	/* After each burst, when its faults have ended: make it whole, and wait until it is. NULL: it is at once. */
-	void (*mend)(struct run *run, uint64_t *dice);
+	void (*start)(struct run *run);   /* fills in `nodes`, `count` and `uri` */
 	void (*stop)(struct run *run);
+
+	/* Where a master may have a successor; NULL elsewhere. */
+	unsigned replicas;     /* of each master */
+	unsigned (*master)(struct run *run, struct blow *blow);    /* one that has a lock */
+	unsigned (*replica)(struct run *run, struct blow *blow, unsigned master);
+	void (*await_synced)(struct run *run);
+	void (*await_successor)(struct run *run);                  /* of the master that was ousted */
+	void (*await_return)(struct run *run, uint64_t *dice);     /* of that one, which runs again */
+	void (*settle)(struct run *run);                           /* wait until all servers agree who is master */
 };
 
 extern const struct arena arena_single, arena_tls, arena_sentinel, arena_cluster, arena_quorum;
 
 /* Does it take place there? */
 bool arena_has(const struct arena *arena, const struct fault *fault);
-
-/* ---- for all arenas ---- */
+/* After each burst, when its faults have ended: make it whole, and wait until it is. */
+void arena_mend(struct run *run, uint64_t *dice);
+void arena_check(const struct arena *arena);   /* all verbs of its faults are known */
 
 #define PROCESS .seat = SEAT_PROCESS
 #define SERVER .seat = SEAT_SERVER
@@ -72,29 +112,27 @@ bool arena_has(const struct arena *arena, const struct fault *fault);
 #define ANY LASTS(30, 200)
 
 #define FAULTS_OF_CONTENDERS(for_long) \
-	{"kill", PROCESS, LASTS(0, 100), .begin = kill_contender, .end = replace_contender}, \
-	{"freeze", PROCESS, SHORT, .begin = freeze_contender, .end = thaw_contender}, \
-	{"freeze-long", PROCESS, for_long, .begin = freeze_contender, .end = thaw_contender}
+	{"kill", PROCESS, LASTS(0, 100), .begin = "kill_contender", .end = "replace_contender"}, \
+	{"freeze", PROCESS, SHORT, .begin = "freeze_contender", .end = "thaw_contender"}, \
+	{"freeze-long", PROCESS, for_long, .begin = "freeze_contender", .end = "thaw_contender"}
 
-void kill_contender(struct run *run, struct blow *blow);
-void replace_contender(struct run *run, struct blow *blow);
-void freeze_contender(struct run *run, struct blow *blow);
-void thaw_contender(struct run *run, struct blow *blow);
-
-/* All servers that run. */
-#define FAULTS_OF_ALL_SERVERS(for_so_long) \
-	{"script-flush", ASIDE, for_so_long, .begin = flush_scripts, .again = flush_scripts}, \
-	{"client-kill-normal", ASIDE, for_so_long, .begin = kill_normal, .again = kill_normal}, \
-	{"client-kill-pubsub", ASIDE, for_so_long, .begin = kill_pubsub, .again = kill_pubsub}
-
-void flush_scripts(struct run *run, struct blow *blow);
-void kill_normal(struct run *run, struct blow *blow);
-void kill_pubsub(struct run *run, struct blow *blow);
+#define FLUSH_SCRIPTS "all; ?SCRIPT FLUSH"
+#define KILL_NORMAL "all; ?CLIENT KILL TYPE normal USER " CREW_USER
+#define KILL_PUBSUB "all; ?CLIENT KILL TYPE pubsub USER " CREW_USER
+#define FAULTS_OF_ALL_SERVERS(seat, for_so_long) \
+	{"script-flush", seat, for_so_long, .begin = FLUSH_SCRIPTS, .again = FLUSH_SCRIPTS}, \
+	{"client-kill-normal", seat, for_so_long, .begin = KILL_NORMAL, .again = KILL_NORMAL}, \
+	{"client-kill-pubsub", seat, for_so_long, .begin = KILL_PUBSUB, .again = KILL_PUBSUB}
 
 void fault_begin(struct run *run, struct blow *blow);
+void fault_again(struct run *run, struct blow *blow);
 void fault_end(struct run *run, struct blow *blow);
-void calm_proxy(struct proxy *proxy);   /* it is as at the start; what it held goes on */
+
 uint64_t roll(struct blow *blow, uint64_t below);
+int64_t between(struct step *s);   /* its two numbers, by chance */
+unsigned the_chosen(const struct blow *blow);   /* the one server */
+void remove_data(const struct server *server, const char *name);   /* a file, or a folder of files */
+void forget(const struct server *server);         /* the data of one that was killed */
 
 /* Say something to a server that it must do. */
 #define order(server, ...) \
@@ -105,24 +143,10 @@ uint64_t roll(struct blow *blow, uint64_t below);
 		freeReplyObject(reply_); \
 	} while (0)
 
-/* ... or may refuse; not at all if it does not run. */
-#define tell(run, i, ...) \
-	do { \
-		if (server_pid((run)->servers[i]) != 0 && !(run)->still[i]) \
-			freeReplyObject(server_command((run)->servers[i], __VA_ARGS__)); \
-	} while (0)
-
-void stop_one(struct run *run, unsigned i);       /* SIGSTOP */
-void continue_one(struct run *run, unsigned i);   /* all are allowed that run */
-/* A master that has a successor is about to come back: wait until all who use it have had time to hear of that. Or do not, now and then, and
- * note that as a breach: true. `all`: so many min_replicas keep it from harm. */
-bool returns_early(struct run *run, uint64_t *dice, unsigned all);
-/* Note what sentinels, or replicas of a cluster, did without an order. How many breaches were that? */
-unsigned note_failovers(struct run *run);
-void forget(const struct server *server);         /* remove the data of one that was killed */
-void remove_data(const char *folder, const char *name);
-
 /* What each server that keeps data has to know: who comes, and to keep it. Ended by NULL. */
+#define ARGS_OF_SERVERS(fsync) \
+	{"--appendonly", "yes", "--appendfsync", fsync, "--save", "", "--enable-debug-command", "yes", \
+	 "--user", CREW_USER, "on", ">" CREW_PASSWORD, "~*", "&*", "+@all", NULL}
 extern const char *const server_args[];
 
 #endif

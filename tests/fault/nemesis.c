@@ -106,7 +106,7 @@ step_blow(struct run *run, struct blow *blow, int64_t began, int64_t now)
 	else if (blow->begun && !blow->ended && now >= until)
 		end_blow(run, blow);
 	else if (blow->begun && !blow->ended && blow->fault->again != NULL && now >= blow->again_ns) {
-		blow->fault->again(run, blow);
+		fault_again(run, blow);
 		blow->again_ns = now + AGAIN_MS * MS;
 	}
 	return blow->ended ? until + blow->linger_ms * MS : INT64_MAX;
@@ -118,18 +118,11 @@ may_delay(const struct blow *blow)
 	return blow->fault->delays && blow->begun && (!blow->ended || blow->fault->until_whole);
 }
 
-static void
-make_whole(struct run *run, uint64_t *dice)
-{
-	if (run->arena->mend != NULL)
-		run->arena->mend(run, dice);
-}
-
 /* The servers' places of the burst are free again: everything that a fault has left is undone. */
 static void
 mend(struct run *run, struct burst *burst)
 {
-	make_whole(run, &burst->blows[0].dice);
+	arena_mend(run, &burst->blows[0].dice);
 	for (unsigned i = 0; i < burst->count; i++)
 		if (burst->blows[i].fault->until_whole && does_harm(run, burst->blows[i].fault))
 			history_note(run->history, "mended");
@@ -141,7 +134,7 @@ strike(struct run *run, struct burst *burst)
 {
 	int64_t began, now, over = INT64_MAX;
 
-	make_whole(run, &burst->blows[0].dice);   /* what the servers did by themselves in the quiet time is over */
+	arena_mend(run, &burst->blows[0].dice);   /* what the servers did by themselves in the quiet time is over */
 	began = now = await_now_ns();
 	while (now < over) {
 		bool delays = false;
@@ -239,7 +232,7 @@ finish(struct run *run, bool well)
 {
 	well &= crew_finish(run->crew) == 0;
 	if (well)
-		make_whole(run, &(uint64_t){1});
+		arena_mend(run, &(uint64_t){1});
 	await_ms(run->arena->guard_ms);
 	watch_left(run->watch, crew_killed(run->crew));
 	run->renewals = watch_renewals(run->watch);
@@ -285,14 +278,14 @@ print_summary(const struct run *run)
 	}
 	if (dir != NULL)
 		closedir(dir);
-	for (size_t i = 0; i < *run->arena->fault_count; i++)
+	for (size_t i = 0; i < run->arena->fault_count; i++)
 		total += run->counts[i];
 	printf("# %s, seed %" PRIu64 ": %.0f s, %zu faults in %zu bursts; after each of them all %d locks were taken again "
 	       "within %.1f s\n",
 	       run->arena->name, run->seed, (double)(await_now_ns() - run->begun) / 1e9, total, run->bursts, LOCKS,
 	       (double)run->slowest_ns / 1e9);
 	printf("#");
-	for (size_t i = 0, column = 1; i < *run->arena->fault_count; i++) {
+	for (size_t i = 0, column = 1; i < run->arena->fault_count; i++) {
 		if (run->counts[i] == 0)
 			continue;
 		if (column > 110) {
@@ -378,7 +371,7 @@ print_help(const struct arena *arena)
 	size_t column = 0;
 
 	printf(help, arena->name);
-	for (size_t i = 0; i < *arena->fault_count; i++) {
+	for (size_t i = 0; i < arena->fault_count; i++) {
 		size_t n = strlen(arena->faults[i].name) + 1;
 
 		if (!arena_has(arena, &arena->faults[i]))
@@ -514,7 +507,7 @@ main(int argc, char **argv)
 	}
 	run = (struct run){.folder = make_folder(a.folder), .arena = a.arena, .min_replicas = a.min_replicas,
 	                   .seed = a.seed, .print = a.print};
-	run.counts = calloc(*a.arena->fault_count, sizeof *run.counts);
+	run.counts = calloc(a.arena->fault_count, sizeof *run.counts);
 	if (run.counts == NULL)
 		trouble("no memory");
 	start(&run);

@@ -5,14 +5,15 @@
  *   nemesis_crew.c      the contenders (contender.c)
  *   nemesis_watch.c     the watchers, who note what each server is told and what is in it, and hear what sentinels do
  *   faults.h            what a fault is, and an arena: a deployment with all that befalls it
- *   faults.c            what happens to contenders, and to servers of any arena
- *   faults_single.c ... one arena each, or two: its servers, its faults, and how it becomes whole again
+ *   faults.c            how a fault is played, and what happens to contenders and to servers of any arena
+ *   faults_single.c ... one arena each, or two: its servers, and its faults
  *
  * One thread does all of it but the watching. */
 #ifndef LEASH_TEST_NEMESIS_H
 #define LEASH_TEST_NEMESIS_H
 
 #include "tests/judge/history.h"
+#include "tests/support/node.h"
 #include "tests/support/proxy.h"
 #include "tests/support/server.h"
 
@@ -54,13 +55,13 @@ struct run {
 
 	/* the deployment; one of the four */
 	const struct arena *arena;
-	struct server *server;
-	int port;                  /* of that one, if it speaks TLS */
+	struct node alone;         /* the one server; `told` is its port if it speaks TLS */
 	struct sentinel_set *sentinels;
 	struct cluster *cluster;
 	struct quorum *quorum;
-	struct server *servers[MAX_SERVERS];   /* all that keep data */
-	unsigned server_count;
+	const struct node *nodes;  /* all that keep data, and after them the sentinels */
+	unsigned count;            /* of those that keep data */
+	const char *uri;           /* for contenders, without a login; NULL: there is one server */
 	int64_t counts_ns[MAX_SERVERS];   /* of a quorum: from when on it counts again */
 	bool still[MAX_SERVERS];   /* it was stopped by a fault, and does not answer */
 	/* a master that was killed, stopped or passed over, and has not joined its successor yet; -1: none */

@@ -67,18 +67,18 @@ lead(struct crew *crew, unsigned number)
 {
 	struct contender *c = &crew->contenders[number];
 	const struct run *run = crew->run;
-	char uri[URI];
+	const char *target = server_socket(run->nodes[0].server);
+	char port[32];
 
-	if (run->server == NULL) {
-		run->arena->uri(run, uri);
-		make_uri(c, run->arena, uri);
+	if (run->uri != NULL) {
+		make_uri(c, run->arena, run->uri);
 		return;
 	}
-	if (run->port != 0) {
-		snprintf(uri, sizeof uri, "127.0.0.1:%d", run->port);
-		c->proxy = proxy_start_tcp(uri);
+	if (run->alone.told != 0) {
+		snprintf(port, sizeof port, "127.0.0.1:%d", run->alone.told);
+		c->proxy = proxy_start_tcp(port);
 	} else {
-		c->proxy = number % 2 == 0 ? proxy_start(server_socket(run->server)) : proxy_start_tcp(server_socket(run->server));
+		c->proxy = number % 2 == 0 ? proxy_start(target) : proxy_start_tcp(target);
 	}
 	make_uri(c, run->arena, proxy_uri(c->proxy));
 }

@@ -45,7 +45,7 @@ is_known(const struct arena *arena, const char *name)
 {
 	size_t n = strcspn(name, ",");
 
-	for (size_t i = 0; i < *arena->fault_count; i++)
+	for (size_t i = 0; i < arena->fault_count; i++)
 		if (strlen(arena->faults[i].name) == n && strncmp(arena->faults[i].name, name, n) == 0 && arena_has(arena, &arena->faults[i]))
 			return true;
 	return false;
@@ -56,7 +56,7 @@ add_card(struct plan *plan, const struct fault *fault)
 {
 	struct deck *deck = &plan->decks[fault->seat];
 
-	if (deck->cards == NULL && (deck->cards = calloc(*plan->arena->fault_count, sizeof(struct fault *))) == NULL)
+	if (deck->cards == NULL && (deck->cards = calloc(plan->arena->fault_count, sizeof(struct fault *))) == NULL)
 		trouble("no memory");
 	deck->cards[deck->count++] = fault;
 	deck->next = deck->count;
@@ -70,6 +70,7 @@ plan_new(const struct arena *arena, uint64_t seed, const char *only, const char 
 	if (plan == NULL)
 		trouble("no memory");
 	plan->arena = arena;
+	arena_check(arena);
 	for (const char *at = only; at != NULL; at = strchr(at, ',') != NULL ? strchr(at, ',') + 1 : NULL) {
 		if (!is_known(arena, at)) {
 			*unknown = at;
@@ -77,7 +78,7 @@ plan_new(const struct arena *arena, uint64_t seed, const char *only, const char 
 			return NULL;
 		}
 	}
-	for (size_t i = 0; i < *arena->fault_count; i++)
+	for (size_t i = 0; i < arena->fault_count; i++)
 		if (arena_has(arena, &arena->faults[i]) && (only == NULL || is_among(arena->faults[i].name, only)))
 			add_card(plan, &arena->faults[i]);
 	plan->dice = seed * 2862933555777941757U + 3037000493U;

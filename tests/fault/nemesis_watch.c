@@ -436,10 +436,10 @@ watch_start(struct run *run)
 	w->history = history_open(run->folder, "watcher");
 	if (pipe2(w->failovers, O_CLOEXEC | O_NONBLOCK) != 0)
 		trouble("no pipe: %s", strerror(errno));
-	w->servers = run->server_count;
+	w->servers = run->count;
 	w->is_cluster = run->cluster != NULL;
 	for (unsigned i = 0; i < w->servers; i++) {
-		struct post *p = start_post(w, run->servers[i], "MONITOR", on_monitor);
+		struct post *p = start_post(w, run->nodes[i].server, "MONITOR", on_monitor);
 
 		if (pthread_create(&p->scanner, NULL, scanner, p) != 0 ||
 		    (w->is_cluster && pthread_create(&p->looker, NULL, looker, p) != 0))

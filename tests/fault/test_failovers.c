@@ -81,7 +81,7 @@ mend(void)
 
 	while (dice_roll(&(uint64_t){dice}, 3) != 0)
 		dice++;
-	run.arena->mend(&run, &dice);
+	arena_mend(&run, &dice);
 }
 
 /* That nobody ordered. Returns the port of the old master. */
@@ -110,8 +110,8 @@ takeovers(void)
 
 	if (run.sentinels != NULL)
 		return (unsigned)sentinel_set_switches(run.sentinels);
-	for (unsigned i = 0; i < run.server_count; i++) {
-		const char *at = strstr(server_text(run.servers[i], "CLUSTER INFO"), "cluster_current_epoch:");
+	for (unsigned i = 0; i < run.count; i++) {
+		const char *at = strstr(server_text(run.nodes[i].server, "CLUSTER INFO"), "cluster_current_epoch:");
 
 		epoch = atoi(strchr(at, ':') + 1) > epoch ? atoi(strchr(at, ':') + 1) : epoch;
 	}
@@ -138,7 +138,8 @@ fail_over_by_order(void)
 
 	while (strcmp(fault->name, "failover") != 0)
 		fault++;
-	fault->begin(&run, &blow);
+	blow.fault = fault;
+	fault_begin(&run, &blow);
 	await_true((mend(), run.ordered.port == 0));
 }
 
@@ -147,7 +148,7 @@ BOTH(a_failover_without_an_order_is_a_breach_from_its_beginning_until_all_is_who
 	int64_t before = await_now_ns(), breach = 0, mended = 0;
 	int switches = run.sentinels != NULL ? sentinel_set_switches(run.sentinels) : 0;
 
-	for (unsigned i = 0; run.cluster != NULL && i < run.server_count; i++)
+	for (unsigned i = 0; run.cluster != NULL && i < run.count; i++)
 		await_true(watch_has_looked(run.watch, i, before)); /* it cannot begin sooner */
 	fail_over_unasked();
 	assert_int_equal(noted("breach", &breach, &breach), 1);

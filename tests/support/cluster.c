@@ -330,6 +330,12 @@ cluster_uri(const struct cluster *c)
 	return c->uri;
 }
 
+const struct node *
+cluster_nodes(const struct cluster *c)
+{
+	return c->node;
+}
+
 struct server *
 cluster_node(const struct cluster *c, int i)
 {

@@ -19,6 +19,7 @@
 enum { CLUSTER_MASTERS = 3, CLUSTER_NODES = 6, CLUSTER_SLOTS = 16384, CLUSTER_NAME = 16 };
 
 struct cluster;
+struct node;
 
 struct cluster_options {
 	const char *password;     /* NULL: none */
@@ -36,6 +37,7 @@ void cluster_stop(struct cluster *cluster);                             /* NULL 
 
 const char *cluster_uri(const struct cluster *cluster);   /* "redis+cluster://...": the first three nodes */
 
+const struct node *cluster_nodes(const struct cluster *cluster);
 struct server *cluster_node(const struct cluster *cluster, int i);
 struct proxy *cluster_door(const struct cluster *cluster, int i);   /* NULL without doors */
 int cluster_port(const struct cluster *cluster, int i);             /* as clients are told it */

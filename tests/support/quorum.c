@@ -106,6 +106,12 @@ quorum_uri_guarded(struct quorum *q, int64_t restart_guard_ms)
 	return q->uri_guarded;
 }
 
+const struct node *
+quorum_nodes(const struct quorum *q)
+{
+	return q->node;
+}
+
 struct server *
 quorum_server(const struct quorum *q, int i)
 {

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct node;
 struct quorum;
 
 struct quorum_options {
@@ -35,6 +36,7 @@ const char *quorum_uri_guarded(struct quorum *quorum, int64_t restart_guard_ms);
 /* Wait until each that runs says that it has been up for longer. */
 void quorum_await_uptime(struct quorum *quorum, int64_t ms);
 
+const struct node *quorum_nodes(const struct quorum *quorum);
 struct server *quorum_server(const struct quorum *quorum, int i);
 bool quorum_runs(const struct quorum *quorum, int i);                /* it is neither dead nor paused */
 struct proxy *quorum_door(const struct quorum *quorum, int i);       /* NULL without doors */

@@ -20,7 +20,7 @@ static const char NAME[] = "main";
 struct sentinel_set {
 	struct sweep_item item;
 	struct sentinel_options options;
-	struct node node[SENTINEL_SERVERS], sentinel[SENTINEL_SENTINELS];
+	struct node node[SENTINEL_SERVERS + SENTINEL_SENTINELS], *sentinel;   /* those that keep data, and after them the sentinels */
 	char *uri, *hosts, *folder;   /* of the password's file; NULL: none */
 };
 
@@ -225,6 +225,7 @@ sentinel_set_start(const struct sentinel_options *options)
 
 	if (!set)
 		trouble("no memory");
+	set->sentinel = set->node + SENTINEL_SERVERS;
 	if (options)
 		set->options = *options;
 	for (int i = 0; i < SENTINEL_SERVERS; i++)
@@ -273,6 +274,12 @@ sentinel_set_name(const struct sentinel_set *set)
 {
 	(void)set;
 	return NAME;
+}
+
+const struct node *
+sentinel_set_nodes(const struct sentinel_set *set)
+{
+	return set->node;
 }
 
 struct server *

@@ -18,6 +18,7 @@
 
 enum { SENTINEL_SERVERS = 3, SENTINEL_SENTINELS = 3 };
 
+struct node;
 struct sentinel_set;
 
 struct sentinel_options {
@@ -37,6 +38,8 @@ const char *sentinel_set_uri(const struct sentinel_set *set);
 /* The sentinels as "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", and what they call the master. */
 const char *sentinel_set_name(const struct sentinel_set *set);
 
+/* Of the servers, and then of the sentinels. */
+const struct node *sentinel_set_nodes(const struct sentinel_set *set);
 struct server *sentinel_set_server(const struct sentinel_set *set, int i);
 struct server *sentinel_set_sentinel(const struct sentinel_set *set, int i);
 struct proxy *sentinel_set_door(const struct sentinel_set *set, int i);   /* NULL without doors */
