@@ -86,11 +86,16 @@ account_name(struct names *names, const struct word *word)
 		widen(names);
 	entry = slot(names, word);
 	if (*entry == 0) {
-		MAKE_ROOM(&names->words);
-		names->words.at[names->words.count++] = *word;
+		PUSH(&names->words, *word);
 		*entry = (uint32_t)names->words.count;
 	}
 	return *entry - 1;
+}
+
+uint32_t
+account_known(const struct names *names, const struct word *word)
+{
+	return names->table_size == 0 ? NOBODY : *slot(names, word) - 1;
 }
 
 /* ---- objections ---- */
@@ -138,18 +143,10 @@ account_lock(const struct account *a, const struct hold *hold, struct account_te
 bool
 account_breached(const struct account *a, int64_t from, int64_t to, bool emptied)
 {
-	size_t low = 0, high = a->breaches.count;   /* the first that ends at `from` or later is among them, or at `high` */
+	FIRST_NOT(i, a->breaches.count, a->breaches.at[i].span.to < from)
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (a->breaches.at[middle].span.to < from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < a->breaches.count && a->breaches.at[low].span.from <= to; low++)
-		if (emptied || !a->breaches.at[low].emptied)
+	for (; i < a->breaches.count && a->breaches.at[i].span.from <= to; i++)
+		if (emptied || !a->breaches.at[i].emptied)
 			return true;
 	return false;
 }
@@ -157,20 +154,12 @@ account_breached(const struct account *a, int64_t from, int64_t to, bool emptied
 static int64_t
 still_before(const struct process *p, int64_t moment)
 {
-	size_t low = 0, high = p->still_count;   /* as many of them begin before `moment` */
 	const struct span *last;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (p->stills[middle].from < moment)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0)
+	FIRST_NOT(i, p->still_count, p->stills[i].from < moment)
+	if (i == 0)
 		return 0;
-	last = &p->stills[low - 1];
+	last = &p->stills[i - 1];
 	return last->sum + (moment < last->to ? moment : last->to) - last->from;
 }
 
@@ -215,32 +204,18 @@ by_pid(const void *left, const void *right, void *arg)
 	return (l->started > r->started) - (l->started < r->started);
 }
 
+static bool
+is_behind(const struct process *p, const struct mark *mark)
+{
+	return p->pid < mark->pid || (p->pid == mark->pid && p->started <= mark->moment);
+}
+
 /* The last process with that number that had begun. */
 static uint32_t
 who(const struct account *a, const uint32_t *order, const struct mark *mark)
 {
-	size_t low = 0, high = a->processes.count;
-	const struct process *p;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		p = &a->processes.at[order[middle]];
-		if (p->pid < mark->pid || (p->pid == mark->pid && p->started <= mark->moment))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || a->processes.at[order[low - 1]].pid != mark->pid)
-		return NOBODY;
-	return order[low - 1];
-}
-
-static void
-pause_from(struct account *a, uint32_t process, int64_t from, int64_t to)
-{
-	MAKE_ROOM(&a->pauses);
-	a->pauses.at[a->pauses.count++] = (struct pause){ .process = process, .from = from, .to = to };
+	FIRST_NOT(i, a->processes.count, is_behind(&a->processes.at[order[i]], mark))
+	return i > 0 && a->processes.at[order[i - 1]].pid == mark->pid ? order[i - 1] : NOBODY;
 }
 
 struct freeze {
@@ -255,7 +230,7 @@ freeze(struct account *a, struct freeze *f, const struct mark *mark)
 		*f = (struct freeze){ .since = mark->moment, .frozen = true };
 	if (mark->kind == LINE_THAWED && f->frozen) {
 		f->frozen = false;
-		pause_from(a, mark->process, f->since, mark->moment);
+		PUSH(&a->pauses, (struct pause){ .process = mark->process, .from = f->since, .to = mark->moment });
 	}
 }
 
@@ -265,8 +240,7 @@ breach(struct account *a, const struct mark *mark, unsigned *depth)
 	struct breach *last = a->breaches.count > 0 ? &a->breaches.at[a->breaches.count - 1] : NULL;
 
 	if (mark->kind == LINE_BREACH && ++*depth == 1) {
-		MAKE_ROOM(&a->breaches);
-		a->breaches.at[a->breaches.count++] = (struct breach){ .span = { .from = mark->moment, .to = NEVER }, .emptied = mark->emptied };
+		PUSH(&a->breaches, (struct breach){ .span = { .from = mark->moment, .to = NEVER }, .emptied = mark->emptied });
 	} else if (mark->kind == LINE_BREACH) {
 		last->emptied &= mark->emptied;
 	}
@@ -320,7 +294,7 @@ apply_marks(struct account *a)
 	}
 	for (uint32_t i = 0; i < a->processes.count; i++)
 		if (freezes[i].frozen)
-			pause_from(a, i, freezes[i].since, NEVER);
+			PUSH(&a->pauses, (struct pause){ .process = i, .from = freezes[i].since, .to = NEVER });
 	free(freezes);
 	free(order);
 	return unknown;
@@ -474,11 +448,9 @@ read_one(struct account *a, const char *folder, const char *name)
 	free(path);
 	if (!good)
 		return false;
-	MAKE_ROOM(&a->files);
-	a->files.at[a->files.count] = (struct file){ .name = strdup(name), .reader = reader, .process = NOBODY };
-	if (!a->files.at[a->files.count].name)
+	PUSH(&a->files, (struct file){ .name = strdup(name), .reader = reader, .process = NOBODY });
+	if (!a->files.at[a->files.count - 1].name)
 		no_memory();
-	a->files.count++;
 	a->verdict->bytes += reader.size;
 	scribe_read(a, (uint32_t)a->files.count - 1);
 	return true;
@@ -531,17 +503,9 @@ account_free(struct account *a)
 	}
 	for (size_t i = 0; i < a->processes.count; i++)
 		free(a->processes.at[i].stills);
-	free(a->files.at);
-	free(a->processes.at);
-	free(a->holds.at);
-	free(a->deeds.at);
-	free(a->renewals.at);
-	free(a->marks.at);
-	free(a->torn.at);
-	free(a->pauses.at);
-	free(a->breaches.at);
-	free(a->locks.words.at);
-	free(a->locks.table);
-	free(a->tokens.words.at);
-	free(a->tokens.table);
+	void *all[] = { a->files.at, a->processes.at, a->holds.at, a->deeds.at, a->renewals.at, a->marks.at, a->torn.at, a->pauses.at,
+		a->breaches.at, a->locks.words.at, a->locks.table, a->tokens.words.at, a->tokens.table };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		free(all[i]);
 }

@@ -84,11 +84,23 @@ struct file {
 
 /* An array that grows. */
 #define ARRAY(type) struct { type *at; size_t count, capacity; }
-#define MAKE_ROOM(array) \
+#define PUSH(array, ...) \
 	do { \
 		if ((array)->count == (array)->capacity) \
 			(array)->at = account_grown((array)->at, &(array)->capacity, sizeof(*(array)->at)); \
+		(array)->at[(array)->count++] = __VA_ARGS__; \
 	} while (0)
+
+/* The first `i` below `count` of which it is not so, `count` if there is none: it is so of those before it alone. */
+#define FIRST_NOT(i, count, it_is_so) \
+	size_t i = 0; \
+	for (size_t low_ = 0, high_ = (count); low_ < high_; i = low_) { \
+		i = low_ + (high_ - low_) / 2; \
+		if (it_is_so) \
+			low_ = i + 1; \
+		else \
+			high_ = i; \
+	}
 
 /* Names, each known by a number from 0 on. */
 struct names {
@@ -134,7 +146,8 @@ void account_free(struct account *account);
 
 void *account_alloc(size_t count, size_t size);   /* zeroed */
 void *account_grown(void *at, size_t *capacity, size_t size);
-uint32_t account_name(struct names *names, const struct word *word);   /* its number; a new one, if need be */
+uint32_t account_name(struct names *names, const struct word *word);         /* its number; a new one, if need be */
+uint32_t account_known(const struct names *names, const struct word *word);   /* NOBODY: it has none */
 
 /* Was it within a breach, at some moment from `from` to `to`? `emptied`: those count too that only emptied the server. */
 bool account_breached(const struct account *account, int64_t from, int64_t to, bool emptied);

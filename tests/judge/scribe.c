@@ -1,4 +1,4 @@
-/* From lines to holds. The numbers of holds are the process's own, so they are looked up in a table of the file's. Events know a
+/* From lines to holds. The numbers of holds are the process's own, so they are names of the file's. Events know a
  * lock and a fence only, and may come before the acquire's line is written: they find their holds when the file has been read. */
 #include "tests/judge/scribe.h"
 
@@ -19,8 +19,7 @@ struct scribe {
 	const struct line *line;
 	uint32_t file, process;    /* process: NOBODY until it said who it is */
 	uint32_t first_hold;
-	uint32_t *table;           /* indices of holds + 1, where the hash of the number leads; 0: nothing */
-	size_t table_size;
+	struct names numbers;      /* of its holds, in their order */
 	ARRAY(struct ending) endings;
 };
 
@@ -37,41 +36,18 @@ object(struct scribe *s, const char *what)
 
 /* ---- holds by their number ---- */
 
-static uint32_t *
-slot(struct scribe *s, uint64_t number)
-{
-	size_t i = (size_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 20);
-
-	for (;; i++) {
-		uint32_t *entry = &s->table[i & (s->table_size - 1)];
-
-		if (*entry == 0 || s->account->holds.at[*entry - 1].number == number)
-			return entry;
-	}
-}
-
-static void
-widen(struct scribe *s)
-{
-	free(s->table);
-	s->table_size = s->table_size ? s->table_size * 2 : 256;
-	s->table = account_alloc(s->table_size, sizeof(*s->table));
-	for (size_t i = s->first_hold; i < s->account->holds.count; i++)
-		*slot(s, s->account->holds.at[i].number) = (uint32_t)i + 1;
-}
-
 /* The hold that the line's first word names; NULL, and an objection, if it was never asked for. */
 static struct hold *
 find(struct scribe *s)
 {
-	uint32_t *entry = s->table_size > 0 ? slot(s, (uint64_t)s->line->words[0].number) : NULL;
+	uint32_t index = account_known(&s->numbers, &s->line->words[0]);
 	struct hold *hold;
 
-	if (!entry || *entry == 0) {
+	if (index == NOBODY) {
 		object(s, "no such hold was asked for");
 		return NULL;
 	}
-	hold = &s->account->holds.at[*entry - 1];
+	hold = &s->account->holds.at[s->first_hold + index];
 	if (s->line->moment < hold->last) {
 		object(s, "its moment is before that of the hold's last line");
 		return NULL;
@@ -125,16 +101,9 @@ process(struct scribe *s)
 		object(s, "this belongs into the first line");
 		return;
 	}
-	MAKE_ROOM(&a->processes);
 	s->process = (uint32_t)a->processes.count;
-	a->processes.at[a->processes.count++] = (struct process){
-		.file = s->file,
-		.pid = s->line->words[0].number,
-		.started = s->line->moment,
-		.ended = NEVER,
-		.killed = NEVER,
-		.first_hold = s->first_hold,
-	};
+	PUSH(&a->processes, (struct process){ .file = s->file, .pid = s->line->words[0].number, .started = s->line->moment, .ended = NEVER,
+		.killed = NEVER, .first_hold = s->first_hold });
 	a->files.at[s->file].process = s->process;
 }
 
@@ -142,26 +111,20 @@ static void
 ask(struct scribe *s)
 {
 	const struct word *words = s->line->words;
-	uint64_t number = (uint64_t)words[0].number;
 	struct account *a = s->account;
-	struct hold *hold;
 
 	if (!word_is(&words[3], "plain") && !word_is(&words[3], "fair")) {
 		object(s, "neither plain nor fair");
 		return;
 	}
-	if ((a->holds.count - s->first_hold) * 2 >= s->table_size)
-		widen(s);
-	if (*slot(s, number) != 0) {
+	if (account_known(&s->numbers, &words[0]) != NOBODY) {
 		object(s, "this hold was asked for before");
 		return;
 	}
-	MAKE_ROOM(&a->holds);
-	hold = &a->holds.at[a->holds.count];
-	*hold = (struct hold){ .number = number, .process = s->process, .lock = account_name(&a->locks, &words[1]), .token = NOBODY,
+	account_name(&s->numbers, &words[0]);
+	PUSH(&a->holds, (struct hold){ .number = (uint64_t)words[0].number, .process = s->process, .lock = account_name(&a->locks, &words[1]), .token = NOBODY,
 		.ask_line = s->line->number, .asked = s->line->moment, .wait_ms = words[2].number, .last = s->line->moment,
-		.got = NEVER, .told = NEVER, .announced = NEVER, .give = NEVER, .gave = NEVER, .let_go = NEVER, .later = NEVER, .later_hold = NOBODY };
-	*slot(s, number) = (uint32_t)++a->holds.count;   /* the slot compares numbers, so the hold comes first */
+		.got = NEVER, .told = NEVER, .announced = NEVER, .give = NEVER, .gave = NEVER, .let_go = NEVER, .later = NEVER, .later_hold = NOBODY });
 }
 
 static void
@@ -254,14 +217,8 @@ gave(struct scribe *s)
 static void
 end_hold(struct scribe *s, const struct word *lock, const struct word *fence, bool abandoned)
 {
-	MAKE_ROOM(&s->endings);
-	s->endings.at[s->endings.count++] = (struct ending){
-		.lock = account_name(&s->account->locks, lock),
-		.fence = (uint64_t)fence->number,
-		.moment = s->line->moment,
-		.line = s->line->number,
-		.abandoned = abandoned,
-	};
+	PUSH(&s->endings, (struct ending){ .lock = account_name(&s->account->locks, lock), .fence = (uint64_t)fence->number,
+		.moment = s->line->moment, .line = s->line->number, .abandoned = abandoned });
 }
 
 static void
@@ -299,9 +256,8 @@ wrote(struct scribe *s)
 		object(s, "this hold has another lock, or another fence");
 		return;
 	}
-	MAKE_ROOM(&a->deeds);
-	a->deeds.at[a->deeds.count++] = (struct deed){ .before = hold->last, .moment = s->line->moment, .fence = hold->fence,
-		.hold = (uint32_t)(hold - a->holds.at), .line = s->line->number, .taken = taken };
+	PUSH(&a->deeds, (struct deed){ .before = hold->last, .moment = s->line->moment, .fence = hold->fence,
+		.hold = (uint32_t)(hold - a->holds.at), .line = s->line->number, .taken = taken });
 	hold->last = s->line->moment;
 }
 
@@ -315,8 +271,7 @@ still(struct scribe *s)
 		object(s, "that is longer than since the machine's start");
 		return;
 	}
-	MAKE_ROOM(&a->pauses);
-	a->pauses.at[a->pauses.count++] = (struct pause){ .process = s->process, .from = moment - ms * 1000000, .to = moment };
+	PUSH(&a->pauses, (struct pause){ .process = s->process, .from = moment - ms * 1000000, .to = moment });
 }
 
 static void
@@ -332,9 +287,8 @@ mark(struct scribe *s)
 {
 	struct account *a = s->account;
 
-	MAKE_ROOM(&a->marks);
-	a->marks.at[a->marks.count++] = (struct mark){ .moment = s->line->moment, .pid = s->line->words[0].number, .file = s->file,
-		.line = s->line->number, .process = NOBODY, .kind = s->line->kind };
+	PUSH(&a->marks, (struct mark){ .moment = s->line->moment, .pid = s->line->words[0].number, .file = s->file,
+		.line = s->line->number, .process = NOBODY, .kind = s->line->kind });
 }
 
 static void
@@ -371,9 +325,8 @@ renew(struct scribe *s)
 		object(s, "how is it, if not late?");
 		return;
 	}
-	MAKE_ROOM(&a->renewals);
-	a->renewals.at[a->renewals.count++] = (struct renewal){ .moment = s->line->moment, .file = s->file, .line = s->line->number,
-		.token = account_name(&a->tokens, &words[0]), .late = late };
+	PUSH(&a->renewals, (struct renewal){ .moment = s->line->moment, .file = s->file, .line = s->line->number,
+		.token = account_name(&a->tokens, &words[0]), .late = late });
 }
 
 static void
@@ -430,8 +383,7 @@ torn(struct scribe *s)
 {
 	struct account *a = s->account;
 
-	MAKE_ROOM(&a->torn);
-	a->torn.at[a->torn.count++] = (struct mark){ .file = s->file, .line = s->line->number, .process = s->process };
+	PUSH(&a->torn, (struct mark){ .file = s->file, .line = s->line->number, .process = s->process });
 }
 
 /* ---- whose ending was it? ---- */
@@ -446,24 +398,19 @@ by_fence(const void *left, const void *right, void *arg)
 	return (l->fence > r->fence) - (l->fence < r->fence);
 }
 
+static bool
+is_before(const struct hold *hold, const struct ending *ending)
+{
+	return hold->lock < ending->lock || (hold->lock == ending->lock && hold->fence < ending->fence);
+}
+
 static struct hold *
 of_ending(const struct scribe *s, const uint32_t *order, size_t count, const struct ending *ending)
 {
 	struct hold *holds = s->account->holds.at;
-	size_t low = 0, high = count;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct hold *hold = &holds[order[middle]];
-
-		if (hold->lock < ending->lock || (hold->lock == ending->lock && hold->fence < ending->fence))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == count || holds[order[low]].lock != ending->lock || holds[order[low]].fence != ending->fence)
-		return NULL;
-	return &holds[order[low]];
+	FIRST_NOT(i, count, is_before(&holds[order[i]], ending))
+	return i < count && holds[order[i]].lock == ending->lock && holds[order[i]].fence == ending->fence ? &holds[order[i]] : NULL;
 }
 
 /* Those of which no line says a fence: they were lost before it could be read, or their process was killed before it wrote it. */
@@ -555,5 +502,6 @@ scribe_read(struct account *a, uint32_t file)
 	if (s.process != NOBODY)
 		a->processes.at[s.process].holds = (uint32_t)a->holds.count - s.first_hold;
 	free(s.endings.at);
-	free(s.table);
+	free(s.numbers.words.at);
+	free(s.numbers.table);
 }

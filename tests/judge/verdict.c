@@ -28,32 +28,17 @@ compare(int64_t left, int64_t right)
 	return (left > right) - (left < right);
 }
 
-static int
-by_got(const void *left, const void *right, void *arg)
-{
-	const struct hold *l = hold_at(arg, *(const uint32_t *)left), *r = hold_at(arg, *(const uint32_t *)right);
-	int locks = compare(l->lock, r->lock);
-
-	return locks ? locks : compare(l->got, r->got);
-}
-
-static int
-by_since(const void *left, const void *right, void *arg)
-{
-	const struct hold *l = hold_at(arg, *(const uint32_t *)left), *r = hold_at(arg, *(const uint32_t *)right);
-	int locks = compare(l->lock, r->lock);
-
-	return locks ? locks : compare(l->since, r->since);
-}
-
-static int
-by_fence(const void *left, const void *right, void *arg)
-{
-	const struct hold *l = hold_at(arg, *(const uint32_t *)left), *r = hold_at(arg, *(const uint32_t *)right);
-	int locks = compare(l->lock, r->lock);
-
-	return locks ? locks : compare((int64_t)l->fence, (int64_t)r->fence);
-}
+#define ORDER(name, field) \
+	static int name(const void *left, const void *right, void *arg) \
+	{ \
+		const struct hold *l = hold_at(arg, *(const uint32_t *)left), *r = hold_at(arg, *(const uint32_t *)right); \
+		int locks = compare(l->lock, r->lock); \
+\
+		return locks ? locks : compare((int64_t)l->field, (int64_t)r->field); \
+	}
+ORDER(by_got, got)
+ORDER(by_since, since)
+ORDER(by_fence, fence)
 
 static uint32_t *
 sorted(struct account *a, const uint32_t *all, size_t count, int (*order)(const void *, const void *, void *))
@@ -466,23 +451,16 @@ deed_order(const struct account *a, const struct deed *left, const struct deed *
 	return compare(hold_at(a, left->hold)->lock, hold_at(a, right->hold)->lock);
 }
 
-static int
-by_end(const void *left, const void *right, void *arg)
-{
-	const struct deed *const *l = left, *const *r = right;
-	int locks = deed_order(arg, *l, *r);
-
-	return locks ? locks : compare((*l)->moment, (*r)->moment);
-}
-
-static int
-by_begin(const void *left, const void *right, void *arg)
-{
-	const struct deed *const *l = left, *const *r = right;
-	int locks = deed_order(arg, *l, *r);
-
-	return locks ? locks : compare((*l)->before, (*r)->before);
-}
+#define DEED_ORDER(name, field) \
+	static int name(const void *left, const void *right, void *arg) \
+	{ \
+		const struct deed *const *l = left, *const *r = right; \
+		int locks = deed_order(arg, *l, *r); \
+\
+		return locks ? locks : compare((*l)->field, (*r)->field); \
+	}
+DEED_ORDER(by_end, moment)
+DEED_ORDER(by_begin, before)
 
 static const struct deed **
 sorted_deeds(struct account *a, int (*order)(const void *, const void *, void *))
@@ -620,13 +598,8 @@ verdict_violations(const struct verdict *v)
 const char *
 verdict_rule_name(enum verdict_rule rule)
 {
-	static const char *const names[] = {
 #define NAME(name, text) text,
-		VERDICT_RULES_MAP(NAME)
-#undef NAME
-	};
-
-	return names[rule];
+	return (const char *const[]){VERDICT_RULES_MAP(NAME)}[rule];
 }
 
 static void
