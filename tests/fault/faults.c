@@ -197,20 +197,12 @@ hold_links(struct step *s)
 		trouble("server %u has %u replicas", s->i, held);
 }
 
-static void
-let_links_go(struct run *run)
-{
-	for (unsigned i = 0; i < run->count; i++)
-		for (unsigned j = 0; j < run->count; j++)
-			proxy_let_go_from(run->nodes[i].door, run->nodes[j].address);
-}
-
 #define MASTERS_VERBS(X) \
 	X(put_in_order, put_in_order(s)) \
 	X(order_takeover, order_takeover(s)) \
 	X(oust, oust(s)) \
 	X(hold_links, hold_links(s)) \
-	X(let_links_go, let_links_go(s->run))
+	X(let_links_go, nodes_let_links_go(s->run->nodes, (int)s->run->count))
 
 /* ---- networks ---- */
 
@@ -505,7 +497,7 @@ arena_mend(struct run *run, uint64_t *dice)
 	if (run->ousted >= 0) {
 		arena->await_successor(run);
 		breaches += returns_early(run, dice);
-		let_links_go(run);
+		nodes_let_links_go(run->nodes, (int)run->count);
 		proxy_let_go(run->nodes[run->ousted].door, PROXY_BOTH);
 		go_on(run, (unsigned)run->ousted);
 		restart(run->nodes[run->ousted].server);

@@ -65,7 +65,7 @@ follow(struct run *run, unsigned i)
 static void
 hold_link(struct step *s)
 {
-	sentinel_set_hold_link(s->run->sentinels, sentinel_set_master_number(s->run->sentinels), (int)the_chosen(s->blow));
+	nodes_hold_link(s->run->nodes, sentinel_set_master_number(s->run->sentinels), (int)the_chosen(s->blow));
 }
 
 /* One or two of the three; they may all be killed at the same time ("sentinels-kill"). They are numbered after the servers. */

@@ -56,8 +56,8 @@ strike(struct scene *s)
 	leash_close(s->other);
 	leash_close(s->client);
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	await_true(cluster_keys(cluster, "leash:*") == cluster_keys(cluster, "leash:*:fence"));
-	assert_int_equal(cluster_lasting_keys(cluster, "leash:*"), 0);
+	await_true(cluster_keys(cluster, "leash:*", false) == cluster_keys(cluster, "leash:*:fence", false));
+	assert_int_equal(cluster_keys(cluster, "leash:*", true), 0);
 }
 
 static void

@@ -26,8 +26,8 @@ open_with(int64_t lease_ms)
 static void
 check_that_nothing_is_left(void)
 {
-	await_true(quorum_keys(quorum, "leash:{*}") == 0);
-	assert_int_equal(quorum_lasting_keys(quorum, "*"), 0);
+	await_true(quorum_keys(quorum, "leash:{*}", false) == 0);
+	assert_int_equal(quorum_keys(quorum, "*", true), 0);
 }
 
 static void

@@ -137,8 +137,8 @@ cluster_replica_of(struct cluster *c, int master)
 	return -1;
 }
 
-static int64_t
-count_keys(struct cluster *c, const char *pattern, bool lasting)
+int64_t
+cluster_keys(struct cluster *c, const char *pattern, bool lasting)
 {
 	int64_t n = 0;
 
@@ -146,18 +146,6 @@ count_keys(struct cluster *c, const char *pattern, bool lasting)
 		if (cluster_is_master(c, i))
 			n += node_keys(&c->node[i], pattern, lasting);
 	return n;
-}
-
-int64_t
-cluster_keys(struct cluster *c, const char *pattern)
-{
-	return count_keys(c, pattern, false);
-}
-
-int64_t
-cluster_lasting_keys(struct cluster *c, const char *pattern)
-{
-	return count_keys(c, pattern, true);
 }
 
 /* ---- waiting for it ---- */
@@ -288,8 +276,6 @@ struct cluster *
 cluster_start(const struct cluster_options *options)
 {
 	struct cluster *c = calloc(1, sizeof *c);
-	char scheme[32];
-	const char *password, *tls;
 
 	if (!c)
 		trouble("no memory");
@@ -303,12 +289,7 @@ cluster_start(const struct cluster_options *options)
 	for (int i = 0; i < c->count; i++)
 		start_node(c, i);
 	bring_together(c);
-
-	password = c->options.password;
-	tls = node_tls_query(c->options.tls);
-	c->uri = node_text("%s%s%s%s127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d%s%s", node_uri_scheme("cluster", c->options.tls, scheme),
-	                   password ? ":" : "", password ? password : "", password ? "@" : "", c->node[0].told, c->node[1].told,
-	                   c->node[2].told, *tls ? "?" : "", tls);
+	c->uri = nodes_uri(c->node, CLUSTER_MASTERS, "cluster", c->options.password, "", "");
 	sweep_add(&c->item, stop, c);   /* last: what was added last is stopped first, and this stops the rest */
 	return c;
 }
@@ -340,12 +321,6 @@ struct server *
 cluster_node(const struct cluster *c, int i)
 {
 	return c->node[i].server;
-}
-
-struct proxy *
-cluster_door(const struct cluster *c, int i)
-{
-	return c->node[i].door;
 }
 
 int

@@ -4,12 +4,11 @@
  * every node, replicas that follow) when cluster_start returns.
  *
  * With `doors` a proxy stands before each node, for clients and for replicas, and its port is what the nodes tell of each other (in
- * CLUSTER SLOTS, MOVED, ASK); the bus goes past it. See sentinel_set.h for what a held link is. */
+ * CLUSTER SLOTS, MOVED, ASK); the bus goes past it. See node.h for links that are held. */
 #ifndef LEASH_TEST_CLUSTER_H
 #define LEASH_TEST_CLUSTER_H
 
 #include "tests/support/certs.h"
-#include "tests/support/proxy.h"
 #include "tests/support/server.h"
 
 #include <stdbool.h>
@@ -37,9 +36,9 @@ void cluster_stop(struct cluster *cluster);                             /* NULL 
 
 const char *cluster_uri(const struct cluster *cluster);   /* "redis+cluster://...": the first three nodes */
 
+/* See node.h. */
 const struct node *cluster_nodes(const struct cluster *cluster);
 struct server *cluster_node(const struct cluster *cluster, int i);
-struct proxy *cluster_door(const struct cluster *cluster, int i);   /* NULL without doors */
 int cluster_port(const struct cluster *cluster, int i);             /* as clients are told it */
 
 /* ---- who has what ---- */
@@ -54,9 +53,8 @@ struct server *cluster_server_of(struct cluster *cluster, const char *key);   /*
 int cluster_replica_of(struct cluster *cluster, int master);                  /* one that runs and follows; -1: none */
 bool cluster_is_master(struct cluster *cluster, int i);                       /* says the node itself; false if it does not run */
 
-/* Keys that match, over all masters that run; how many of them have no TTL. */
-int64_t cluster_keys(struct cluster *cluster, const char *pattern);
-int64_t cluster_lasting_keys(struct cluster *cluster, const char *pattern);
+/* Keys that match, over all masters that run; `lasting`: those without a TTL alone. */
+int64_t cluster_keys(struct cluster *cluster, const char *pattern, bool lasting);
 
 /* ---- slots that move, while clients go on ---- */
 
@@ -79,9 +77,5 @@ int cluster_await_takeover(struct cluster *cluster, int master);
 void cluster_await_ok(struct cluster *cluster);
 /* Wait until each replica that runs has all that its master has, if that runs. */
 void cluster_await_synced(struct cluster *cluster);
-
-/* With doors. */
-void cluster_hold_link(struct cluster *cluster, int master, int replica);
-void cluster_unhold_all(struct cluster *cluster);
 
 #endif

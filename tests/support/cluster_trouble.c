@@ -1,8 +1,7 @@
-/* What befalls a cluster: slots that move, masters that fail, links that are held. See cluster.h. */
+/* What befalls a cluster: slots that move, and masters that fail. See cluster.h. */
 #include "tests/support/cluster_inside.h"
 
 #include "tests/support/await.h"
-#include "tests/support/proxy_from.h"
 #include "tests/support/trouble.h"
 
 #include <string.h>
@@ -159,29 +158,4 @@ cluster_failover(struct cluster *c, int master)
 
 	await_true_for(fails_over(c, master, &next_ns), 90);
 	return partner(c, master);
-}
-
-/* ---- links ---- */
-
-static struct proxy *
-door_of(const struct cluster *c, int i)
-{
-	if (!c->node[i].door)
-		trouble("only a cluster with doors has links that can be held, and delays");
-	return c->node[i].door;
-}
-
-void
-cluster_hold_link(struct cluster *c, int master, int replica)
-{
-	if (proxy_hold_from(door_of(c, master), c->node[replica].address) == 0)
-		trouble("node %d is not connected to node %d: no link to hold", replica, master);
-}
-
-void
-cluster_unhold_all(struct cluster *c)
-{
-	for (int i = 0; i < c->count; i++)
-		for (int j = 0; j < c->count; j++)
-			proxy_let_go_from(door_of(c, i), c->node[j].address);
 }

@@ -57,7 +57,7 @@ start_single(struct deployment *d, const char *const *args)
 	node_start(&d->single, &words);
 	words_free(&words);
 	if (d->kind == DEPLOYMENT_TLS)
-		d->single_uri = node_text("rediss://127.0.0.1:%d?%s", d->single.told, node_tls_query(true));
+		d->single_uri = node_text("rediss://127.0.0.1:%d?%s", d->single.told, certs_query());
 	else
 		d->single_uri = node_text("%s", server_uri(d->single.server));
 }
@@ -239,9 +239,9 @@ static int64_t
 count_keys(struct deployment *d, const char *pattern, bool lasting)
 {
 	if (d->cluster)
-		return lasting ? cluster_lasting_keys(d->cluster, pattern) : cluster_keys(d->cluster, pattern);
+		return cluster_keys(d->cluster, pattern, lasting);
 	if (d->quorum)
-		return lasting ? quorum_lasting_keys(d->quorum, pattern) : quorum_keys(d->quorum, pattern);
+		return quorum_keys(d->quorum, pattern, lasting);
 	if (d->sentinels)
 		return node_keys(&(struct node){ .server = sentinel_set_master(d->sentinels) }, pattern, lasting);
 	return node_keys(&d->single, pattern, lasting);

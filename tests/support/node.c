@@ -3,6 +3,7 @@
 
 #include "tests/support/await.h"
 #include "tests/support/ports.h"
+#include "tests/support/proxy_from.h"
 #include "tests/support/socket.h"
 #include "tests/support/trouble.h"
 
@@ -105,11 +106,7 @@ node_words(const struct node *node, struct words *words)
 void
 node_start(struct node *node, const struct words *words)
 {
-	const char *args[sizeof words->at / sizeof *words->at] = { NULL };
-
-	for (size_t i = 0; i < words->count; i++)
-		args[i] = words->at[i];
-	node->server = server_start_at(node->port, args);
+	node->server = server_start_at(node->port, (const char *const *)words->at);
 }
 
 void
@@ -296,17 +293,39 @@ node_replicas(const struct node *node)
 	return n;
 }
 
-/* ---- URIs ---- */
+/* ---- all of a deployment ---- */
 
-const char *
-node_uri_scheme(const char *kind, bool tls, char out[static 32])
+void
+nodes_hold_link(const struct node *nodes, int server, int replica)
 {
-	snprintf(out, 32, "redis%s+%s://", tls ? "s" : "", kind);
-	return out;
+	if (!nodes[server].door || proxy_hold_from(nodes[server].door, nodes[replica].address) == 0)
+		trouble("server %d is not connected to server %d: no link to hold", replica, server);
 }
 
-const char *
-node_tls_query(bool tls)
+void
+nodes_let_links_go(const struct node *nodes, int count)
 {
-	return tls ? certs_query() : "";
+	for (int i = 0; i < count; i++)
+		for (int j = 0; j < count; j++)
+			proxy_let_go_from(nodes[i].door, nodes[j].address);
+}
+
+char *
+nodes_uri(const struct node *nodes, int count, const char *kind, const char *password, const char *path, const char *more)
+{
+	const char *tls = nodes->tls ? certs_query() : "";
+	char *uri = NULL;
+	size_t size;
+	FILE *out = open_memstream(&uri, &size);
+
+	if (!out)
+		trouble("no memory");
+	fprintf(out, "redis%s+%s://", nodes->tls ? "s" : "", kind);
+	if (password)
+		fprintf(out, ":%s@", password);
+	for (int i = 0; i < count; i++)
+		fprintf(out, "%s127.0.0.1:%d", i > 0 ? "," : "", nodes[i].told);
+	fprintf(out, "%s%s%s%s%s", path, *tls || *more ? "?" : "", more, *tls && *more ? "&" : "", tls);
+	fclose(out);
+	return uri;
 }

@@ -62,9 +62,13 @@ bool node_has_all_of(const struct node *node, int told, int64_t offset);
  * that it is up: until then it gets nothing. */
 int64_t node_replicas(const struct node *node);
 
-/* The start of the URIs: "redis+sentinel://", with s for TLS. And what TLS needs as parameters, "cafile=...", or "". */
-const char *node_uri_scheme(const char *kind, bool tls, char out[static 32]);
-const char *node_tls_query(bool tls);
+/* Nothing that a server writes from now on arrives at the replica, nor what the replica says at the server, until all is let go. It is the
+ * connection there is that is held: one that a replica makes anew gets through. `nodes` are of a deployment with doors. */
+void nodes_hold_link(const struct node *nodes, int server, int replica);
+void nodes_let_links_go(const struct node *nodes, int count);
+
+/* "redis+<kind>://" with s for TLS, the password, all of their ports, "/name" or "", and parameters: what TLS needs, and `more` or "". */
+char *nodes_uri(const struct node *nodes, int count, const char *kind, const char *password, const char *path, const char *more);
 
 /* Formatted, to be freed. */
 char *node_text(const char *format, ...) __attribute__((format(printf, 1, 2)));

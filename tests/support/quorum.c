@@ -23,26 +23,6 @@ stop(void *quorum)
 	quorum_stop(quorum);
 }
 
-/* `more`: a parameter, or "". To be freed. */
-static char *
-write_uri(const struct quorum *q, const char *more)
-{
-	const char *password = q->options.password, *tls = node_tls_query(q->options.tls);
-	char scheme[32], *uri = NULL;
-	size_t size;
-	FILE *out = open_memstream(&uri, &size);
-
-	if (!out)
-		trouble("no memory");
-	fprintf(out, "%s%s%s%s", node_uri_scheme("quorum", q->options.tls, scheme), password ? ":" : "", password ? password : "",
-	        password ? "@" : "");
-	for (int i = 0; i < q->count; i++)
-		fprintf(out, "%s127.0.0.1:%d", i > 0 ? "," : "", q->node[i].told);
-	fprintf(out, "%s%s%s%s", *tls || *more ? "?" : "", tls, *tls && *more ? "&" : "", more);
-	fclose(out);
-	return uri;
-}
-
 struct quorum *
 quorum_start(const struct quorum_options *options)
 {
@@ -66,7 +46,7 @@ quorum_start(const struct quorum_options *options)
 		node_start(&q->node[i], &words);
 		words_free(&words);
 	}
-	q->uri = write_uri(q, "");
+	q->uri = nodes_uri(q->node, q->count, "quorum", q->options.password, "", "");
 	sweep_add(&q->item, stop, q);   /* last: what was added last is stopped first, and this stops the rest */
 	return q;
 }
@@ -102,7 +82,7 @@ quorum_uri_guarded(struct quorum *q, int64_t restart_guard_ms)
 
 	snprintf(guard, sizeof guard, "restart_guard=%lld", (long long)restart_guard_ms);
 	free(q->uri_guarded);
-	q->uri_guarded = write_uri(q, guard);
+	q->uri_guarded = nodes_uri(q->node, q->count, "quorum", q->options.password, "", guard);
 	return q->uri_guarded;
 }
 
@@ -133,12 +113,6 @@ quorum_runs(const struct quorum *q, int i)
 	return node_runs(&q->node[i]);
 }
 
-struct proxy *
-quorum_door(const struct quorum *q, int i)
-{
-	return q->node[i].door;
-}
-
 int
 quorum_having(struct quorum *q, const char *key)
 {
@@ -155,8 +129,8 @@ quorum_having(struct quorum *q, const char *key)
 	return n;
 }
 
-static int64_t
-count_keys(const struct quorum *q, const char *pattern, bool lasting)
+int64_t
+quorum_keys(const struct quorum *q, const char *pattern, bool lasting)
 {
 	int64_t n = 0;
 
@@ -165,14 +139,3 @@ count_keys(const struct quorum *q, const char *pattern, bool lasting)
 	return n;
 }
 
-int64_t
-quorum_keys(struct quorum *q, const char *pattern)
-{
-	return count_keys(q, pattern, false);
-}
-
-int64_t
-quorum_lasting_keys(struct quorum *q, const char *pattern)
-{
-	return count_keys(q, pattern, true);
-}

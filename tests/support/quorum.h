@@ -5,7 +5,6 @@
 #define LEASH_TEST_QUORUM_H
 
 #include "tests/support/certs.h"
-#include "tests/support/proxy.h"
 #include "tests/support/server.h"
 
 #include <stdbool.h>
@@ -36,14 +35,13 @@ const char *quorum_uri_guarded(struct quorum *quorum, int64_t restart_guard_ms);
 /* Wait until each that runs says that it has been up for longer. */
 void quorum_await_uptime(struct quorum *quorum, int64_t ms);
 
+/* See node.h. */
 const struct node *quorum_nodes(const struct quorum *quorum);
 struct server *quorum_server(const struct quorum *quorum, int i);
 bool quorum_runs(const struct quorum *quorum, int i);                /* it is neither dead nor paused */
-struct proxy *quorum_door(const struct quorum *quorum, int i);       /* NULL without doors */
 
 /* Those that run: how many have the key; keys that match, counted at each. */
 int quorum_having(struct quorum *quorum, const char *key);
-int64_t quorum_keys(struct quorum *quorum, const char *pattern);
-int64_t quorum_lasting_keys(struct quorum *quorum, const char *pattern);   /* without a TTL */
+int64_t quorum_keys(const struct quorum *quorum, const char *pattern, bool lasting);   /* lasting: without a TTL alone */
 
 #endif

@@ -7,7 +7,6 @@
 #include "tests/support/await.h"
 #include "tests/support/node.h"
 #include "tests/support/ports.h"
-#include "tests/support/proxy_from.h"
 #include "tests/support/sweep.h"
 #include "tests/support/trouble.h"
 
@@ -15,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char NAME[] = "main";
+#define NAME "main"
 
 struct sentinel_set {
 	struct sweep_item item;
 	struct sentinel_options options;
 	struct node node[SENTINEL_SERVERS + SENTINEL_SENTINELS], *sentinel;   /* those that keep data, and after them the sentinels */
-	char *uri, *hosts, *folder;   /* of the password's file; NULL: none */
+	char *uri, *folder;   /* of the password's file; NULL: none */
 };
 
 /* ---- what the sentinels say ---- */
@@ -150,13 +149,10 @@ start_sentinel(struct sentinel_set *set, int i)
 {
 	struct node *node = &set->sentinel[i];
 	struct words words = { .count = 0 };
-	const char *args[sizeof words.at / sizeof *words.at] = { NULL };
 	char *config = sentinel_config(set);
 
 	node_words(node, &words);
-	for (size_t n = 0; n < words.count; n++)
-		args[n] = words.at[n];
-	node->server = server_start_sentinel(node->port, config, args);
+	node->server = server_start_sentinel(node->port, config, (const char *const *)words.at);
 	words_free(&words);
 	free(config);
 }
@@ -181,34 +177,22 @@ hurry(const struct sentinel_set *set, int info_ms, int publish_ms)
 }
 
 /* The sentinels' password is read from a file: in a URI there is no place for a second one. */
-static char *
-sentinel_query(struct sentinel_set *set)
-{
-	const char *tls = node_tls_query(set->options.tls);
-	char *path, *query;
-	FILE *file;
-
-	if (!set->options.sentinel_password)
-		return node_text("%s%s", *tls ? "?" : "", tls);
-	set->folder = sweep_folder();
-	path = node_text("%s/sentinel-password", set->folder);
-	file = fopen(path, "we");
-	if (!file || fputs(set->options.sentinel_password, file) < 0 || fclose(file) != 0)
-		trouble("cannot write %s", path);
-	query = node_text("?sentinel_password_file=%s%s%s", path, *tls ? "&" : "", tls);
-	free(path);
-	return query;
-}
-
 static void
 write_uri(struct sentinel_set *set)
 {
-	const char *password = set->options.password;
-	char scheme[32], *query = sentinel_query(set);
+	char *path = NULL, *query = NULL;
+	FILE *file;
 
-	set->hosts = node_text("127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d", set->sentinel[0].told, set->sentinel[1].told, set->sentinel[2].told);
-	set->uri = node_text("%s%s%s%s%s/%s%s", node_uri_scheme("sentinel", set->options.tls, scheme), password ? ":" : "",
-	                     password ? password : "", password ? "@" : "", set->hosts, NAME, query);
+	if (set->options.sentinel_password) {
+		set->folder = sweep_folder();
+		path = node_text("%s/sentinel-password", set->folder);
+		query = node_text("sentinel_password_file=%s", path);
+		file = fopen(path, "we");
+		if (!file || fputs(set->options.sentinel_password, file) < 0 || fclose(file) != 0)
+			trouble("cannot write %s", path);
+	}
+	set->uri = nodes_uri(set->sentinel, SENTINEL_SENTINELS, "sentinel", set->options.password, "/" NAME, query ? query : "");
+	free(path);
 	free(query);
 }
 
@@ -259,7 +243,6 @@ sentinel_set_stop(struct sentinel_set *set)
 		node_stop(&set->node[i]);
 	sweep_remove(set->folder);
 	free(set->uri);
-	free(set->hosts);
 	free(set);
 }
 
@@ -292,12 +275,6 @@ struct server *
 sentinel_set_sentinel(const struct sentinel_set *set, int i)
 {
 	return set->sentinel[i].server;
-}
-
-struct proxy *
-sentinel_set_door(const struct sentinel_set *set, int i)
-{
-	return set->node[i].door;
 }
 
 int
@@ -419,37 +396,4 @@ sentinel_set_await_synced(struct sentinel_set *set)
 		replicas++;
 	}
 	await_true_for(node_replicas(&set->node[master]) >= replicas, 60);
-}
-
-static struct proxy *
-door_of(const struct sentinel_set *set, int server)
-{
-	if (!set->node[server].door)
-		trouble("only the links of a set with doors can be held");
-	return set->node[server].door;
-}
-
-void
-sentinel_set_hold_link(struct sentinel_set *set, int server, int replica)
-{
-	if (proxy_hold_from(door_of(set, server), set->node[replica].address) == 0)
-		trouble("server %d is not connected to server %d: no link to hold", replica, server);
-}
-
-void
-sentinel_set_hold_replication(struct sentinel_set *set)
-{
-	int master = sentinel_set_master_number(set);
-
-	for (int i = 0; i < SENTINEL_SERVERS; i++)
-		if (i != master && node_runs(&set->node[i]))
-			sentinel_set_hold_link(set, master, i);
-}
-
-void
-sentinel_set_unhold_replication(struct sentinel_set *set)
-{
-	for (int i = 0; i < SENTINEL_SERVERS; i++)
-		for (int j = 0; j < SENTINEL_SERVERS; j++)
-			proxy_let_go_from(door_of(set, i), set->node[j].address);
 }

@@ -10,7 +10,6 @@
 #define LEASH_TEST_SENTINEL_SET_H
 
 #include "tests/support/certs.h"
-#include "tests/support/proxy.h"
 #include "tests/support/server.h"
 
 #include <stdbool.h>
@@ -35,21 +34,19 @@ void sentinel_set_stop(struct sentinel_set *set);                               
 
 /* "redis+sentinel://...", with the passwords and what TLS needs. */
 const char *sentinel_set_uri(const struct sentinel_set *set);
-/* The sentinels as "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", and what they call the master. */
+/* What the sentinels call the master. */
 const char *sentinel_set_name(const struct sentinel_set *set);
 
-/* Of the servers, and then of the sentinels. */
+/* Of the servers, and then of the sentinels: see node.h. */
 const struct node *sentinel_set_nodes(const struct sentinel_set *set);
 struct server *sentinel_set_server(const struct sentinel_set *set, int i);
 struct server *sentinel_set_sentinel(const struct sentinel_set *set, int i);
-struct proxy *sentinel_set_door(const struct sentinel_set *set, int i);   /* NULL without doors */
 /* Where the others and clients find it: its door's port, else its own. */
 int sentinel_set_port(const struct sentinel_set *set, int i);
 
 /* The number of the master, according to the first sentinel that runs. */
 int sentinel_set_master_number(struct sentinel_set *set);
 struct server *sentinel_set_master(struct sentinel_set *set);
-/* A replica of it that runs. */
 
 /* Wait until all sentinels that run name the same master, another than `before` (-1: any), it says so itself (ROLE), and no sentinel
  * is in the middle of a failover. Returns its number. */
@@ -64,12 +61,5 @@ int sentinel_set_switches(struct sentinel_set *set);
 
 /* Wait until each server that runs but is no master follows the present one, and has all that it has. */
 void sentinel_set_await_synced(struct sentinel_set *set);
-
-/* Nothing that a server writes from now on arrives at the replica, nor what the replica says at the server; and it does again. It is the
- * connection there is that is held: one that a replica makes anew gets through. With doors. */
-void sentinel_set_hold_link(struct sentinel_set *set, int server, int replica);
-/* All links of the present master, resp. all that are held. */
-void sentinel_set_hold_replication(struct sentinel_set *set);
-void sentinel_set_unhold_replication(struct sentinel_set *set);
 
 #endif

@@ -2,6 +2,7 @@
  * what is counted over several servers. */
 #include "tests/support/cluster.h"
 #include "tests/support/deployment.h"
+#include "tests/support/node.h"
 #include "tests/support/quorum.h"
 #include "tests/support/sentinel_set.h"
 #include "tests/support/test.h"
@@ -21,13 +22,14 @@ SENTENCE(what_a_held_link_of_a_set_has_not_brought_is_lost_by_a_failover)
 
 	server_text(master, "SET before kept");
 	sentinel_set_await_synced(set);
-	sentinel_set_hold_link(set, 0, 1);
+	nodes_hold_link(sentinel_set_nodes(set), 0, 1);
 	server_text(master, "SET key late");
 	assert_int_equal(server_integer(master, "WAIT 1 10000"), 1);
 	assert_int_equal(server_integer(master, "WAIT 2 300"), 1);
-	sentinel_set_unhold_replication(set);
+	nodes_let_links_go(sentinel_set_nodes(set), SENTINEL_SERVERS);
 	sentinel_set_await_synced(set);
-	sentinel_set_hold_replication(set);
+	nodes_hold_link(sentinel_set_nodes(set), 0, 1);
+	nodes_hold_link(sentinel_set_nodes(set), 0, 2);
 	server_text(master, "SET after lost");
 	assert_int_equal(server_integer(master, "WAIT 1 300"), 0);
 	server_kill(sentinel_set_server(set, 0));
@@ -46,12 +48,12 @@ SENTENCE(what_a_held_link_of_a_cluster_has_not_brought_is_lost_by_a_failover)
 	cluster_name_in_slot(2, after);
 	server_text(cluster_node(cluster, 0), "SET %s kept", before);
 	cluster_await_synced(cluster);
-	cluster_hold_link(cluster, 0, 3);
+	nodes_hold_link(cluster_nodes(cluster), 0, 3);
 	server_text(cluster_node(cluster, 0), "SET %s lost", after);
 	assert_int_equal(server_integer(cluster_node(cluster, 0), "WAIT 1 300"), 0);
 	server_kill(cluster_node(cluster, 0));
 	assert_int_equal(cluster_await_takeover(cluster, 0), 3);
-	cluster_unhold_all(cluster);
+	nodes_let_links_go(cluster_nodes(cluster), CLUSTER_NODES);
 	assert_string_equal(get(cluster_server_of(cluster, before), before), "kept");
 	assert_string_equal(get(cluster_server_of(cluster, after), after), "(nil)");
 	cluster_stop(cluster);
