@@ -236,6 +236,15 @@ sim_judge_is_of(const char *token, const struct sim_client *c)
 	return c->watched[0] != NULL && memcmp(token, c->watched[0]->lock->resource.backend->uuid, LSH_UUID_SIZE) == 0;
 }
 
+bool
+sim_judge_is_everywhere(int l)
+{
+	for (size_t i = 0; i < sim_site.count && sim_site.deployment == SIM_QUORUM; i++)
+		if (holder_of(&sim_site.instances[i], l) == NULL)
+			return false;
+	return true;
+}
+
 /* Has somebody adopted it, or tries to? */
 static bool
 has_heir(const char *token, int l)

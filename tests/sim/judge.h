@@ -29,6 +29,9 @@ bool sim_judge_is_of(const char *token, const struct sim_client *client);
 void sim_judge_lost(int lock, const char *why); /* although its lease lasts */
 void sim_judge_extended(const struct sim_person *person, int lock, int64_t began, int64_t lease_ms, leash_status status,
                         const leash_error *err);
+/* Is no server of a quorum without a vote for it? A vote that comes back while the lock is scanned for may hide it. */
+bool sim_judge_is_everywhere(int lock);
+
 /* `holds`: before and after it looked; `seen`: the server says so, too. */
 void sim_judge_looked(const struct sim_person *person, int lock, bool holds, bool seen, leash_status status,
                       const leash_error *err);

@@ -197,6 +197,7 @@ look(struct sim_person *p, int l)
 	leash_lock_info info = {.size = sizeof info};
 	uint64_t fence = leash_lock_fence(p->handles[l]);
 	uint32_t which = sim_random(3);
+	bool is_to_be_seen = which == 2 || (which == 1 && sim_judge_is_everywhere(l));
 	leash_error err = {0};
 	leash_status status;
 
@@ -208,7 +209,7 @@ look(struct sim_person *p, int l)
 		see(&seen, &info);
 	sim_acts++;
 	sim_trace("%s looks at %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
-	sim_judge_looked(p, l, which != 0 && fence != 0 && leash_lock_fence(p->handles[l]) == fence, seen.own, status,
+	sim_judge_looked(p, l, is_to_be_seen && fence != 0 && leash_lock_fence(p->handles[l]) == fence, seen.own, status,
 	                 &err);
 }
 
