@@ -8,6 +8,8 @@ test_programs += tests/core/test_quorum
 test_programs += tests/core/test_single
 
 world_sources =
+world_sources += tests/core/scene.c
+world_sources += tests/core/scene.h
 world_sources += tests/core/wire.c
 world_sources += tests/core/wire.h
 world_sources += tests/core/world.c

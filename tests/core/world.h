@@ -8,6 +8,8 @@
  *     expect_end(ann, LEASH_TIMEOUT);
  *     expect_sent("release 1");
  *
+ * Most is said shorter as a text (scene.h).
+ *
  * In what was sent a token is told by its number in the order of appearance; what several commands say is "a, b".
  * "try" is an acquire that takes no place in the queue. The client's own key (presence) is not shown.
  *

@@ -1,0 +1,333 @@
+/* See scene.h. */
+#include "tests/core/scene.h"
+
+#include "tests/core/wire.h"
+
+enum { TEXT = 2000 };
+
+static struct verb *all;
+static char playing[TEXT]; /* the whole text, */
+static const char *at;     /* and the step of it; NULL: none is played */
+
+void
+scene_add(struct verb *verb)
+{
+	verb->next = all;
+	all = verb;
+}
+
+/* ---- words ---- */
+
+/* What is behind the word with which the text begins; NULL: it is another one. */
+static const char *
+behind(const char *word, const char *text)
+{
+	size_t size = strlen(word);
+
+	if (strncmp(text, word, size) != 0 || (text[size] != ' ' && text[size] != '\0'))
+		return NULL;
+	return text + size + strspn(text + size, " ");
+}
+
+static struct person *
+person_at(const char **text)
+{
+	struct person *const people[] = {ann, bob, carl};
+
+	for (size_t i = 0; i < COUNT(people); i++) {
+		const char *rest = behind(people[i]->name, *text);
+
+		if (rest != NULL) {
+			*text = rest;
+			return people[i];
+		}
+	}
+	return NULL;
+}
+
+struct person *
+person_of_name(const char *name)
+{
+	struct person *person = person_at(&name);
+
+	if (person == NULL)
+		fail_msg("'%s' is nobody", name);
+	return person;
+}
+
+int64_t
+number_of(const char *text, int64_t instead)
+{
+	int64_t sum = 0, sign = 1;
+	char *end;
+
+	if (*text == '\0')
+		return instead;
+	for (;;) {
+		sum += sign * strtoll(text, &end, 10);
+		if (end == text)
+			fail_msg("'%s' is no number", text);
+		end += strspn(end, " ");
+		if (*end == '\0')
+			return sum;
+		sign = *end == '-' ? -1 : 1;
+		text = end + 1;
+	}
+}
+
+static enum answer
+answer_of(const char *text)
+{
+	static const char *const names[] = {
+		[HELD] = "HELD", [QUEUED] = "QUEUED", [TAKEN] = "TAKEN", [TOO_LATE] = "TOO_LATE", [KEPT] = "KEPT",
+		[RELEASED] = "RELEASED", [LEFT] = "LEFT", [GONE] = "GONE",
+	};
+
+	for (size_t i = 0; i < COUNT(names); i++)
+		if (strcmp(text, names[i]) == 0)
+			return (enum answer)i;
+	fail_msg("there is no '%s'", text);
+	return GONE;
+}
+
+/* ---- what happens ---- */
+
+DOES(acquires, acquire(person, number_of(rest, LEASH_FOREVER)))
+DOES(tries, acquire(person, 0))
+DOES(releases, release(person))
+DOES(extends, extend(person, number_of(rest, 0)))
+DOES(adopts, adopt(person))
+DOES(breaks, *rest != '\0' ? break_token(person, (unsigned)number_of(rest, 0)) : break_lock(person))
+DOES(acts_for, person->acts_for = person_of_name(rest))
+DOES(cancel, cancel(person_of_name(rest)))
+DOES(abandon, abandon(person_of_name(rest)))
+
+/* It acquires, and is granted what it asks for, wherever it is asked. */
+VERB(holds)
+{
+	acquire(person, 10000);
+	world_sent();
+	for (size_t n = 0; n < wire_servers(); n++)
+		if (wire_first(n) != NULL) {
+			on((char)('a' + n));
+			answer(HELD);
+		}
+	on('a');
+	expect_end(person, LEASH_OK);
+	world_sent();
+}
+
+#define TERMS(X) \
+	X(lease_ms) X(max_hold_ms) X(alive_ms) X(restart_guard_ms) X(handoff_ms) X(handoffs) X(safety.min_replicas) \
+	X(safety.replicas_ms)
+
+/* no_renew, or another term and its number */
+VERB(wants)
+{
+	const char *value = behind("no_renew", rest);
+
+	if (value != NULL) {
+		person->terms.no_renew = true;
+		return;
+	}
+#define SET(term) \
+	if ((value = behind(#term, rest)) != NULL) { \
+		person->terms.term = (__typeof__(person->terms.term))number_of(value, 0); \
+		return; \
+	}
+	TERMS(SET)
+	fail_msg("'%s' is no term", rest);
+}
+
+DOES(refuse, refuse(rest))
+DOES(answer_ahead, answer_ahead(number_of(rest, 0)))
+DOES(answer_fence, answer_fence(number_of(rest, 0)))
+DOES(forget_sent, world_sent())
+DOES(message_granted, message_granted((unsigned)number_of(rest, 0)))
+DOES(message_with_the_last_fence, message_with_the_last_fence((unsigned)number_of(rest, 0)))
+DOES(cut, cut())
+DOES(cut_messages, cut_messages())
+DOES(cut_server, cut_server(*rest))
+DOES(reconnect, reconnect())
+DOES(restart, restart())
+DOES(be_full, be_full())
+DOES(be_stuck, be_stuck())
+DOES(set_clock, set_clock(number_of(rest, 0)))
+DOES(make_fair, make_fair())
+DOES(close_client, close_client())
+
+VERB(later)
+{
+	const char *what = strchr(rest, ' ');
+	char ms[20];
+
+	assert_non_null(what);
+	snprintf(ms, sizeof ms, "%.*s", (int)(what - rest), rest);
+	later(number_of(ms, 0), answer_of(what + 1));
+}
+
+DOES(pass, pass(number_of(rest, 0)))
+DOES(sleep_through, sleep_through(number_of(rest, 0)))
+DOES(stand_still, stand_still(number_of(rest, 0)))
+DOES(let_watchdog_rest, let_watchdog_rest())
+DOES(set_wall_clock, set_wall_clock(number_of(rest, 0)))
+DOES(fail_clock, fail_clock((int)number_of(rest, 0)))
+
+static void
+do_it(struct person *person, const char *text)
+{
+	for (const struct verb *verb = all; verb != NULL; verb = verb->next) {
+		const char *rest = behind(verb->name, text);
+
+		if (rest != NULL) {
+			verb->act(person, rest);
+			return;
+		}
+	}
+	answer(answer_of(text));
+}
+
+static void
+happen(const char *text)
+{
+	size_t servers = strspn(text, "abcde");
+	struct person *person = person_at(&text);
+
+	if (person != NULL || text[servers] != ' ') {
+		do_it(person, text);
+		return;
+	}
+	for (size_t i = 0; i < servers; i++) {
+		on(text[i]);
+		do_it(NULL, text + servers + 1);
+	}
+}
+
+/* ---- what comes of it ---- */
+
+static void
+expect_person(struct person *person, const char *text)
+{
+	const char *rest;
+
+	if ((rest = behind("left", text)) != NULL)
+		expect_left(person, number_of(rest, 0));
+	else if ((rest = behind("fence", text)) != NULL)
+		assert_int_equal(world_fence(person), 256 * number_of(rest, 0));
+	else if ((rest = behind("why", text)) != NULL)
+		expect_why(person, rest);
+	else if (strcmp(text, "has it") == 0)
+		assert_true(world_fence(person) > 0);
+	else
+		expect_text(text, person->is_busy ? "waits" : leash_status_name(person->op.status), person->name, __FILE__,
+		            __LINE__);
+}
+
+struct words {
+	bool any;
+	char text[TEXT];
+};
+
+static void
+add(struct words *words, const char *word)
+{
+	size_t size = strlen(words->text);
+
+	snprintf(words->text + size, TEXT - size, "%s%s", words->any ? ", " : "", word);
+	words->any = true;
+}
+
+static void
+expect(char *text)
+{
+	struct words sent = {.any = false}, told = {.any = false};
+	char *next = text;
+
+	while (next != NULL) {
+		const char *item = next, *rest;
+		struct person *person;
+
+		next = strstr(next, ", ");
+		if (next != NULL) {
+			*next = '\0';
+			next += 2;
+		}
+		if ((person = person_at(&item)) != NULL)
+			expect_person(person, item);
+		else if (strcmp(item, "nothing told") == 0)
+			told.any = true;
+		else if (strcmp(item, "nothing sent") == 0)
+			sent.any = true;
+		else if ((rest = behind("told", item)) != NULL)
+			add(&told, rest);
+		else if ((rest = behind("limit", item)) != NULL)
+			assert_int_equal(world_limit_ms(), number_of(rest, 0));
+		else if ((rest = behind("now", item)) != NULL)
+			assert_int_equal(world_ms(), number_of(rest, 0));
+		else
+			add(&sent, item);
+	}
+	if (sent.any)
+		expect_sent(sent.text);
+	if (told.any)
+		expect_told(told.text);
+}
+
+/* ---- playing ---- */
+
+static void
+say_where(void *arg)
+{
+	(void)arg;
+	if (at != NULL)
+		print_error("in the step '%.*s' of: %s\n", (int)strcspn(at, ";"), at, playing);
+	at = NULL;
+	playing[0] = '\0';
+}
+
+static void
+play_step(const char *text, size_t size)
+{
+	char step[TEXT], *arrow;
+	size_t cause;
+
+	snprintf(step, sizeof step, "%.*s", (int)size, text);
+	arrow = strstr(step, "->");
+	cause = arrow != NULL ? (size_t)(arrow - step) : strlen(step);
+	if (arrow != NULL)
+		arrow += 2 + strspn(arrow + 2, " ");
+	while (cause > 0 && step[cause - 1] == ' ')
+		cause--;
+	step[cause] = '\0';
+	if (cause > 0)
+		happen(step);
+	if (arrow != NULL)
+		expect(arrow);
+}
+
+void
+play(const char *format, ...)
+{
+	va_list args;
+
+	if (playing[0] == '\0')
+		afterwards(say_where, NULL);
+	va_start(args, format);
+	assert_in_range(vsnprintf(playing, sizeof playing, format, args), 1, sizeof playing - 1);
+	va_end(args);
+	for (at = playing; *at != '\0'; at += *at == ';') {
+		size_t size;
+
+		at += strspn(at, " ");
+		size = strcspn(at, ";");
+		play_step(at, size);
+		at += size;
+	}
+	at = NULL;
+}
+
+void
+play_given(void)
+{
+	play("%s", (const char *)given);
+}
