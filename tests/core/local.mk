@@ -2,6 +2,7 @@
 # and the functions that --wrap names.
 
 test_programs += tests/core/test_adopting
+test_programs += tests/core/test_counts
 test_programs += tests/core/test_handoff
 test_programs += tests/core/test_limits
 test_programs += tests/core/test_quorum
@@ -27,6 +28,8 @@ world_ldflags += -Wl,--wrap=socket
 
 tests_core_test_adopting_SOURCES = tests/core/test_adopting.c $(world_sources)
 tests_core_test_adopting_LDFLAGS = $(world_ldflags)
+tests_core_test_counts_SOURCES = tests/core/test_counts.c $(world_sources)
+tests_core_test_counts_LDFLAGS = $(world_ldflags)
 tests_core_test_handoff_SOURCES = tests/core/test_handoff.c $(world_sources)
 tests_core_test_handoff_LDFLAGS = $(world_ldflags)
 tests_core_test_limits_SOURCES = tests/core/test_limits.c $(world_sources)
