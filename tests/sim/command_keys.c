@@ -149,6 +149,7 @@ sim_pexpire(struct sim_context *context, const struct sim_arg *args, size_t coun
 		sim_reply_error(reply, "ERR invalid expire time in 'pexpire' command");
 		return;
 	}
+	context->deadly += ms <= 0;
 	ms += now_ms(context);
 	if (s == NULL || (greater && ms <= s->key->expires_ms)) { /* nothing is greater than no TTL */
 		sim_reply_integer(reply, 0);

@@ -44,6 +44,7 @@ struct sim_context {
 	const struct sim_hooks *hooks;
 	void *ctx;
 	uint64_t calls[SIM_COMMANDS];    /* so often it was executed, in scripts too */
+	uint64_t deadly;                 /* so often PEXPIRE was told a time of zero or less, which deletes the key */
 };
 
 struct sim_command;

@@ -288,6 +288,8 @@ doubt_what_is_past(const struct sim_instance *n)
 void
 sim_judge_served(const struct sim_instance *n)
 {
+	if (n->server->context.deadly > 0)
+		sim_breach("server %d was told a TTL of zero or less", n->host.number);
 	if (n != sim_site.masters[n->shard] && sim_site.deployment != SIM_QUORUM) {
 		doubt_what_is_past(n); /* what is canceled is canceled elsewhere */
 		return;
