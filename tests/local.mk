@@ -352,6 +352,7 @@ tests_contract_test_plain_SOURCES = tests/contract/test_plain.c $(law_sources)
 tests_contract_test_resources_SOURCES = tests/contract/test_resources.c $(life_sources)
 tests_contract_test_stats_SOURCES = tests/contract/test_stats.c $(callback_sources) $(refusal_sources)
 tests_contract_test_times_SOURCES = tests/contract/test_times.c $(refusal_sources)
+tests_contract_test_waiters_SOURCES = tests/contract/test_waiters.c $(refusal_sources)
 
 tests_doctor_test_deployments_SOURCES = tests/doctor/test_deployments.c $(findings_sources)
 tests_doctor_test_health_SOURCES = tests/doctor/test_health.c $(findings_sources)

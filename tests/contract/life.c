@@ -92,6 +92,7 @@ be_busy(void *arg)
 			leash_lock_release(lock, NULL);
 		leash_lock_extend(lock, place_lease_ms(40000), NULL);
 		leash_lock_token(lock, NULL, 0);
+		leash_lock_inspect(lock, &(leash_lock_info){.size = sizeof(leash_lock_info)}, NULL);
 		leash_lock_release(lock, NULL);
 	}
 	return NULL;

@@ -61,6 +61,13 @@ begin_waiting(struct waiting *w)
 }
 
 void
+begin_turn(struct waiting *w, leash_lock *lock)
+{
+	*w = (struct waiting){.lock = lock, .wait_ms = LEASH_FOREVER, .may_release = 1};
+	begin_waiting(w);
+}
+
+void
 end_waiting(struct waiting *w)
 {
 	await_true(w->acquired);

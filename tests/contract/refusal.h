@@ -43,6 +43,7 @@ struct waiting {
 };
 
 void begin_waiting(struct waiting *w);
+void begin_turn(struct waiting *w, leash_lock *lock); /* waits for ever, and gives it back at once */
 void end_waiting(struct waiting *w);
 
 /* For PLACE(): $LEASH_URI leads there. */

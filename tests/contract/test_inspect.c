@@ -16,7 +16,6 @@ static leash_lock_info info;
 static void
 set_up(void)
 {
-	place_resume();
 	place_flush();
 	client = open_client();
 	lock = leashed_lock(client, "law", NULL);
@@ -42,7 +41,8 @@ inspect(void)
 	assert_status(LEASH_OK, leash_lock_inspect(lock, &info, &err));
 	assert_int_equal(info.size, sizeof info);
 	assert_string_equal(info.name, "law");
-	assert_true(info.held == (info.depth > 0) && info.held == (info.remaining_ms != 0) && info.held == (info.holder.token[0] != '\0'));
+	assert_true(info.held == (info.depth > 0) && info.held == (info.remaining_ms != 0));
+	assert_int_equal(info.held, info.holder.token[0] != '\0');
 }
 
 static void
@@ -64,8 +64,7 @@ server_ms(void)
 
 SENTENCE(a_lock_that_is_held_tells_all_that_its_holder_knows)
 {
-	leash_client *other = kept(place_client(LEASH_OPTIONS(.lease_ms = 3000)));
-	leash_lock *theirs = kept(leashed_lock(other, "law", NULL));
+	leash_lock *theirs = kept(leashed_lock(kept(place_client(LEASH_OPTIONS(.lease_ms = 3000))), "law", NULL));
 	char token[LEASH_TOKEN_MAX];
 	int64_t before = server_ms();
 
@@ -101,20 +100,14 @@ SENTENCE(a_lock_that_is_free_has_its_last_fence_and_its_holder_may_ask)
 static void
 check_places(bool fair, uint32_t places)
 {
-	leash_client *other = open_client();
-	leash_lock *held = leashed_lock(other, "queue", LEASH_LOCK_OPTIONS(.fair = fair));
-	leash_lock *wanted = leashed_lock(client, "queue", LEASH_LOCK_OPTIONS(.fair = fair));
+	leash_lock *held = kept(leashed_lock(kept(open_client()), "queue", LEASH_LOCK_OPTIONS(.fair = fair)));
+	leash_lock *wanted = kept(leashed_lock(client, "queue", LEASH_LOCK_OPTIONS(.fair = fair)));
 	struct waiting waiting[3];
 
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	memset(waiting, 0, sizeof waiting);
-	for (size_t i = 0; i < COUNT(waiting); i++) {
-		waiting[i].lock = wanted;
-		waiting[i].wait_ms = LEASH_FOREVER;
-		waiting[i].may_release = 1;
-		begin_waiting(&waiting[i]);
-	}
-	await_true((leash_lock_inspect(wanted, &info, &err) == LEASH_OK && info.waiting == places));
+	for (size_t i = 0; i < COUNT(waiting); i++)
+		begin_turn(&waiting[i], wanted);
+	await_true(leash_lock_inspect(wanted, &info, &err) == LEASH_OK && info.waiting == places);
 	assert_true(info.held);
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
 	for (size_t i = 0; i < COUNT(waiting); i++)
@@ -122,14 +115,15 @@ check_places(bool fair, uint32_t places)
 	assert_status(LEASH_OK, leash_lock_inspect(wanted, &info, &err));
 	assert_false(info.held);
 	assert_int_equal(info.waiting, 0);
-	leash_lock_free(held);
-	leash_lock_free(wanted);
-	leash_close(other);
 }
 
-SENTENCE(a_process_has_one_place_in_a_plain_lock_and_each_thread_one_in_a_fair_lock, .but = PLACE_NO_QUEUE)
+SENTENCE(a_process_has_one_place_in_a_plain_lock, .but = PLACE_NO_QUEUE)
 {
 	check_places(false, 1);
+}
+
+SENTENCE(each_thread_has_a_place_in_a_fair_lock, .but = PLACE_NO_QUEUE)
+{
 	check_places(true, 3);
 }
 
@@ -172,8 +166,8 @@ SENTENCE(what_clients_do_not_write_is_not_told_and_harms_nobody)
 	say_who("1 2 host program more");
 	inspect();
 	assert_holder_is_not_known();
-	/* more than leash would read */
-	place_say("leash:client:" UUID, "EVAL %s 1 leash:client:" UUID, "return redis.call('SET', KEYS[1], '1 2 host ' .. string.rep('p', 3000000))");
+	place_say("leash:client:" UUID, "EVAL %s 1 leash:client:" UUID, /* more than leash would read */
+	          "return redis.call('SET', KEYS[1], '1 2 host ' .. string.rep('p', 3000000))");
 	inspect();
 	assert_holder_is_not_known();
 	place_say("leash:client:" UUID, "DEL leash:client:" UUID);
@@ -195,13 +189,15 @@ SENTENCE(what_clients_do_not_write_is_not_told_and_harms_nobody)
 #define FIELD(field) "say('HSET', lock, '" field "', 1) "
 #define FENCE(last) "say('SET', fence, '" last "') "
 
-/* Commands in Lua, and what is told then: "free", or that it is held, how deep and until when; the fence, in its grants; who waits. */
+/* Commands in Lua, and what is told then: "free", or that it is held, how deep and until when; the fence, in its grants;
+ * who waits. */
 static const struct {
 	const char *made_by, *told;
 } cases[] = {
 	{"", "free, fence 0, 0 wait"},
 	{FENCE("7"), "free, fence 7, 0 wait"},
-	{"say('ZADD', queue, -1, '" UUID "', 5, '" TOKEN " 3000', 6, '" UUID ":43 3000')", "free, fence 0, 2 wait"}, /* it is over */
+	/* its lease is over */
+	{"say('ZADD', queue, -1, '" UUID "', 5, '" TOKEN " 3000', 6, '" UUID ":43 3000')", "free, fence 0, 2 wait"},
 	{FIELD(TOKEN), "held 1 for ever, fence 0, 0 wait"},
 	{HOLD("7"), "held 7, fence 0, 0 wait"},
 	/* a depth or a fence that is none does not hide who has the lock */
@@ -235,17 +231,21 @@ static const struct {
 	{"for i = 1, 100000 do say('HSET', lock, i, i) end", "MISMATCH"}, /* a foreign hash may be of any size */
 };
 
-static const char say[] = "local lock, fence, queue = 'leash:{law}', 'leash:{law}:fence', 'leash:{law}:queue' local say = redis.call ";
+static const char say[] = "local lock, fence, queue = 'leash:{law}', 'leash:{law}:fence', 'leash:{law}:queue' "
+                          "local say = redis.call ";
 
 static const char *
 told_of(const leash_lock_info *i)
 {
 	static char text[128];
-	const char *until = i->remaining_ms == -1 ? " for ever" : i->held && (i->remaining_ms < 1 || i->remaining_ms > 60000) ? " for what?" : "";
-	char depth[24];
+	const char *until = i->remaining_ms == -1                             ? " for ever"
+	                    : i->remaining_ms < 1 || i->remaining_ms > 60000 ? " for what?"
+	                                                                      : "";
+	char held[40] = "free";
 
-	snprintf(depth, sizeof depth, "held %u", i->depth);
-	snprintf(text, sizeof text, "%s%s, fence %llu%s, %u wait", i->held ? depth : "free", until, (unsigned long long)(i->fence / 256),
+	if (i->held)
+		snprintf(held, sizeof held, "held %u%s", i->depth, until);
+	snprintf(text, sizeof text, "%s, fence %llu%s, %u wait", held, (unsigned long long)(i->fence / 256),
 	         i->fence % 256 ? "?" : "", i->waiting);
 	return text;
 }
@@ -264,6 +264,7 @@ check_case(const char *made_by, const char *told)
 	static const char all[] = "local all = '' local keys = redis.call('KEYS', '*') table.sort(keys) "
 	                          "for _, key in ipairs(keys) do all = all .. redis.sha1hex(redis.call('DUMP', key)) end return all";
 	leash_lock_info scanned = {.size = 0};
+	const char *found, *held = strncmp(told, "held", 4) == 0 ? told : "none";
 	char before[1024], script[1024];
 	leash_status status;
 
@@ -275,16 +276,18 @@ check_case(const char *made_by, const char *told)
 	memset(&info, 0x5a, sizeof info);
 	info.size = sizeof info;
 	status = leash_lock_inspect(lock, &info, &err);
-	if (strcmp(status == LEASH_OK ? told_of(&info) : leash_status_name(status), told) != 0)
-		fail_msg("%s: told is %s, not %s", made_by, status == LEASH_OK ? told_of(&info) : leash_status_name(status), told);
+	found = status == LEASH_OK ? told_of(&info) : leash_status_name(status);
+	if (strcmp(found, told) != 0)
+		fail_msg("%s: told is %s, not %s", made_by, found, told);
 	if (status == LEASH_OK)
 		assert_string_equal(info.holder.token, info.held ? TOKEN : "");
 	else
 		check_text("lock 'law'");
 	assert_true(status == LEASH_OK || info.name[0] == 0x5a); /* untouched */
 	assert_status(LEASH_OK, leash_client_scan(client, NULL, visit, &scanned, &err));
-	if (strcmp(scanned.held ? told_of(&scanned) : "none", strncmp(told, "held", 4) == 0 ? told : "none") != 0)
-		fail_msg("%s: scanned is %s, not %s", made_by, scanned.held ? told_of(&scanned) : "none", told);
+	found = scanned.held ? told_of(&scanned) : "none";
+	if (strcmp(found, held) != 0)
+		fail_msg("%s: scanned is %s, not %s", made_by, found, held);
 	assert_string_equal(place_text("law", "EVAL %s 0", all), before);
 }
 
@@ -297,21 +300,53 @@ SENTENCE(what_is_there_is_told_as_it_is_and_left_alone)
 
 /* ---- a server that does not, or not so ---- */
 
-SENTENCE(a_permission_that_is_missing_is_named)
+static leash_status
+inspect_it(void)
 {
-	static const char *const commands[] = {"HLEN", "HGETALL", "PTTL", "GET", "ZCOUNT", "TIME", "EVALSHA", "SCAN"};
+	return leash_lock_inspect(lock, &info, &err);
+}
+
+static leash_status
+scan(void)
+{
 	leash_lock_info scanned;
 
+	return leash_client_scan(client, NULL, visit, &scanned, &err);
+}
+
+static bool
+see_waiter(void *arg, const leash_waiter_info *waiter)
+{
+	(void)arg, (void)waiter;
+	return true;
+}
+
+static leash_status
+ask_who_waits(void)
+{
+	return leash_lock_waiters(lock, see_waiter, NULL, &err);
+}
+
+SENTENCE(a_permission_that_is_missing_is_named)
+{
+#define OF_A_LOCK "HLEN", "HGETALL", "PTTL", "GET", "ZCOUNT", "TIME", "EVALSHA"
+	static const struct {
+		leash_status (*ask)(void);
+		const char *names, *commands[9];
+	} needs[] = {
+		{inspect_it, "lock 'law'", {OF_A_LOCK}},
+		{scan, "", {OF_A_LOCK, "SCAN"}},
+		{ask_who_waits, "lock 'law'", {"ZRANGEBYSCORE"}},
+	};
+
 	hold_by_hand();
-	for (size_t i = 0; i < COUNT(commands); i++) {
-		place_say_all("ACL SETUSER %s -%s", place_user(), commands[i]);
-		if (strcmp(commands[i], "SCAN") != 0) {
-			assert_refused(LEASH_DENIED, commands[i], leash_lock_inspect(lock, &info, &err));
-			check_text("lock 'law'");
+	for (size_t i = 0; i < COUNT(needs) - place_is(PLACE_NO_QUEUE); i++)
+		for (const char *const *command = needs[i].commands; *command != NULL; command++) {
+			place_say_all("ACL SETUSER %s -%s", place_user(), *command);
+			assert_refused(LEASH_DENIED, *command, needs[i].ask());
+			check_text(needs[i].names);
+			place_say_all("ACL SETUSER %s +%s", place_user(), *command);
 		}
-		assert_refused(LEASH_DENIED, commands[i], leash_client_scan(client, NULL, visit, &scanned, &err));
-		place_say_all("ACL SETUSER %s +%s", place_user(), commands[i]);
-	}
 	inspect();
 }
 
@@ -356,40 +391,4 @@ SENTENCE(an_answer_that_is_lost_is_asked_for_again_and_so_is_a_script_that_the_s
 	place_say_all("SCRIPT FLUSH");
 	assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
 	assert_int_equal(info.depth, 4);
-}
-
-/* ---- the call ---- */
-
-struct closing {
-	leash_lock *lock;
-	_Atomic int inside;
-	leash_status status;
-};
-
-static void *
-inspect_until_closed(void *arg)
-{
-	struct closing *c = arg;
-	leash_lock_info here = {.size = sizeof here};
-	leash_error e;
-
-	while ((c->status = leash_lock_inspect(c->lock, &here, &e)) == LEASH_OK)
-		c->inside++;
-	return NULL;
-}
-
-SENTENCE(a_call_that_is_under_way_ends_when_the_client_is_closed)
-{
-	for (int i = 0; i < 10; i++) {
-		leash_client *other = open_client();
-		struct closing c = {.lock = leashed_lock(other, "law", NULL)};
-		pthread_t thread;
-
-		pthread_create(&thread, NULL, inspect_until_closed, &c);
-		await_true(c.inside > i);
-		leash_close(other);
-		pthread_join(thread, NULL);
-		assert_int_equal(c.status, LEASH_CLOSED);
-		leash_lock_free(c.lock);
-	}
 }

@@ -1,5 +1,6 @@
-/* Scanning and inspecting what is no server, or one that has lost its mind: whatever it says, it is told in time, and nothing is believed
- * of it. What is no answer at all is said by redis/test_talk, what is no line of a lock by unit/test_lock_line. */
+/* Asking what is no server, or one that has lost its mind, who has locks and who waits: whatever it says, it is told in
+ * time, and nothing is believed of it. What is no answer at all is said by redis/test_informant, what is no line of a
+ * lock by unit/test_lock_line. */
 #include "tests/support/fake.h"
 #include "tests/support/kept.h"
 #include "tests/support/leashed.h"
@@ -17,10 +18,29 @@ visit(void *arg, const leash_lock_info *info)
 	return true;
 }
 
+static bool
+see_waiter(void *arg, const leash_waiter_info *waiter)
+{
+	(void)arg, (void)waiter;
+	return true;
+}
+
 struct liar {
-	const char *scan, *eval, *who; /* answers; NULL: the default */
-	unsigned cursor;               /* not 0: there is always another page */
+	const char *scan, *eval, *who, *queue; /* answers; NULL: the default, but of a queue the same 200 places */
+	unsigned cursor;                       /* not 0: there is always another page */
 };
+
+#define A_PLACE "$43\r\n0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1 3000\r\n"
+
+static size_t
+say_places(char *out, size_t size)
+{
+	size_t n = fake_say(out, size, "*400\r\n");
+
+	for (int i = 0; i < 200; i++)
+		n += fake_say(out + n, size - n, A_PLACE "$16\r\n%d\r\n", 1700000000 + i);
+	return n;
+}
 
 static size_t
 lie(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
@@ -37,6 +57,8 @@ lie(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_
 		return fake_say(out, size, "%s", liar->eval);
 	if (fake_is(argc, argv, argl, 0, "GETRANGE") && liar->who != NULL)
 		return fake_say(out, size, "%s", liar->who);
+	if (fake_is(argc, argv, argl, 0, "ZRANGEBYSCORE"))
+		return liar->queue != NULL ? fake_say(out, size, "%s", liar->queue) : say_places(out, size);
 	return FAKE_DEFAULT;
 }
 
@@ -45,48 +67,64 @@ lie(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_
 
 static const struct lying {
 	const char *name, *scan, *eval, *who;
-	leash_status status; /* of the scan; and visits are made: */
+	leash_status status; /* of who scans, or asks for the queue; and visits are made: */
 	size_t visits;
+	const char *queue; /* that is asked for; or "again and again" */
 } lies[] = {
 	/* pages */
-	{"a_page_that_is_a_status", "+OK\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"a_page_that_is_a_number", ":1\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"a_page_that_is_nil", "*-1\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"a_page_of_nothing", "*0\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"a_page_of_one", "*1\r\n$1\r\n0\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"a_page_of_three", "*3\r\n$1\r\n0\r\n*0\r\n*0\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"a_cursor_that_is_an_integer", "*2\r\n:0\r\n*0\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"a_cursor_that_is_an_array", "*2\r\n*0\r\n*0\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"a_cursor_below_zero", "*2\r\n$2\r\n-1\r\n*0\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"a_cursor_without_digits", "*2\r\n$0\r\n\r\n*0\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"a_cursor_with_too_many", "*2\r\n$21\r\n184467440737095516160\r\n*0\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"a_cursor_of_zeros", "*2\r\n$2\r\n00\r\n*0\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"a_cursor_that_stands_still", "*2\r\n$1\r\n7\r\n*0\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"keys_that_are_a_string", "*2\r\n$1\r\n0\r\n$1\r\nx\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"keys_that_are_nil", "*2\r\n$1\r\n0\r\n*-1\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"a_key_that_is_a_number", "*2\r\n$1\r\n0\r\n*1\r\n:5\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"a_key_that_is_nil", "*2\r\n$1\r\n0\r\n*1\r\n$-1\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"a_key_that_is_an_array", "*2\r\n$1\r\n0\r\n*1\r\n*1\r\n$9\r\nleash:{x}\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"more_keys_than_there_can_be", "*2\r\n$1\r\n0\r\n*2147483647\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"keys_that_do_not_come", "*2\r\n$1\r\n0\r\n*60000\r\n", NULL, NULL, LEASH_UNAVAILABLE, 0},
-	{"an_error", "-WHAT is that\r\n", NULL, NULL, LEASH_PROTOCOL, 0},
-	{"a_server_that_loads", "-LOADING Redis is loading\r\n", NULL, NULL, LEASH_UNAVAILABLE, 0},
-	{"keys_that_are_no_locks", "*2\r\n$1\r\n0\r\n*2\r\n$9\r\nother:{x}\r\n$7\r\nleash:{\r\n", NULL, NULL, LEASH_OK, 0},
+	{"a_page_that_is_a_status", .scan = "+OK\r\n", .status = LEASH_PROTOCOL},
+	{"a_page_that_is_a_number", .scan = ":1\r\n", .status = LEASH_PROTOCOL},
+	{"a_page_that_is_nil", .scan = "*-1\r\n", .status = LEASH_PROTOCOL},
+	{"a_page_of_nothing", .scan = "*0\r\n", .status = LEASH_PROTOCOL},
+	{"a_page_of_one", .scan = "*1\r\n$1\r\n0\r\n", .status = LEASH_PROTOCOL},
+	{"a_page_of_three", .scan = "*3\r\n$1\r\n0\r\n*0\r\n*0\r\n", .status = LEASH_PROTOCOL},
+	{"a_cursor_that_is_an_integer", .scan = "*2\r\n:0\r\n*0\r\n", .status = LEASH_PROTOCOL},
+	{"a_cursor_that_is_an_array", .scan = "*2\r\n*0\r\n*0\r\n", .status = LEASH_PROTOCOL},
+	{"a_cursor_below_zero", .scan = "*2\r\n$2\r\n-1\r\n*0\r\n", .status = LEASH_PROTOCOL},
+	{"a_cursor_without_digits", .scan = "*2\r\n$0\r\n\r\n*0\r\n", .status = LEASH_PROTOCOL},
+	{"a_cursor_with_too_many", .scan = "*2\r\n$21\r\n184467440737095516160\r\n*0\r\n", .status = LEASH_PROTOCOL},
+	{"a_cursor_of_zeros", .scan = "*2\r\n$2\r\n00\r\n*0\r\n", .status = LEASH_PROTOCOL},
+	{"a_cursor_that_stands_still", .scan = "*2\r\n$1\r\n7\r\n*0\r\n", .status = LEASH_PROTOCOL},
+	{"keys_that_are_a_string", .scan = "*2\r\n$1\r\n0\r\n$1\r\nx\r\n", .status = LEASH_PROTOCOL},
+	{"keys_that_are_nil", .scan = "*2\r\n$1\r\n0\r\n*-1\r\n", .status = LEASH_PROTOCOL},
+	{"a_key_that_is_a_number", .scan = "*2\r\n$1\r\n0\r\n*1\r\n:5\r\n", .status = LEASH_PROTOCOL},
+	{"a_key_that_is_nil", .scan = "*2\r\n$1\r\n0\r\n*1\r\n$-1\r\n", .status = LEASH_PROTOCOL},
+	{"a_key_that_is_an_array", .scan = "*2\r\n$1\r\n0\r\n*1\r\n*1\r\n$9\r\nleash:{x}\r\n", .status = LEASH_PROTOCOL},
+	{"more_keys_than_there_can_be", .scan = "*2\r\n$1\r\n0\r\n*2147483647\r\n", .status = LEASH_PROTOCOL},
+	{"keys_that_do_not_come", .scan = "*2\r\n$1\r\n0\r\n*60000\r\n", .status = LEASH_UNAVAILABLE},
+	{"an_error", .scan = "-WHAT is that\r\n", .status = LEASH_PROTOCOL},
+	{"a_server_that_loads", .scan = "-LOADING Redis is loading\r\n", .status = LEASH_UNAVAILABLE},
+	{"keys_that_are_no_locks", .scan = "*2\r\n$1\r\n0\r\n*2\r\n$9\r\nother:{x}\r\n$7\r\nleash:{\r\n"},
 	/* lines of a lock */
-	{"a_line_that_is_a_status", ONE_LOCK, "+OK\r\n", NULL, LEASH_PROTOCOL, 0},
-	{"a_line_that_is_a_number", ONE_LOCK, ":1\r\n", NULL, LEASH_PROTOCOL, 0},
-	{"a_line_that_is_an_array", ONE_LOCK, "*1\r\n$3\r\nfoo\r\n", NULL, LEASH_PROTOCOL, 0},
-	{"a_line_that_is_nil", ONE_LOCK, "$-1\r\n", NULL, LEASH_PROTOCOL, 0},
-	{"a_line_without_words", ONE_LOCK, "$5\r\nhello\r\n", NULL, LEASH_PROTOCOL, 0},
-	{"a_line_that_is_an_error", ONE_LOCK, "-WHAT is that\r\n", NULL, LEASH_PROTOCOL, 0},
-	{"a_script_that_is_not_there", ONE_LOCK, "-NOSCRIPT none\r\n", NULL, LEASH_UNSUPPORTED, 0}, /* nor is EVAL */
+	{"a_line_that_is_a_status", .scan = ONE_LOCK, .eval = "+OK\r\n", .status = LEASH_PROTOCOL},
+	{"a_line_that_is_a_number", .scan = ONE_LOCK, .eval = ":1\r\n", .status = LEASH_PROTOCOL},
+	{"a_line_that_is_an_array", .scan = ONE_LOCK, .eval = "*1\r\n$3\r\nfoo\r\n", .status = LEASH_PROTOCOL},
+	{"a_line_that_is_nil", .scan = ONE_LOCK, .eval = "$-1\r\n", .status = LEASH_PROTOCOL},
+	{"a_line_without_words", .scan = ONE_LOCK, .eval = "$5\r\nhello\r\n", .status = LEASH_PROTOCOL},
+	{"a_line_that_is_an_error", .scan = ONE_LOCK, .eval = "-WHAT is that\r\n", .status = LEASH_PROTOCOL},
+	/* nor is EVAL */
+	{"a_script_that_is_not_there", .scan = ONE_LOCK, .eval = "-NOSCRIPT none\r\n", .status = LEASH_UNSUPPORTED},
 	/* who has it is not known then */
-	{"a_client_that_is_an_array", ONE_LOCK, ITS_LINE, "*3\r\n:1\r\n:2\r\n:3\r\n", LEASH_OK, 1},
-	{"a_client_that_is_a_number", ONE_LOCK, ITS_LINE, ":5\r\n", LEASH_OK, 1},
-	{"a_client_that_is_an_error", ONE_LOCK, ITS_LINE, "-ERR no\r\n", LEASH_OK, 1},
-	{"a_client_that_is_loading", ONE_LOCK, ITS_LINE, "-LOADING no\r\n", LEASH_OK, 1},
-	{"a_client_that_is_nil", ONE_LOCK, ITS_LINE, "$-1\r\n", LEASH_OK, 1},
-	{"a_client_with_a_byte_that_is_no_text", ONE_LOCK, ITS_LINE, "$7\r\n1 2 3\xff" "4\r\n", LEASH_OK, 1},
+	{"a_client_that_is_an_array", .scan = ONE_LOCK, .eval = ITS_LINE, .who = "*3\r\n:1\r\n:2\r\n:3\r\n", .visits = 1},
+	{"a_client_that_is_a_number", .scan = ONE_LOCK, .eval = ITS_LINE, .who = ":5\r\n", .visits = 1},
+	{"a_client_that_is_an_error", .scan = ONE_LOCK, .eval = ITS_LINE, .who = "-ERR no\r\n", .visits = 1},
+	{"a_client_that_is_loading", .scan = ONE_LOCK, .eval = ITS_LINE, .who = "-LOADING no\r\n", .visits = 1},
+	{"a_client_that_is_nil", .scan = ONE_LOCK, .eval = ITS_LINE, .who = "$-1\r\n", .visits = 1},
+	{"a_client_with_a_byte_that_is_no_text", .scan = ONE_LOCK, .eval = ITS_LINE, .who = "$7\r\n1 2 3\xff" "4\r\n",
+	 .visits = 1},
+	/* queues */
+	{"a_queue_that_is_a_status", .queue = "+OK\r\n", .status = LEASH_PROTOCOL},
+	{"a_queue_that_is_a_number", .queue = ":1\r\n", .status = LEASH_PROTOCOL},
+	{"a_queue_that_is_nil", .queue = "$-1\r\n", .status = LEASH_PROTOCOL},
+	{"a_queue_that_is_no_array", .queue = "*-1\r\n", .status = LEASH_PROTOCOL},
+	{"a_queue_that_is_an_error", .queue = "-WHAT is that\r\n", .status = LEASH_PROTOCOL},
+	{"a_queue_that_has_an_odd_number_of_words", .queue = "*1\r\n" A_PLACE, .status = LEASH_PROTOCOL},
+	{"a_queue_that_has_a_place_since_an_integer", .queue = "*2\r\n" A_PLACE ":5\r\n", .status = LEASH_PROTOCOL},
+	{"a_queue_that_has_a_place_that_is_a_number", .queue = "*2\r\n:5\r\n$1\r\n5\r\n", .status = LEASH_PROTOCOL},
+	{"a_queue_that_has_a_place_since_nothing", .queue = "*2\r\n" A_PLACE "$1\r\n0\r\n", .status = LEASH_PROTOCOL},
+	{"a_queue_that_has_a_place_since_an_array", .queue = "*2\r\n" A_PLACE "*1\r\n$1\r\n5\r\n", .status = LEASH_PROTOCOL},
+	{"a_queue_that_goes_back", .queue = "*4\r\n" A_PLACE "$1\r\n5\r\n" A_PLACE "$1\r\n4\r\n", .status = LEASH_PROTOCOL},
+	{"a_queue_that_goes_on_for_ever", .queue = "again and again", .status = LEASH_PROTOCOL},
 };
 
 SENTENCES(what_no_server_would_say, lies)
@@ -99,6 +137,11 @@ SENTENCES(what_no_server_would_say, lies)
 	leash_lock_info info = {.size = sizeof info, .name = "untouched"};
 	size_t visits = 0;
 
+	if (lying->queue != NULL) {
+		liar.queue = strcmp(lying->queue, "again and again") != 0 ? lying->queue : NULL;
+		assert_status(lying->status, leash_lock_waiters(lock, see_waiter, NULL, &err));
+		return;
+	}
 	assert_status(lying->status, leash_client_scan(c, NULL, visit, &visits, &err));
 	assert_int_equal(visits, lying->visits);
 	if (lying->eval != NULL) {
