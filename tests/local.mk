@@ -266,7 +266,6 @@ watchdog_fixture_sources = tests/unit/watchdog_fixture.c tests/unit/watchdog_fix
 refusal_sources = tests/contract/refusal.c tests/contract/refusal.h
 step_sources = tests/fault/step.c tests/fault/step.h
 play_sources = tests/tools/play.c tests/tools/play.h tests/tools/screen.c tests/tools/screen.h
-tools_sources = tests/unit/tools.c tests/unit/tools.h
 
 # What those write with who are judged.
 history_sources =
@@ -407,8 +406,6 @@ tests_tools_test_guard_SOURCES += tools/process.c tools/process.h tools/process_
 tests_tools_test_histogram_SOURCES = tests/tools/test_histogram.c tools/histogram.c tools/histogram.h
 tests_tools_test_ranking_SOURCES = tests/tools/test_ranking.c tools/ranking.c tools/ranking.h
 
-tests_unit_test_proxy_SOURCES = tests/unit/test_proxy.c $(tools_sources)
-tests_unit_test_support_SOURCES = tests/unit/test_support.c $(tools_sources)
 tests_unit_test_watchdog_SOURCES = tests/unit/test_watchdog.c $(watchdog_fixture_sources)
 tests_unit_test_watchdog_thread_SOURCES = tests/unit/test_watchdog_thread.c $(watchdog_fixture_sources)
 

@@ -1,11 +1,8 @@
 /* The tools of the tests: where one that did nothing would let a test pass. What would fail by itself is not tried here. */
-#include "tests/unit/tools.h"
-
 #include "tests/support/child.h"
-#include "tests/support/fake.h"
 #include "tests/support/frame.h"
 #include "tests/support/judge.h"
-#include "tests/support/monitor.h"
+#include "tests/support/server.h"
 #include "tests/support/test.h"
 
 #include <fcntl.h>
@@ -15,74 +12,45 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char
-state_of(pid_t pid)
-{
-	char path[64], line[512];
-	FILE *file;
-	size_t n;
-
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	file = fopen(path, "re");
-	if (!file)
-		return 'X';
-	n = fread(line, 1, sizeof line - 1, file);
-	fclose(file);
-	line[n] = '\0';
-	return strrchr(line, ')')[2];
-}
-
-/* Neither running nor about to be. (Whoever adopts a dead process may take a while to reap it.) */
-static bool
-gone(pid_t pid)
-{
-	return strchr("ZX", state_of(pid)) != NULL;
-}
-
 /* ---- children ---- */
 
 static void
 hush(void)
 {
 	int null = open("/dev/null", O_WRONLY);
-	struct rlimit none = { 0, 0 };
 
 	dup2(null, STDERR_FILENO);
 	close(null);
-	setrlimit(RLIMIT_CORE, &none);
+	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 }
 
 static int
 assert_what_is_false(void *arg)
 {
-	(void)arg;
 	hush();
-	assert_int_equal(1, 2);
+	assert_non_null(arg);
 	return 0;
 }
 
 static int
 await_what_never_comes(void *arg)
 {
-	(void)arg;
 	hush();
-	await_true_for(false, 0.01);
+	await_true_for(arg != NULL, 0.01);
 	return 0;
 }
 
 static int
 return_five(void *arg)
 {
-	(void)arg;
-	return 5;
+	return arg == NULL ? 5 : 0;
 }
 
 static int
 wait_for_a_child_that_fails(void *arg)
 {
-	(void)arg;
 	hush();
-	child_wait(child_run(return_five, NULL));
+	child_wait(child_run(return_five, arg));
 	return 0;
 }
 
@@ -98,34 +66,21 @@ SENTENCE(a_failure_in_a_child_ends_the_child_and_waiting_for_it_demands_success)
 	assert_int_equal(WEXITSTATUS(child_end(child_run(return_five, NULL))), 5);
 }
 
-SENTENCE(what_is_paused_stands_still)
-{
-	pid_t pid = child_run(sleep_for_ever, NULL);
-	struct server *s = server_start(NULL);
-	int fd = dial_raw(server_socket(s));
+/* ---- what a process leaves behind ---- */
 
-	child_pause(pid);
-	assert_int_equal(state_of(pid), 'T');
-	child_resume(pid);
-	assert_int_not_equal(state_of(pid), 'T');
-	child_kill(pid);
-	assert_int_equal(kill(pid, 0), -1);
-	server_pause(s);
-	assert_int_equal(state_of(server_pid(s)), 'T');
-	say(fd, "PING\r\n");
-	assert_true(silent_for(fd, 5));
-	server_resume(s);
-	hear(fd, "+PONG\r\n");
-	close(fd);
-	server_stop(s);
-}
-
-/* What a process leaves behind, told to its parent. */
 struct estate {
 	struct stage stage;
-	pid_t server, child;
+	pid_t server, child; /* told to its parent */
 	char folder[128];
 };
+
+static int
+sleep_for_ever(void *arg)
+{
+	for (;;)
+		pause();
+	return arg == NULL;
+}
 
 static void *
 start_one(void *arg)
@@ -151,6 +106,22 @@ build_up_and_wait(void *arg)
 	return sleep_for_ever(NULL);
 }
 
+/* Neither running nor about to be. (Whoever adopts a dead process may take a while to reap it.) */
+static bool
+gone(pid_t pid)
+{
+	char path[64], line[512];
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (file == NULL || fgets(line, sizeof line, file) == NULL)
+		strcpy(line, ") X");
+	if (file != NULL)
+		fclose(file);
+	return strchr("ZX", strrchr(line, ')')[2]) != NULL;
+}
+
 SENTENCE(a_killed_process_leaves_nothing_behind)
 {
 	struct estate *e = child_share(sizeof *e);
@@ -163,57 +134,7 @@ SENTENCE(a_killed_process_leaves_nothing_behind)
 	child_unshare(e, sizeof *e);
 }
 
-/* ---- what is counted ---- */
-
-SENTENCE(a_monitor_counts_what_clients_sent_since_the_mark_and_what_scripts_call_apart)
-{
-	struct server *s = server_start(NULL);
-	struct monitor *m = monitor_start(s);
-	char *last;
-
-	server_text(s, "SET early 1");
-	assert_int_equal(monitor_count(m, "early"), 1);
-	monitor_mark(m);
-	assert_int_equal(monitor_count(m, NULL), 0);
-	for (int i = 0; i < 100; i++)
-		server_text(s, "SET key %d", i);
-	assert_int_equal(monitor_count(m, "\"set\""), 100);
-	assert_int_equal(monitor_count(m, NULL), 100);
-	last = monitor_last(m, "key");
-	assert_non_null(strstr(last, "\"99\""));
-	free(last);
-	assert_null(monitor_last(m, "GET"));
-	server_integer(s, "EVAL %s 0", "redis.call('INCR', 'n') return redis.call('INCR', 'n')");
-	assert_int_equal(monitor_count(m, "EVAL"), 1);
-	assert_int_equal(monitor_count(m, "\"INCR\""), 0);
-	assert_int_equal(monitor_count_in_scripts(m, "\"INCR\""), 2);
-	monitor_stop(m);
-	server_stop(s);
-}
-
-SENTENCE(a_fake_counts_what_it_hears_and_who_is_there)
-{
-	struct fake *f = fake_start(NULL, NULL);
-	redisContext *c = dial(fake_target(f));
-	char *command;
-
-	assert_true(says(c, "OK", "AUTH somebody secret"));
-	assert_true(says(c, "PONG", "PING"));
-	assert_int_equal(fake_count(f, NULL), 2);
-	assert_int_equal(fake_count(f, "auth"), 1);
-	assert_int_equal(fake_count(f, "AUT"), 0);
-	command = fake_command(f, 1);
-	assert_string_equal(command, "PING");
-	free(command);
-	assert_null(fake_command(f, 2));
-	fake_forget(f);
-	assert_int_equal(fake_count(f, NULL), 0);
-	assert_int_equal(fake_open(f), 1);
-	redisFree(c);
-	await_true(fake_open(f) == 0);
-	assert_int_equal(fake_accepted(f), 1);
-	fake_stop(f);
-}
+/* ---- values of RESP ---- */
 
 SENTENCE(the_end_of_a_value_is_found_however_it_is_split)
 {
@@ -230,7 +151,7 @@ SENTENCE(the_end_of_a_value_is_found_however_it_is_split)
 		ends[i] = strlen(all);
 	}
 	for (size_t step = 1; step <= strlen(all); step++, n = 0) {
-		struct frame frame = { 0 };
+		struct frame frame = {0};
 		bool whole;
 
 		for (size_t at = 0, rest; (rest = strlen(all) - at) > 0;) {
@@ -244,61 +165,40 @@ SENTENCE(the_end_of_a_value_is_found_however_it_is_split)
 
 /* ---- the judge ---- */
 
-struct court {
-	struct judge *judge;
-	struct stage *stage;
-};
-
-static int
-enter_first(void *arg)
-{
-	struct court *c = arg;
-
-	judge_enter(c->judge, 1, 1);
-	stage_set(c->stage, 1);
-	stage_await(c->stage, 2);
-	judge_leave(c->judge, 1);
-	return 0;
-}
+static struct judge *court;
 
 static int
 enter_before_the_first_has_left(void *arg)
 {
-	struct court *c = arg;
-
-	stage_await(c->stage, 1);
-	judge_enter(c->judge, 1, 2);
-	stage_set(c->stage, 2);
-	judge_leave(c->judge, 1);
-	return 0;
+	judge_enter(court, 1, 2);
+	judge_leave(court, 1);
+	return arg != NULL;
 }
 
 SENTENCE(the_judge_reports_an_overlap_of_two_processes)
 {
-	struct court c = { judge_new(2), child_share(sizeof(struct stage)) };
-	pid_t first = child_run(enter_first, &c), second = child_run(enter_before_the_first_has_left, &c);
-
-	child_wait(first);
-	child_wait(second);
-	assert_int_equal(judge_entries(c.judge), 2);
-	assert_int_equal(judge_violations(c.judge), 1);
-	judge_enter(c.judge, 1, 3); /* it was the last to leave that left: nobody is inside */
-	judge_enter(c.judge, 0, 1); /* another lock */
-	assert_int_equal(judge_violations(c.judge), 1);
-	judge_free(c.judge);
-	child_unshare(c.stage, sizeof(struct stage));
+	court = judge_new(2);
+	judge_enter(court, 1, 1);
+	child_wait(child_run(enter_before_the_first_has_left, NULL));
+	judge_leave(court, 1);
+	assert_int_equal(judge_entries(court), 2);
+	assert_int_equal(judge_violations(court), 1);
+	judge_enter(court, 1, 3); /* nobody is inside */
+	judge_enter(court, 0, 1); /* another lock */
+	assert_int_equal(judge_violations(court), 1);
+	judge_free(court);
 }
 
 SENTENCE(the_judge_reports_a_fence_that_does_not_grow)
 {
 	static const uint64_t fences[] = {5, 6, 7, 7, 3};
 	static const size_t violations[] = {0, 0, 0, 1, 2};
-	struct judge *j = judge_new(1);
 
+	court = judge_new(1);
 	for (size_t i = 0; i < COUNT(fences); i++) {
-		judge_enter(j, 0, fences[i]);
-		judge_leave(j, 0);
-		assert_int_equal(judge_violations(j), violations[i]);
+		judge_enter(court, 0, fences[i]);
+		judge_leave(court, 0);
+		assert_int_equal(judge_violations(court), violations[i]);
 	}
-	judge_free(j);
+	judge_free(court);
 }
