@@ -164,7 +164,6 @@ test_programs += tests/unit/test_thread
 test_programs += tests/unit/test_token
 test_programs += tests/unit/test_uri
 test_programs += tests/unit/test_watchdog
-test_programs += tests/unit/test_watchdog_thread
 
 tests_contract_test_adopt_LDADD = $(public_libs)
 tests_contract_test_break_LDADD = $(public_libs)
@@ -262,7 +261,6 @@ seers_sources = tests/redis/seers.c tests/redis/seers.h $(fakes_sources)
 
 caller_sources = tests/redis/caller.c tests/redis/caller.h
 steps_sources = tests/redis/steps.c tests/redis/steps.h
-watchdog_fixture_sources = tests/unit/watchdog_fixture.c tests/unit/watchdog_fixture.h
 refusal_sources = tests/contract/refusal.c tests/contract/refusal.h
 step_sources = tests/fault/step.c tests/fault/step.h
 play_sources = tests/tools/play.c tests/tools/play.h tests/tools/screen.c tests/tools/screen.h
@@ -405,9 +403,6 @@ tests_tools_test_guard_SOURCES += tools/clock.c tools/clock.h tools/guard.c tool
 tests_tools_test_guard_SOURCES += tools/process.c tools/process.h tools/process_tree.c tools/process_tree.h
 tests_tools_test_histogram_SOURCES = tests/tools/test_histogram.c tools/histogram.c tools/histogram.h
 tests_tools_test_ranking_SOURCES = tests/tools/test_ranking.c tools/ranking.c tools/ranking.h
-
-tests_unit_test_watchdog_SOURCES = tests/unit/test_watchdog.c $(watchdog_fixture_sources)
-tests_unit_test_watchdog_thread_SOURCES = tests/unit/test_watchdog_thread.c $(watchdog_fixture_sources)
 
 # The library with its mutations (lib/base/mutation.h), which nothing else has.
 check_LTLIBRARIES += lib/libleash-mutations.la
