@@ -471,15 +471,7 @@ VERB(check)
 	return NULL;
 }
 
-/* A command of Redis, on the server. */
-VERB(redis)
-{
-	char text[1024] = "";
-
-	for (char **at = word + 1; **at != '\0'; at++)
-		sprintf(text + strlen(text), "%s%s", at > word + 1 ? " " : "", *at);
-	return server_text(other != NULL ? other : server, text);
-}
+SEES(redis, server_text(other != NULL ? other : server, seen_words(word + 1)))
 
 static void
 let_server(struct server *s)

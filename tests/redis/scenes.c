@@ -9,6 +9,8 @@
 
 enum { TEXT = 65536, VARIABLES = 26 };
 
+const struct language *language;
+
 static struct verb *all;
 static char variables[VARIABLES][256];
 static int64_t clock_began;
@@ -69,6 +71,16 @@ const char *
 seen_whether(bool it_is)
 {
 	return it_is ? "yes" : "no";
+}
+
+const char *
+seen_words(char **word)
+{
+	char text[TEXT] = "";
+
+	for (char **at = word; **at != '\0'; at++)
+		sprintf(text + strlen(text), "%s%s", at > word ? " " : "", *at);
+	return seen("%s", text);
 }
 
 const char *
@@ -212,6 +224,8 @@ compares(const struct step *step, const char *seen)
 {
 	int64_t number, limit;
 
+	if (language != NULL && (step->sign == NULL || strcmp(step->sign, "=") == 0))
+		return language->fits(step->sign != NULL ? step->expected : NULL, seen);
 	if (step->sign == NULL)
 		return true;
 	if (seen == NULL)
@@ -232,6 +246,8 @@ act(struct step *step, int at)
 	for (const struct verb *verb = all; verb != NULL; verb = verb->next)
 		if (strcmp(verb->name, step->word[at]) == 0)
 			return verb->act(step->word + at);
+	if (language != NULL)
+		return language->act(step->word + at, step->count - at, step->sign != NULL ? step->expected : NULL);
 	fail_msg("there is no '%s'", step->word[at]);
 	return NULL;
 }

@@ -21,7 +21,7 @@
 
 #define SCENE(title, ...) SENTENCE_AS(title, #title, play_given, .given = "" __VA_ARGS__)
 
-enum { WORDS = 16 };
+enum { WORDS = 512 };
 
 /* What a word does. word[1] is the first behind it; those that are not there are "". What it returns is seen; NULL:
  * nothing. */
@@ -46,6 +46,14 @@ struct verb {
 
 void scenes_add(struct verb *verb);
 
+/* What a program's scenes have of their own, if it says so: what a step does whose first word is no VERB, and is seen;
+ * and whether that is what is expected behind a '=' (NULL: nothing is). */
+struct language {
+	const char *(*act)(char **word, int count, const char *const *expected);
+	bool (*fits)(const char *const *expected, const char *seen);
+};
+extern const struct language *language;
+
 void play(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void play_given(void);
 
@@ -54,6 +62,7 @@ const char *seen(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *seen_number(int64_t number);
 const char *seen_errno(int e); /* its name */
 const char *seen_whether(bool it_is); /* yes, or no */
+const char *seen_words(char **word);  /* all from there on, with a space between */
 /* What it came to: OK, or the status and the text, which does not end with '.', and is cleared. */
 const char *seen_end(leash_status status, leash_error *err);
 

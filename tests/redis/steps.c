@@ -3,7 +3,7 @@
 
 #include "tests/support/trouble.h"
 
-enum { MAX_ARGS = 512, TEXT = 40000 };
+enum { TEXT = 40000 };
 
 #define KEY "leash:{orders}"
 
@@ -13,11 +13,11 @@ const char *const commands[COMMANDS] = {
 };
 
 /* A script's arguments: n is the n-th of the step, n:default one that may be left out, and * all of them. */
-static const struct verb {
+static const struct script {
 	const char *name;
 	const struct lsh_script *script;
 	const char *keys, *args;
-} verbs[] = {
+} scripts[] = {
 	{"ask", &lsh_script_acquire, "3", "1 2:600000 3:9000000000000000 cfg"},
 	{"try", &lsh_script_acquire, "3", "1 2:600000 3:9000000000000000 try"},
 	{"vote", &lsh_script_acquire, "3", "1 3:600000 4:9000000000000000 try 2"},
@@ -31,8 +31,11 @@ static const struct verb {
 };
 
 /* What the words of an answer may be called. */
-static const char *const answers[][2] = {
-	{"no", "0 * *"}, {"late", "-1 0 now"}, {"held", "* * last"}, {"queued", "* * 0"}, {"none", "* * -1"},
+static const struct {
+	const char *name, *words[4];
+} answers[] = {
+	{"no", {"0", "*", "*"}}, {"late", {"-1", "0", "now"}}, {"held", {"*", "*", "last"}}, {"queued", {"*", "*", "0"}},
+	{"none", {"*", "*", "-1"}},
 };
 
 static const struct {
@@ -43,12 +46,15 @@ static const struct {
 
 struct server *server;
 struct pubsub *listeners;
-enum order order = ALL;
+struct answer answer;
+
+/* How much of what `look` demands is to be had: not all while somebody else's keys are about, or rights are missing. */
+static enum { ALL, TTLS, NOTHING } order;
 
 static redisContext *unlimited; /* a connection that may do anything */
 static redisContext *limited;   /* NULL: none */
 static char cfg[64];
-static int64_t x, y, fence;
+static int64_t fence, before_us; /* the server's time in front of a step, if it matters */
 
 /* ---- what is in the server ---- */
 
@@ -180,24 +186,25 @@ look(void)
 
 /* ---- words ---- */
 
-/* x, y, f, last and now, and so much more or less. */
+/* Digits, f, last or now, and so much more or less. */
 static bool
 is_number(const char *word, int64_t *out)
 {
-	static const char *const names[] = {"last", "now", "f", "x", "y"};
-	const int64_t values[] = {0, 0, fence, x, y};
-	char *end;
+	size_t n = strspn(word, "flastnow");
+	char *end = (char *)(uintptr_t)word + n;
 
-	for (size_t i = 0; i < COUNT(names); i++) {
-		size_t n = strlen(names[i]);
-
-		if (strncmp(word, names[i], n) == 0 && (word[n] == '\0' || word[n] == '+' || word[n] == '-')) {
-			*out = i == 0 ? last_fence() : i == 1 ? server_us() : values[i];
-			*out += strtoll(word + n, NULL, 10);
-			return true;
-		}
-	}
-	*out = strtoll(word, &end, 10);
+	if (n == 0)
+		*out = strtoll(word, &end, 10);
+	else if (n == 1 && word[0] == 'f')
+		*out = fence;
+	else if (n == 4 && strncmp(word, "last", 4) == 0)
+		*out = last_fence();
+	else if (n == 3 && strncmp(word, "now", 3) == 0)
+		*out = server_us();
+	else
+		return false;
+	if (end != word && (*end == '+' || *end == '-'))
+		*out += strtoll(end, &end, 10);
 	return end != word && *end == '\0';
 }
 
@@ -218,32 +225,16 @@ expand(char *out, size_t size, const char *word)
 	if (n > 0 && n < sizeof name && (word[n] == '\0' || word[n] == ' ')) {
 		snprintf(name, sizeof name, "%.*s", (int)n, word);
 		snprintf(out, size, "%s%s", token_of(name), word + n);
-	} else if (strchr("nlfxy", word[0]) != NULL && is_number(word, &number)) {
+	} else if (is_number(word, &number)) {
 		snprintf(out, size, "%" PRId64, number);
 	} else {
 		snprintf(out, size, "%s", word);
 	}
 }
 
-/* The next word of `*text`, which is cut there; NULL: there is none. */
-static char *
-next_word(char **text)
-{
-	char *word = *text + strspn(*text, " ");
-	const char end = *word == '\'' ? '\'' : ' ';
-
-	if (*word == '\0')
-		return NULL;
-	word += end != ' ';
-	*text = word + strcspn(word, (char[]){end, '\0'});
-	if (**text != '\0')
-		*(*text)++ = '\0';
-	return word;
-}
-
 struct args {
 	char text[TEXT];
-	const char *arg[MAX_ARGS];
+	const char *arg[WORDS];
 	size_t used;
 	int count;
 };
@@ -253,7 +244,7 @@ push(struct args *args, const char *word)
 {
 	size_t room = sizeof args->text - args->used;
 
-	assert_true(args->count < MAX_ARGS && room > 256);
+	assert_true(args->count < WORDS && room > 256);
 	expand(args->text + args->used, room, word);
 	args->arg[args->count++] = args->text + args->used;
 	args->used += strlen(args->text + args->used) + 1;
@@ -262,43 +253,40 @@ push(struct args *args, const char *word)
 /* ---- what is answered ---- */
 
 static void
-put(struct answer *answer, const redisReply *reply)
+put(const redisReply *reply)
 {
-	size_t n = strlen(answer->text);
+	size_t n = strlen(answer.text);
 
 	if (reply->type == REDIS_REPLY_INTEGER)
-		snprintf(answer->text + n, sizeof answer->text - n, "%lld", reply->integer);
+		snprintf(answer.text + n, sizeof answer.text - n, "%lld", reply->integer);
 	else if (reply->str != NULL)
-		snprintf(answer->text + n, sizeof answer->text - n, "%s", reply->str);
+		snprintf(answer.text + n, sizeof answer.text - n, "%s", reply->str);
 	for (size_t i = 0; i < reply->elements; i++) {
 		if (i > 0)
-			strncat(answer->text, " ", sizeof answer->text - strlen(answer->text) - 1);
-		put(answer, reply->element[i]);
+			strncat(answer.text, " ", sizeof answer.text - strlen(answer.text) - 1);
+		put(reply->element[i]);
 	}
 }
 
-static struct answer
+static const char *
 run(redisContext *c, struct args *args)
 {
 	redisReply *reply = redisCommandArgv(c, args->count, args->arg, NULL);
-	struct answer answer = {.text = ""};
 
 	if (reply == NULL)
 		trouble("no answer to %s: %s", args->arg[0], c->errstr);
-	answer.type = reply->type;
-	put(&answer, reply);
+	answer = (struct answer){.type = reply->type};
+	put(reply);
 	freeReplyObject(reply);
-	return answer;
+	return answer.text;
 }
 
 /* An error in a script begins with its word, and in Redis 6.2 with the place in the script, its word coming later. */
-bool
-is_error(const struct answer *answer, const char *first_word)
+static bool
+is_error(const char *first_word)
 {
-	const char *text = answer->text;
+	const char *text = answer.text;
 
-	if (answer->type != REDIS_REPLY_ERROR)
-		return false;
 	if (strncmp(text, "ERR Error running script", 24) == 0 || strncmp(text, "@user_script", 12) == 0) {
 		if (strcmp(first_word, "ERR") == 0)
 			return true;
@@ -308,56 +296,62 @@ is_error(const struct answer *answer, const char *first_word)
 }
 
 static bool
-is_word(const struct answer *answer, char *word, const char *text, int64_t before)
+is_word(const char *word, const char *text)
 {
 	int64_t n, is = strtoll(text, NULL, 10);
-	char *dots = strstr(word, "..");
+	const char *dots = strstr(word, "..");
 	char expected[128];
 
 	if (strcmp(word, "*") == 0)
 		return true;
 	if (strcmp(word, "fence") == 0) {
 		fence = is;
-		return answer->type == REDIS_REPLY_INTEGER && is > DAY; /* a time, so no number by mistake */
+		return answer.type == REDIS_REPLY_INTEGER && is > DAY; /* a time, so no number by mistake */
 	}
 	if (strcmp(word, "now") == 0)
-		return is >= before && is <= server_us();
+		return is >= before_us && is <= server_us();
 	if (word[0] == '>')
 		return is_number(word + 1, &n) && is > n;
 	if (word[0] == '~')
 		return is_number(word + 1, &n) && is <= n && is >= (n > 60000 ? n - 60000 : 1);
 	if (dots != NULL) {
-		*dots = '\0';
-		return is_number(word, &n) && is >= n && is_number(dots + 2, &n) && is <= n;
+		snprintf(expected, sizeof expected, "%.*s", (int)(dots - word), word);
+		return is_number(expected, &n) && is >= n && is_number(dots + 2, &n) && is <= n;
 	}
 	expand(expected, sizeof expected, word);
 	return strcmp(text, expected) == 0;
 }
 
-static bool
-is_expected(const struct answer *answer, const char *expected, int64_t before)
+/* What is expected, of which the first word may be the name of an answer. */
+static const char *const *
+in_words(const char *const *expected)
 {
-	char words[512], texts[512], *word, *at = words, *rest = texts;
-
-	if (expected[0] == '!')
-		return is_error(answer, expected + 1);
 	for (size_t i = 0; i < COUNT(answers); i++)
-		if (strcmp(expected, answers[i][0]) == 0)
-			expected = answers[i][1];
-	snprintf(words, sizeof words, "%s", expected);
-	snprintf(texts, sizeof texts, "%s", answer->text);
-	while ((word = next_word(&at)) != NULL && strcmp(word, "-") != 0) {
-		char *text = next_word(&rest);
-
-		if (answer->type == REDIS_REPLY_ERROR || text == NULL || !is_word(answer, word, text, before))
-			return false;
-	}
-	return next_word(&rest) == NULL;
+		if (strcmp(expected[0], answers[i].name) == 0)
+			return answers[i].words;
+	return expected;
 }
 
-/* ---- what is neither a script's nor Redis's: each is given what comes behind its name ---- */
+static bool
+fits(const char *const *expected, const char *seen)
+{
+	const bool failed = seen == answer.text && answer.type == REDIS_REPLY_ERROR;
+	char texts[sizeof answer.text], *text, *rest;
 
-static char said[512]; /* what is answered */
+	if (expected == NULL || strcmp(expected[0], "?") == 0)
+		return expected != NULL || !failed;
+	if (failed || expected[0][0] == '!')
+		return failed && expected[0][0] == '!' && is_error(expected[0] + 1);
+	expected = in_words(expected);
+	snprintf(texts, sizeof texts, "%s", seen);
+	text = strtok_r(texts, " ", &rest);
+	for (; *expected != NULL && strcmp(*expected, "-") != 0; expected++, text = strtok_r(NULL, " ", &rest))
+		if (text == NULL || !is_word(*expected, text))
+			return false;
+	return text == NULL;
+}
+
+/* ---- what is neither a script's nor Redis's ---- */
 
 static struct pubsub *
 listener(char name)
@@ -398,276 +392,168 @@ messages(struct pubsub *pubsub)
 	}
 }
 
-static void
-listen_as(char *rest)
+VERB(listen)
 {
 	struct pubsub *pubsub = calloc(1, sizeof *pubsub);
-	const char *name = next_word(&rest), *command = next_word(&rest), *channel = next_word(&rest);
 
 	if (pubsub == NULL)
 		trouble("no memory");
-	*pubsub = (struct pubsub){.connection = server_connect(server), .of = name[0], .next = listeners};
+	*pubsub = (struct pubsub){.connection = server_connect(server), .of = word[1][0], .next = listeners};
 	listeners = pubsub;
-	redisAppendCommand(pubsub->connection, "%s %s%s", command != NULL ? command : "SUBSCRIBE",
-	                   channel != NULL ? channel : "leash:wake:", token_of(name));
+	redisAppendCommand(pubsub->connection, "%s %s%s", *word[2] != '\0' ? word[2] : "SUBSCRIBE",
+	                   *word[3] != '\0' ? word[3] : "leash:wake:", token_of(word[1]));
 	freeReplyObject(heard(pubsub));
+	return NULL;
 }
 
 /* The one message that has come is a grant with the fence that is the last one issued. */
-static void
-told(char *rest)
+VERB(told)
 {
-	struct pubsub *pubsub = listener(rest[0]);
+	struct pubsub *pubsub = listener(word[1][0]);
 	char token[64] = "", key[64] = "";
 	int64_t told_fence = 0;
 
 	if (messages(pubsub) == 1 && sscanf(pubsub->last, "g %63s %" SCNd64 " %63s", token, &told_fence, key) == 3 &&
 	    told_fence == last_fence() && strcmp(key, KEY) == 0)
-		snprintf(said, sizeof said, "%s", token);
-	else
-		snprintf(said, sizeof said, "%d", pubsub->messages);
+		return seen("%s", token);
+	return seen_number(pubsub->messages);
 }
 
-static void
-line_up(char *rest)
+VERB(line)
 {
-	play("ask %s = fence", next_word(&rest));
-	for (const char *token; (token = next_word(&rest)) != NULL;)
-		play("ask %s = no", token);
+	play("ask %s = fence", word[1]);
+	for (char **token = word + 2; **token != '\0'; token++)
+		play("ask %s = no", *token);
+	return NULL;
 }
 
-static void
-age(char *rest)
+VERB(age)
 {
 	redisReply *place = server_command(server, "ZRANGEBYSCORE " KEY ":queue (0 +inf");
 
 	for (size_t i = 0; i < place->elements; i++)
-		server_text(server, "ZINCRBY " KEY ":queue -%lld %s", atoll(rest) * 1000, place->element[i]->str);
+		server_text(server, "ZINCRBY " KEY ":queue -%lld %s", atoll(word[1]) * 1000, place->element[i]->str);
 	freeReplyObject(place);
+	return NULL;
 }
 
-static void
-bury(char *rest)
+VERB(bury)
 {
 	const int64_t now = server_us();
 
-	assert_true(alive_until(rest) > 0);
+	assert_true(alive_until(word[1]) > 0);
 	for (const char *other = "A\0B\0C\0D"; *other != '\0'; other += 2)
-		if (*other != rest[0] && alive_until(other) >= now)
+		if (*other != word[1][0] && alive_until(other) >= now)
 			server_integer(server, "ZADD " KEY ":queue -%lld %s", (long long)now, token_of(other));
-	age((char[]){"200001"});
-	server_integer(server, "ZREM " KEY ":queue %s", token_of(rest));
+	play("age 200001");
+	server_integer(server, "ZREM " KEY ":queue %s", token_of(word[1]));
+	return NULL;
 }
 
-static void
-limit(char *rest)
+VERB(by)
 {
 	if (limited != NULL)
 		redisFree(limited);
 	limited = NULL;
-	if (strcmp(rest, "all") == 0)
-		return;
-	play("ACL SETUSER ann reset on nopass &* +@all %s", rest);
+	if (strcmp(word[1], "all") == 0)
+		return NULL;
+	play("ACL SETUSER ann reset on nopass &* +@all %s", seen_words(word + 1));
 	limited = server_connect(server);
 	freeReplyObject(redisCommand(limited, "AUTH ann any"));
+	return NULL;
 }
 
-static void
-calls(char *rest)
+VERB(calls)
 {
 	int64_t sum = 0;
 
-	for (size_t i = 0; rest[0] == '\0' && i < COMMANDS; i++)
+	for (size_t i = 0; *word[1] == '\0' && i < COMMANDS; i++)
 		sum += server_calls(server, commands[i]);
-	snprintf(said, sizeof said, "%" PRId64, rest[0] != '\0' ? server_calls(server, rest) : sum);
+	return seen_number(*word[1] != '\0' ? server_calls(server, word[1]) : sum);
 }
 
-static void
-say_holder(char *rest)
-{
-	(void)rest;
-	snprintf(said, sizeof said, "%s", holder());
-}
+SEES(holder, holder())
+SEES(waiting, waiting())
+SEES(until, seen_number(alive_until(word[1])))
+DOES(cfg, snprintf(cfg, sizeof cfg, "%s", seen_words(word + 1)))
+DOES(mess, order = *word[1] != '\0' ? TTLS : NOTHING)
+
+/* ---- scripts, and commands of Redis ---- */
 
 static void
-say_waiting(char *rest)
-{
-	(void)rest;
-	snprintf(said, sizeof said, "%s", waiting());
-}
-
-static void
-say_until(char *rest)
-{
-	snprintf(said, sizeof said, "%" PRId64, alive_until(rest));
-}
-
-static void
-set_cfg(char *rest)
-{
-	snprintf(cfg, sizeof cfg, "%s", rest);
-}
-
-static void
-let(char *rest)
-{
-	assert_true(is_number(rest + 2, rest[0] == 'x' ? &x : &y));
-}
-
-static void
-allow_no_order(char *rest)
-{
-	order = strcmp(rest, "but TTLs") == 0 ? TTLS : NOTHING;
-}
-
-static const struct {
-	const char *name;
-	void (*run)(char *rest);
-} others[] = {
-	{"listen", listen_as}, {"told", told}, {"line", line_up}, {"age", age}, {"bury", bury}, {"by", limit}, {"calls", calls},
-	{"holder", say_holder}, {"waiting", say_waiting}, {"until", say_until}, {"cfg", set_cfg}, {"let", let},
-	{"mess", allow_no_order},
-};
-
-/* ---- steps ---- */
-
-static void
-push_args(struct args *out, const struct verb *verb, char *rest)
+push_args(struct args *out, const struct script *script, char **word, int count)
 {
 	static const char *const key[] = {"LOCK", "FENCE", "QUEUE"};
-	char form[64], *had[MAX_ARGS], *at = form, *word;
-	int count = 0;
+	char form[64], *rest;
 
-	while ((had[count] = next_word(&rest)) != NULL)
-		count++;
 	push(out, "EVALSHA");
-	push(out, verb->script->sha1);
-	push(out, verb->keys);
-	for (int i = 0; i < verb->keys[0] - '0'; i++)
+	push(out, script->script->sha1);
+	push(out, script->keys);
+	for (int i = 0; i < script->keys[0] - '0'; i++)
 		push(out, key[i]);
-	snprintf(form, sizeof form, "%s", verb->args);
-	while ((word = next_word(&at)) != NULL) {
-		int n = atoi(word);
+	snprintf(form, sizeof form, "%s", script->args);
+	for (char *arg = strtok_r(form, " ", &rest); arg != NULL; arg = strtok_r(NULL, " ", &rest)) {
+		int n = atoi(arg);
 
-		if (strcmp(word, "*") == 0)
-			for (int i = 0; i < count; i++)
-				push(out, had[i]);
+		if (strcmp(arg, "*") == 0)
+			for (int i = 1; i < count; i++)
+				push(out, word[i]);
 		else if (n > 0 && n < 10)
-			push(out, n <= count ? had[n - 1] : strchr(word, ':') + 1);
-		else if (strcmp(word, "client") == 0)
-			push(out, (char[]){had[0][0], '\0'});
+			push(out, n < count ? word[n] : strchr(arg, ':') + 1);
+		else if (strcmp(arg, "client") == 0)
+			push(out, (char[]){word[1][0], '\0'});
 		else
-			push(out, strcmp(word, "cfg") == 0 ? cfg : strcmp(word, "try") == 0 ? "0 3600000 200000 1 PUBLISH leash:wake:" : word);
+			push(out, strcmp(arg, "cfg") == 0 ? cfg : strcmp(arg, "try") == 0 ? "0 3600000 200000 1 PUBLISH leash:wake:" : arg);
 	}
 }
 
-static struct answer
-say_step(char *text)
+static const char *
+act(char **word, int count, const char *const *expected)
 {
 	struct args args = {.count = 0};
-	struct answer answer = {.type = REDIS_REPLY_STRING};
-	char *rest = text, *first = next_word(&rest);
+	const char *const *at;
+	int64_t number;
 
-	for (size_t i = 0; i < COUNT(others); i++) {
-		if (strcmp(first, others[i].name) == 0) {
-			said[0] = '\0';
-			others[i].run(rest + strspn(rest, " "));
-			snprintf(answer.text, sizeof answer.text, "%s", said);
-			return answer;
-		}
-	}
-	for (size_t i = 0; i < COUNT(verbs); i++) {
-		if (strcmp(first, verbs[i].name) == 0) {
-			push_args(&args, &verbs[i], rest);
-			answer = run(limited != NULL ? limited : unlimited, &args);
+	if (count == 1 && is_number(word[0], &number))
+		return seen_number(number);
+	for (at = expected != NULL ? in_words(expected) : expected; at != NULL && *at != NULL; at++)
+		if (strcmp(*at, "now") == 0)
+			before_us = server_us();
+	for (size_t i = 0; i < COUNT(scripts); i++) {
+		if (strcmp(word[0], scripts[i].name) == 0) {
+			push_args(&args, &scripts[i], word, count);
+			run(limited != NULL ? limited : unlimited, &args);
 			look();
-			return answer;
+			return answer.text;
 		}
 	}
-	for (; first != NULL; first = next_word(&rest))
-		push(&args, first);
+	for (int i = 0; i < count; i++)
+		push(&args, word[i]);
 	return run(unlimited, &args);
-}
-
-struct answer
-say(const char *format, ...)
-{
-	char text[TEXT];
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(text, sizeof text, format, list);
-	va_end(list);
-	return say_step(text);
-}
-
-static bool
-play_step(const char *step, const char *expected, bool must)
-{
-	char text[TEXT];
-	int64_t before = expected != NULL && strstr(expected, "now") != NULL ? server_us() : 0;
-	struct answer answer;
-	bool good;
-
-	snprintf(text, sizeof text, "%s", step);
-	answer = say_step(text);
-	good = expected != NULL ? is_expected(&answer, expected, before) : answer.type != REDIS_REPLY_ERROR;
-	if (!good && must)
-		fail_msg("%s = %s, but it is: %s", step, expected != NULL ? expected : "no error", answer.text);
-	return good;
-}
-
-void
-play(const char *format, ...)
-{
-	char script[TEXT], *at = script, *step;
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(script, sizeof script, format, list);
-	va_end(list);
-	while ((step = strsep(&at, ";")) != NULL) {
-		char *expected = strstr(step, " =");
-
-		step += strspn(step, " ");
-		if (expected != NULL) {
-			*expected = '\0';
-			expected += 2 + strspn(expected + 2, " ");
-		}
-		if (strncmp(step, "await ", 6) == 0)
-			await_true(play_step(step + 6, expected, false));
-		else
-			play_step(step, expected, true);
-	}
-}
-
-void
-play_given(void)
-{
-	play("%s", (const char *)given);
 }
 
 /* ---- a server for all, which is clean before each test ---- */
 
-void
+static void
 start(void)
 {
-	static const struct lsh_script *const scripts[] = {
-		&lsh_script_acquire, &lsh_script_release, &lsh_script_heartbeat, &lsh_script_renew, &lsh_script_raise,
-	};
+	static const struct language steps = {act, fits};
 
+	language = &steps;
 	server = server_start(NULL);
 	unlimited = server_connect(server);
 	for (size_t i = 0; i < COUNT(scripts); i++)
-		assert_string_equal(server_text(server, "SCRIPT LOAD %s", scripts[i]->text), scripts[i]->sha1);
+		assert_string_equal(server_text(server, "SCRIPT LOAD %s", scripts[i].script->text), scripts[i].script->sha1);
 }
 
-void
+static void
 stop(void)
 {
 	redisFree(unlimited);
 	server_stop(server);
 }
+
+GROUP(start, stop);
 
 void
 clean(void)
@@ -679,7 +565,7 @@ clean(void)
 void
 clean_up(void)
 {
-	limit((char[]){"all"});
+	play("by all");
 	while (listeners != NULL) {
 		struct pubsub *pubsub = listeners;
 

@@ -1,12 +1,12 @@
 /* The steps of the server half: the scripts as the build embeds them, on a real server and over plain connections; no
  * other part of the library takes part. What they are told, what they answer, and what is in the server afterwards.
  *
- * A test is a text of steps with ';' between, each with what is answered:
+ * They are scenes (scenes.h), of which each step may have what is answered behind a =:
  *
- *     STEPS(only_the_holder_releases, "ask A1; release B1 = 0; holder = A1; PTTL LOCK = ~600000")
+ *     SCENE(only_the_holder_releases, "ask A1; release B1 = 0; holder = A1; PTTL LOCK = ~600000")
  *
  * A step is one of these, or a command of Redis. A1 and A2 are tokens of the client A; there are A to D. LOCK, FENCE
- * and QUEUE are the keys of a lock. What is in '' is one word.
+ * and QUEUE are the keys of a lock.
  *
  *     ask, try TOKEN [LEASE [NOT_AFTER]]      acquire, with a place in the queue, or without one
  *     vote TOKEN FENCE [LEASE [NOT_AFTER]]    as a quorum asks; keep TOKEN LEASE FENCE; raise FENCE
@@ -23,15 +23,14 @@
  *     holder, waiting                         the tokens
  *     until CLIENT                            when it will count as dead, in us; 0: it has no place
  *     calls [COMMAND]                         how many there were since CONFIG RESETSTAT, in scripts too
- *     let x NUMBER                            y, too
  *     mess, mess but TTLs                     from now on nothing, or no more than that, is demanded of the keys
- *     await STEP                              again and again, until it is answered that
+ *     NUMBER                                  that one, for a let
  *
  * Words of an answer: * is anything, LOW..HIGH a range, ~N a TTL of N that was set a moment ago, !WORD an error, - the
- * end, >N more than that. A fence is a new one, and f from then on. Numbers may be x, y, f, the last fence that was
- * issued (last), or the server's time in us (now), and so much more or less: now-1. What is not held is answered with
- * no, or late; a token of a word is held, queued or none. Of a step without an answer it is demanded that it is none of
- * the errors.
+ * end, >N more than that; ? is any answer. A fence is a new one, and f from then on. Numbers may be f, the last fence
+ * that was issued (last), or the server's time in us (now), and so much more or less: now-1, $x+1. What is not held is
+ * answered with no, or late; a token of a word is held, queued or none. Of a step without an answer it is demanded that
+ * it is none of the errors.
  *
  * Time does not pass: a lease that ran out is a lock key that was deleted, a client that died is one whose places and
  * whose last word are old. After every step `look` looks at all keys; what it demands is what must hold after any step
@@ -40,8 +39,8 @@
 #define LEASH_TEST_STEPS_H
 
 #include "lua/scripts.h"
+#include "tests/redis/scenes.h"
 #include "tests/support/server.h"
-#include "tests/support/test.h"
 
 #include <hiredis/hiredis.h>
 
@@ -52,31 +51,17 @@ enum { LEASE = 600000, CLAIM = 60000, ALIVE = 200000, DAY = 86400000 };
 /* A fence that is further ahead of the server's clock is none. */
 #define YEAR_US (INT64_C(31536000) * 1000000)
 
-#define STEPS(title, ...) SENTENCE_AS(title, #title, play_given, .given = "" __VA_ARGS__)
-
 /* Every command that a step gives. */
 enum { COMMANDS = 18 };
 extern const char *const commands[COMMANDS];
 
 extern struct server *server;
 
-/* How much of what `look` demands is to be had: not all while somebody else's keys are about, or rights are missing. */
-enum order { ALL, TTLS, NOTHING };
-extern enum order order;
-
-/* ---- playing ---- */
-
-void play(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void play_given(void);
-
-struct answer {
+/* What was answered to the last script or command. */
+extern struct answer {
 	int type;       /* REDIS_REPLY_* */
 	char text[512]; /* its words, with a space between */
-};
-
-/* One step, and what is answered to it. */
-struct answer say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-bool is_error(const struct answer *answer, const char *first_word);
+} answer;
 
 /* ---- what is in the server ---- */
 
@@ -108,9 +93,8 @@ int messages(struct pubsub *pubsub);
 
 /* ---- a server for all, which is clean before each test ---- */
 
-void start(void);
-void stop(void);
 void clean(void);
 void clean_up(void);
+FIXTURE(clean, clean_up);
 
 #endif

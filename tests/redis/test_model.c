@@ -16,7 +16,7 @@ static const char *const walkers[] = {"A1", "A2", "B1", "B2", "C1", "C2"};
 static const char *const clients[] = {"A", "B", "C"};
 
 static int
-place_of(const struct model *m, int token)
+place_in(const struct model *m, int token)
 {
 	for (int i = 0; i < m->waiting; i++)
 		if (m->queue[i] == token)
@@ -60,7 +60,7 @@ model_ask(struct model *m, int token, bool wait)
 		return;
 	}
 	if (wait) {
-		if (place_of(m, token) >= 0) {
+		if (place_in(m, token) >= 0) {
 			m->dead[token / 2] = false;
 		} else {
 			m->queue[m->waiting++] = token;
@@ -75,7 +75,7 @@ model_ask(struct model *m, int token, bool wait)
 static int
 model_release(struct model *m, int token)
 {
-	int place = place_of(m, token), found = 0;
+	int place = place_in(m, token), found = 0;
 
 	if (m->holder == token) {
 		m->holder = -1;
@@ -136,13 +136,13 @@ walk(struct model *m, uint64_t *seed)
 	} else if (what < 11) {
 		model_word(m, token);
 		play("word %s = %s", walkers[token],
-		     m->holder == token ? "held" : place_of(m, token) >= 0 ? "queued" : "none");
+		     m->holder == token ? "held" : place_in(m, token) >= 0 ? "queued" : "none");
 	} else if (what == 11) {
 		play("renew %s 600000 2 = %d", walkers[token], m->holder == token);
 	} else if (what == 12) {
 		play("DEL LOCK");
 		m->holder = -1;
-	} else if (what == 13 && place_of(m, token) >= 0 && !m->dead[client]) {
+	} else if (what == 13 && place_in(m, token) >= 0 && !m->dead[client]) {
 		play("bury %s", clients[client]);
 		m->dead[client] = true;
 		memset(m->fresh, 0, sizeof m->fresh);
@@ -162,9 +162,6 @@ assert_as_in(const struct model *m)
 		sprintf(line + 3 * i, "%s ", walkers[m->queue[i]]);
 	play("holder = %s; waiting = %s", m->holder < 0 ? "-" : walkers[m->holder], line);
 }
-
-FIXTURE(clean, clean_up);
-GROUP(start, stop);
 
 SENTENCE(the_build_and_the_server_agree_on_the_scripts_hashes)
 {

@@ -2,19 +2,16 @@
  * at a time. */
 #include "tests/redis/steps.h"
 
-FIXTURE(clean, clean_up);
-GROUP(start, stop);
-
 /* ---- release ---- */
 
-STEPS(a_released_lock_is_free, "ask A1; release A1 = 1; EXISTS LOCK = 0; EXISTS QUEUE = 0; PTTL FENCE = ~3600000")
-STEPS(a_second_release_finds_nothing, "ask A1; release A1 = 1; release A1 = 0")
-STEPS(a_release_of_nothing_creates_nothing, "release A1 = 0; DBSIZE = 0")
-STEPS(only_the_holder_releases, "ask A1; release B1 = 0; release A2 = 0; holder = A1; PTTL LOCK = ~600000")
-STEPS(a_release_gives_the_lock_to_the_first_in_the_queue_and_tells_it,
+SCENE(a_released_lock_is_free, "ask A1; release A1 = 1; EXISTS LOCK = 0; EXISTS QUEUE = 0; PTTL FENCE = ~3600000")
+SCENE(a_second_release_finds_nothing, "ask A1; release A1 = 1; release A1 = 0")
+SCENE(a_release_of_nothing_creates_nothing, "release A1 = 0; DBSIZE = 0")
+SCENE(only_the_holder_releases, "ask A1; release B1 = 0; release A2 = 0; holder = A1; PTTL LOCK = ~600000")
+SCENE(a_release_gives_the_lock_to_the_first_in_the_queue_and_tells_it,
       "listen B; listen C; line A1 B1 C1; let x now; release A1 = 1; HGETALL LOCK = B1 1; PTTL LOCK = ~60000; waiting = C1;"
-      "told B = B1; told C = 0; GET FENCE = x..now; PTTL FENCE = ~3600000")
-STEPS(the_last_place_takes_the_queue_with_it, "listen B; line A1 B1; release A1 = 1; holder = B1; EXISTS QUEUE = 0")
+      "told B = B1; told C = 0; GET FENCE = $x..now; PTTL FENCE = ~3600000")
+SCENE(the_last_place_takes_the_queue_with_it, "listen B; line A1 B1; release A1 = 1; holder = B1; EXISTS QUEUE = 0")
 
 SENTENCE(a_queue_is_served_in_its_order)
 {
@@ -22,26 +19,26 @@ SENTENCE(a_queue_is_served_in_its_order)
 
 	play("listen A; listen B; listen C; line A1 C1 B2 A2 B1 C2; let x last; release A1 = 1");
 	for (size_t i = 0; i < COUNT(tokens); i++)
-		play("holder = %s; GET FENCE = >x; let x last; release %s = 1", tokens[i], tokens[i]);
+		play("holder = %s; GET FENCE = >$x; let x last; release %s = 1", tokens[i], tokens[i]);
 	play("EXISTS LOCK = 0; EXISTS QUEUE = 0");
 }
 
-STEPS(fences_of_grants_grow_when_the_clock_is_behind_the_last,
-      "listen B; line A1 B1; let x now+3600000000; SET FENCE x PX 20000; release A1 = 1; GET FENCE = x+1;"
+SCENE(fences_of_grants_grow_when_the_clock_is_behind_the_last,
+      "listen B; line A1 B1; let x now+3600000000; SET FENCE $x PX 20000; release A1 = 1; GET FENCE = $x+1;"
       "PTTL FENCE = ~7200000; told B = B1")
-STEPS(a_grant_lasts_for_the_claim_of_its_own_place,
+SCENE(a_grant_lasts_for_the_claim_of_its_own_place,
       "listen B; ask A1; cfg 86400000 3600000 200000 1 PUBLISH leash:wake:; ask B1 300 = no;"
       "cfg 60000 3600000 200000 1 PUBLISH leash:wake:; release A1 = 1; holder = B1; PTTL LOCK = ~86400000")
-STEPS(a_client_that_does_not_listen_is_passed_over,
+SCENE(a_client_that_does_not_listen_is_passed_over,
       "listen C; line A1 B1 C1; release A1 = 1; HGETALL LOCK = C1 1; PTTL LOCK = ~60000; EXISTS QUEUE = 0; told C = C1;"
       "word B1 = none")
-STEPS(a_lock_that_nobody_listens_for_is_free, "line A1 B1 C1; release A1 = 1; EXISTS LOCK = 0; EXISTS QUEUE = 0")
-STEPS(silence_is_no_refusal_where_counts_are_not_exact,
+SCENE(a_lock_that_nobody_listens_for_is_free, "line A1 B1 C1; release A1 = 1; EXISTS LOCK = 0; EXISTS QUEUE = 0")
+SCENE(silence_is_no_refusal_where_counts_are_not_exact,
       "line A1 B1 C1; cfg 60000 3600000 200000 0 PUBLISH leash:wake:; release A1 = 1; holder = B1; PTTL LOCK = ~60000;"
       "waiting = C1")
-STEPS(a_dead_client_is_passed_over,
+SCENE(a_dead_client_is_passed_over,
       "listen B; listen C; line A1 B1 B2 C1; bury B; release A1 = 1; holder = C1; EXISTS QUEUE = 0; told B = 0; told C = C1")
-STEPS(a_lock_whose_queue_is_dead_is_free,
+SCENE(a_lock_whose_queue_is_dead_is_free,
       "listen B; line A1 B1; bury B; release A1 = 1; EXISTS LOCK = 0; EXISTS QUEUE = 0")
 
 SENTENCE(what_is_no_place_is_passed_over)
@@ -67,14 +64,14 @@ SENTENCE(a_grant_goes_out_by_spublish_where_the_client_says_so)
 
 /* ---- leave and cancel ---- */
 
-STEPS(who_leaves_has_no_place_any_more,
+SCENE(who_leaves_has_no_place_any_more,
       "line A1 B1 B2 C1; release B1 = 2; waiting = B2 C1; holder = A1; release B1 = 0")
-STEPS(who_leaves_last_removes_the_queue, "line A1 B1; release B1 = 2; EXISTS QUEUE = 0; holder = A1")
-STEPS(who_leaves_hands_an_abandoned_lock_on,
+SCENE(who_leaves_last_removes_the_queue, "line A1 B1; release B1 = 2; EXISTS QUEUE = 0; holder = A1")
+SCENE(who_leaves_hands_an_abandoned_lock_on,
       "listen C; line A1 B1 C1; DEL LOCK; release B1 = 2; holder = C1; PTTL LOCK = ~60000; told C = C1")
-STEPS(the_cancel_of_a_granted_token_hands_the_lock_on,
+SCENE(the_cancel_of_a_granted_token_hands_the_lock_on,
       "listen B; listen C; line A1 B1 C1; release A1 = 1; holder = B1; release B1 = 1; holder = C1; told C = C1")
-STEPS(the_cancel_of_an_unknown_token_hands_an_abandoned_lock_on,
+SCENE(the_cancel_of_an_unknown_token_hands_an_abandoned_lock_on,
       "listen B; line A1 B1; DEL LOCK; release A1 = 0; holder = B1; told B = B1")
-STEPS(the_cancel_of_an_unknown_token_takes_nothing_from_a_holder,
+SCENE(the_cancel_of_an_unknown_token_takes_nothing_from_a_holder,
       "line A1 B1; release C1 = 0; holder = A1; waiting = B1; PTTL LOCK = ~600000")

@@ -2,9 +2,6 @@
  * test_word. */
 #include "tests/redis/steps.h"
 
-FIXTURE(clean, clean_up);
-GROUP(start, stop);
-
 static void
 hold(const char *lock, const char *token, int lease_ms)
 {
@@ -75,7 +72,7 @@ SENTENCE(a_replica_renews_none_of_many_and_a_full_server_all)
 	     "renewals 0 LOCK A1 1000 2 BILLS A1 600000 3 MAILS C1 600000 1 = -1 -1 0");
 }
 
-STEPS(a_fence_is_kept_when_half_of_its_time_is_over_and_left_alone_if_that_is_0,
+SCENE(a_fence_is_kept_when_half_of_its_time_is_over_and_left_alone_if_that_is_0,
       "ask A1; PEXPIRE FENCE 2700000; renew A1 600000 1 = 1; PTTL FENCE = ~2700000; PEXPIRE FENCE 900000;"
       "renew A1 600000 1 0 = 1; PTTL FENCE = ~900000; renewals 0 LOCK A1 600000 1 = 1; PTTL FENCE = ~900000;"
       "renewals 3600000 LOCK A1 600000 1 = 1; PTTL FENCE = ~3600000")
