@@ -34,6 +34,13 @@ size_of(void *block)
 	return (int64_t)malloc_usable_size(block);
 }
 
+static void
+look_for_secret(void *block)
+{
+	if (counted.secret && block && memmem(block, (size_t)size_of(block), counted.secret, strlen(counted.secret)))
+		counted.secret_freed = true;
+}
+
 static void *
 counted_alloc(size_t size)
 {
@@ -41,6 +48,8 @@ counted_alloc(size_t size)
 
 	if (block)
 		count(1, size_of(block));
+	if (block && counted.secret)
+		memset(block, 0, (size_t)size_of(block));   /* another's secret is no fault of leash's */
 	return block;
 }
 
@@ -48,8 +57,10 @@ static void *
 counted_realloc(void *old, size_t size)
 {
 	int64_t had = size_of(old);
-	void *block = fails() ? NULL : realloc(old, size);
+	void *block;
 
+	look_for_secret(old);   /* it may be moved */
+	block = fails() ? NULL : realloc(old, size);
 	if (block)
 		count(old == NULL, size_of(block) - had);
 	return block;
@@ -60,6 +71,7 @@ counted_free(void *block)
 {
 	if (block)
 		count(-1, -size_of(block));
+	look_for_secret(block);
 	free(block);
 }
 

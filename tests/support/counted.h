@@ -11,6 +11,8 @@ extern struct counted {
 	_Atomic long calls;          /* of alloc and realloc */
 	_Atomic long fail_at;        /* this call fails; 0: none */
 	_Atomic bool fail_on;        /* and all after it */
+	const char *secret;          /* if not NULL: what must not be in a block when it is given back, */
+	_Atomic bool secret_freed;   /* and it was */
 } counted;
 
 /* Before any other call of leash. For GROUP(). */
