@@ -9,7 +9,6 @@ enum { LETTERS = 100 };
 
 static _Atomic int delivered, open_gate, in_callback, lines, dropped;
 static int order[LETTERS];
-static char last_line[600];
 
 struct numbered {
 	struct lsh_letter letter;
@@ -44,21 +43,28 @@ note_line(void *arg, leash_log_level level, const char *line)
 	(void)arg;
 	(void)level;
 	dropped += strstr(line, "dropped") != NULL;
-	snprintf(last_line, sizeof last_line, "%s", line);
 	lines++;
 }
 
+static struct lsh_courier *courier;
+
 static void
-reset(void)
+start(void)
 {
 	delivered = open_gate = in_callback = lines = dropped = 0;
+	courier = lsh_courier_new(note_line, NULL);
 }
 
-FIXTURE(reset, NULL);
+static void
+end(void)
+{
+	lsh_courier_free(courier);
+}
+
+FIXTURE(start, end);
 
 SENTENCE(letters_arrive_in_the_order_in_which_they_were_posted)
 {
-	struct lsh_courier *courier = lsh_courier_new(NULL, NULL);
 	struct numbered letters[LETTERS];
 
 	for (int i = 0; i < LETTERS; i++) {
@@ -71,12 +77,10 @@ SENTENCE(letters_arrive_in_the_order_in_which_they_were_posted)
 		assert_int_equal(order[i], i);
 	assert_int_equal(in_callback, LETTERS);
 	assert_false(lsh_courier_in_callback(NULL));
-	lsh_courier_free(courier);
 }
 
 SENTENCE(a_letter_is_posted_once_and_can_be_taken_back_until_it_is_delivered)
 {
-	struct lsh_courier *courier = lsh_courier_new(NULL, NULL);
 	struct numbered first, second;
 
 	make(&first, wait_at_the_gate, 1);
@@ -94,12 +98,10 @@ SENTENCE(a_letter_is_posted_once_and_can_be_taken_back_until_it_is_delivered)
 	assert_true(lsh_courier_post(courier, &second.letter)); /* and again */
 	await_true(delivered == 3);
 	lsh_courier_stop(courier);
-	lsh_courier_free(courier);
 }
 
 SENTENCE(nothing_is_delivered_after_it_has_stopped)
 {
-	struct lsh_courier *courier = lsh_courier_new(note_line, NULL);
 	struct numbered letter;
 
 	make(&letter, note, 0);
@@ -108,12 +110,10 @@ SENTENCE(nothing_is_delivered_after_it_has_stopped)
 	assert_false(lsh_courier_post(courier, &letter.letter));
 	lsh_courier_log(courier, LEASH_LOG_INFO, "late");
 	assert_int_equal(delivered + lines, 0);
-	lsh_courier_free(courier);
 }
 
 SENTENCE(lines_that_find_no_room_are_counted)
 {
-	struct lsh_courier *courier = lsh_courier_new(note_line, NULL);
 	struct numbered gate;
 
 	make(&gate, wait_at_the_gate, 0);
@@ -125,5 +125,4 @@ SENTENCE(lines_that_find_no_room_are_counted)
 	lsh_courier_stop(courier);
 	assert_int_equal(dropped, 1);
 	assert_true(lines > 1 && lines < 1000);
-	lsh_courier_free(courier);
 }

@@ -81,26 +81,6 @@ SENTENCE(a_text_that_does_not_fit_is_cut_off_and_marked)
 	}
 }
 
-SENTENCE(no_escape_is_cut_in_two)
-{
-	char text[TEXT];
-
-	for (size_t plain = 0; plain < 8; plain++) {
-		size_t length;
-
-		memset(text, 1, sizeof(text) - 1);
-		memset(text, 'x', plain);
-		text[TEXT - 1] = '\0';
-		lsh_fail(&err, LEASH_LOST, 0, "%s", text);
-		length = strnlen(err.text, TEXT);
-		assert_true(length < TEXT && length >= TEXT - 4);
-		assert_string_equal(err.text + length - 3, "...");
-		assert_memory_equal(err.text + length - 7, "\\x01", 4);
-		assert_int_equal((length - 3 - plain) % 4, 0);
-		check_guards();
-	}
-}
-
 SENTENCE(a_text_may_be_made_of_the_one_before)
 {
 	lsh_fail(&err, LEASH_UNAVAILABLE, 0, "connection refused");

@@ -69,14 +69,6 @@ put_all(void)
 	}
 }
 
-SENTENCE(an_empty_heap_has_no_top)
-{
-	assert_null(lsh_heap_top(&heap));
-	lsh_heap_remove(&heap, &timer[0]);
-	lsh_heap_clear(&heap);
-	assert_null(lsh_heap_top(&heap));
-}
-
 /* The model: an array in which the first is searched. */
 static int64_t
 first_of(const bool *in)

@@ -6,34 +6,23 @@
 
 #include <hiredis/hiredis.h>
 
-static redisReply *slots;
-static const char *fault;
+static redisReply *slots; /* what a server has sent; it is freed with the next */
 static unsigned served;
 
-/* What a server would have sent. */
-static redisReply *
-parse(const char *text)
-{
-	redisReader *reader = redisReaderCreate();
-	void *reply = NULL;
-
-	assert_non_null(reader);
-	redisReaderFeed(reader, text, strlen(text));
-	if (redisReaderGetReply(reader, &reply) != REDIS_OK || reply == NULL)
-		trouble("that is no answer: %s", text);
-	redisReaderFree(reader);
-	return reply;
-}
-
-/* What was read before is freed with the next. */
+/* Is that of slots, and makes sense? */
 static bool
 reads(const char *text)
 {
+	redisReader *reader = redisReaderCreate();
+
 	if (slots != NULL)
 		freeReplyObject(slots);
-	slots = parse(text);
-	fault = lsh_slots_fault(slots, "asked", &served);
-	return fault == NULL;
+	assert_non_null(reader);
+	redisReaderFeed(reader, text, strlen(text));
+	if (redisReaderGetReply(reader, (void **)&slots) != REDIS_OK || slots == NULL)
+		trouble("that is no answer: %s", text);
+	redisReaderFree(reader);
+	return lsh_slots_fault(slots, "asked", &served) == NULL;
 }
 
 static struct lsh_slot_node
@@ -131,7 +120,7 @@ SENTENCE(one_impossible_thing_makes_all_of_it_nonsense)
 		"*2\r\n" RANGE("2", "0", "5") RANGE("3", "0", "10") NODE("$1\r\nx", "1", "a"),
 	};
 
-	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+	for (size_t i = 0; i < COUNT(bad); i++)
 		if (reads(bad[i]))
 			fail_msg("%s", bad[i]);
 }
@@ -150,17 +139,14 @@ SENTENCE(a_node_that_cannot_have_so_long_a_name_is_nonsense)
 
 SENTENCE(info_tells_of_the_epoch_and_of_the_state)
 {
-	redisReply *info = parse("$62\r\ncluster_state:fail\r\ncluster_size:3\r\ncluster_current_epoch:17\r\n\r\n");
-	redisReply *healthy = parse("$44\r\ncluster_state:ok\r\ncluster_current_epoch:16\r\n\r\n");
-	redisReply *refusal = parse("-NOPERM no\r\n");
-
-	assert_true(lsh_rank_read(info) == 17); /* it is not in touch with the others */
-	assert_true(lsh_rank_read(refusal) == UINT64_C(1) << 63);
+	/* the first is not in touch with the others */
+	reads("$62\r\ncluster_state:fail\r\ncluster_size:3\r\ncluster_current_epoch:17\r\n\r\n");
+	assert_true(lsh_rank_read(slots) == 17);
+	reads("$44\r\ncluster_state:ok\r\ncluster_current_epoch:16\r\n\r\n");
+	assert_true(lsh_rank_read(slots) == (UINT64_C(1) << 63 | 16));
+	reads("-NOPERM no\r\n");
+	assert_true(lsh_rank_read(slots) == UINT64_C(1) << 63);
 	assert_true(lsh_rank_read(NULL) == UINT64_C(1) << 63);
-	assert_true(lsh_rank_read(healthy) == (UINT64_C(1) << 63 | 16));
-	freeReplyObject(info);
-	freeReplyObject(healthy);
-	freeReplyObject(refusal);
 }
 
 SENTENCE(redirections_are_read)
@@ -178,7 +164,7 @@ SENTENCE(redirections_are_read)
 	char text[300];
 	unsigned slot;
 
-	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+	for (size_t i = 0; i < COUNT(good); i++) {
 		assert_true(lsh_redirection_read(good[i].text, good[i].verb, "said.by", &slot, &to));
 		assert_string_equal(to.host, good[i].host);
 		assert_int_equal(slot, good[i].slot);
@@ -204,7 +190,7 @@ SENTENCE(what_is_no_redirection_leads_nowhere)
 	struct lsh_whereabouts to;
 	unsigned slot;
 
-	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+	for (size_t i = 0; i < COUNT(bad); i++)
 		if (lsh_redirection_read(bad[i], "MOVED", "said.by", &slot, &to))
 			fail_msg("%s", bad[i]);
 }

@@ -16,69 +16,65 @@
 enum { ROUNDS = 20000 };
 
 /* Two threads hand a number to and fro, each parking until it is its turn. */
-struct rally {
-	struct lsh_parker parker[2];
-	_Atomic int turn;
-};
-
 struct player {
-	struct rally *rally;
-	int me;
+	struct lsh_parker parker;
+	struct player *other;
+	int me, fd;
 	bool polls;
 };
 
+static _Atomic int turn;
+
 static void
-sleep_a_while(struct lsh_parker *parker, bool polls, int fd)
+sleep_a_while(struct player *p)
 {
-	struct pollfd polled = {.fd = fd, .events = POLLIN};
+	struct pollfd polled = {.fd = p->fd, .events = POLLIN};
 	uint64_t count;
 
-	if (!polls) {
-		lsh_park(parker, LSH_NEVER);
+	if (!p->polls) {
+		lsh_park(&p->parker, LSH_NEVER);
 		return;
 	}
-	if (!lsh_park_poll_begin(parker, fd))
+	if (!lsh_park_poll_begin(&p->parker, p->fd))
 		return;
 	poll(&polled, 1, -1);
-	lsh_park_poll_end(parker);
+	lsh_park_poll_end(&p->parker);
 	if (polled.revents != 0)
-		assert_int_equal(read(fd, &count, sizeof count), sizeof count);
+		assert_int_equal(read(p->fd, &count, sizeof count), sizeof count);
 }
 
 static void *
 play(void *arg)
 {
 	struct player *p = arg;
-	struct rally *r = p->rally;
-	int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 
 	for (int i = 0; i < ROUNDS; i++) {
-		while (r->turn % 2 != p->me)
-			sleep_a_while(&r->parker[p->me], p->polls, fd);
-		r->turn++;
-		lsh_unpark(&r->parker[1 - p->me]);
+		while (turn % 2 != p->me)
+			sleep_a_while(p);
+		turn++;
+		lsh_unpark(&p->other->parker);
 	}
-	/* the other's last wake-up may come when we are gone from poll(): the descriptor stays until both have ended */
-	while (r->turn < 2 * ROUNDS)
-		sleep_a_while(&r->parker[p->me], p->polls, fd);
-	return (void *)(intptr_t)fd;
+	return NULL;
 }
 
 static void
 rally(bool first_polls, bool second_polls)
 {
-	struct rally r = {0};
-	struct player players[2] = {{&r, 0, first_polls}, {&r, 1, second_polls}};
+	struct player players[2] = {{.other = &players[1], .polls = first_polls},
+	                            {.other = &players[0], .me = 1, .polls = second_polls}};
 	pthread_t threads[2];
-	void *fd;
 
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, play, &players[i]), 0);
+	turn = 0;
 	for (int i = 0; i < 2; i++) {
-		pthread_join(threads[i], &fd);
-		close((int)(intptr_t)fd);
+		players[i].fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		assert_int_equal(pthread_create(&threads[i], NULL, play, &players[i]), 0);
 	}
-	assert_int_equal(r.turn, 2 * ROUNDS);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	/* only now: the other's last wake-up may come when one is gone from poll() */
+	for (int i = 0; i < 2; i++)
+		close(players[i].fd);
+	assert_int_equal(turn, 2 * ROUNDS);
 }
 
 SENTENCE(no_wake_up_is_lost)
@@ -144,8 +140,7 @@ be_known(void *arg)
 
 	seen_id = self->owner.id;
 	assert_ptr_equal(self, lsh_self());
-	if (arg != NULL)
-		self->owner.holds = 1;
+	self->owner.holds = arg != NULL;
 	return self;
 }
 
@@ -190,29 +185,26 @@ SENTENCE(threads_of_our_own_block_every_signal_and_others_stay_as_they_were)
 	}
 }
 
-struct family {
-	uint64_t parent, parent_thread;
-};
+static uint64_t parent, parent_thread;
 
 static int
 be_a_child(void *arg)
 {
-	const struct family *f = arg;
-
-	if (lsh_process_is(f->parent) || lsh_process_id() == 0 || lsh_process_is(f->parent))
-		return 1;
-	if (lsh_self_if_known() != NULL)
-		return 2;
-	return lsh_self() == NULL || lsh_self()->owner.id == f->parent_thread ? 3 : 0;
+	assert_false(lsh_process_is(parent));
+	assert_true(lsh_process_id() != 0);
+	assert_false(lsh_process_is(parent));
+	assert_ptr_equal(lsh_self_if_known(), arg);
+	assert_true(lsh_self()->owner.id != parent_thread);
+	return 0;
 }
 
 SENTENCE(a_child_is_told_from_its_parent_and_starts_with_threads_of_its_own)
 {
-	struct family f = {.parent = lsh_process_id(), .parent_thread = lsh_self()->owner.id};
-
-	assert_true(f.parent != 0);
-	assert_true(lsh_process_is(f.parent));
-	child_wait(child_run(be_a_child, &f));
-	assert_true(lsh_process_is(f.parent));
-	assert_int_equal(lsh_self()->owner.id, f.parent_thread);
+	parent = lsh_process_id();
+	parent_thread = lsh_self()->owner.id;
+	assert_true(parent != 0);
+	assert_true(lsh_process_is(parent));
+	child_wait(child_run(be_a_child, NULL));
+	assert_true(lsh_process_is(parent));
+	assert_int_equal(lsh_self()->owner.id, parent_thread);
 }

@@ -53,9 +53,18 @@ SENTENCE(randomness_that_dries_up_later_makes_no_weak_uuid)
 }
 
 static int
-compare(const void *a, const void *b)
+compare(const void *a, const void *b, void *size)
 {
-	return memcmp(a, b, LSH_UUID_SIZE + 1);
+	return memcmp(a, b, *(const size_t *)size);
+}
+
+/* No two of them are the same. */
+static void
+check_unique(void *all, size_t count, size_t size)
+{
+	qsort_r(all, count, size, compare, &size);
+	for (size_t i = 1; i < count; i++)
+		assert_memory_not_equal((char *)all + i * size, (char *)all + (i - 1) * size, size);
 }
 
 /* Each digit takes all values that it may have, and no others. */
@@ -78,12 +87,10 @@ SENTENCE(a_uuid_has_the_form_of_version_4_and_comes_once)
 	for (size_t j = 0; j < LSH_UUID_SIZE; j++)
 		if (seen[j] != 0)
 			assert_int_equal(seen[j], j == 14 ? 1 << 4 : j == 19 ? 0xf00 : 0xffff);
-	qsort(uuids, MANY, sizeof(*uuids), compare);
-	for (size_t i = 1; i < MANY; i++)
-		assert_string_not_equal(uuids[i], uuids[i - 1]);
+	check_unique(uuids, MANY, sizeof(*uuids));
 }
 
-SENTENCE(a_token_is_the_uuid_and_the_number)
+SENTENCE(a_token_is_the_uuid_and_the_number_and_is_read_as_it_was_written)
 {
 	char token[LSH_TOKEN_SIZE];
 
@@ -94,22 +101,13 @@ SENTENCE(a_token_is_the_uuid_and_the_number)
 	assert_string_equal(token, UUID ":0");
 	assert_int_equal(lsh_token_write(token, UUID, UINT64_MAX), LSH_TOKEN_SIZE - 1);
 	assert_string_equal(token, UUID ":18446744073709551615");
-}
-
-SENTENCE(a_token_that_was_written_can_be_read)
-{
-	uint64_t n = 1;
-
-	for (unsigned bit = 0; bit < 64; bit++) {
+	for (unsigned bit = 0; bit < 64; bit++)
 		for (uint64_t off = 0; off < 3; off++) {
-			char token[LSH_TOKEN_SIZE];
-			uint64_t wanted = (UINT64_C(1) << bit) + off - 1;
-			size_t size = lsh_token_write(token, UUID, wanted);
+			uint64_t n = 1, wanted = (UINT64_C(1) << bit) + off - 1;
 
-			assert_true(lsh_token_read(token, size, UUID, &n));
+			assert_true(lsh_token_read(token, lsh_token_write(token, UUID, wanted), UUID, &n));
 			assert_true(n == wanted);
 		}
-	}
 }
 
 SENTENCE(only_the_one_form_is_a_token)
@@ -137,18 +135,10 @@ SENTENCE(only_the_one_form_is_a_token)
 	assert_int_equal(n, 42);
 }
 
-static int
-compare_numbers(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 SENTENCE(numbers_are_all_different_and_known_and_nobody_else_finds_one)
 {
 	enum { NUMBERS = 100000 };
-	uint64_t *n = malloc(NUMBERS * sizeof *n);
+	static uint64_t n[NUMBERS];
 	struct lsh_numbers numbers, others;
 
 	assert_true(lsh_numbers_init(&numbers) && lsh_numbers_init(&others));
@@ -160,10 +150,7 @@ SENTENCE(numbers_are_all_different_and_known_and_nobody_else_finds_one)
 		assert_false(lsh_numbers_has(&numbers, i) || lsh_numbers_has(&numbers, n[i] + 1) || lsh_numbers_has(&numbers, n[i] ^ 1));
 		assert_false(lsh_numbers_has(&numbers, other));
 	}
-	qsort(n, NUMBERS, sizeof *n, compare_numbers);
-	for (size_t i = 1; i < NUMBERS; i++)
-		assert_true(n[i - 1] < n[i]);
-	free(n);
+	check_unique(n, NUMBERS, sizeof *n);
 }
 
 SENTENCE(jitter_differs_from_call_to_call)
