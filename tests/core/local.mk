@@ -6,6 +6,7 @@ test_programs += tests/core/test_counts
 test_programs += tests/core/test_handoff
 test_programs += tests/core/test_limits
 test_programs += tests/core/test_quorum
+test_programs += tests/core/test_refusals
 test_programs += tests/core/test_single
 
 world_sources =
@@ -36,6 +37,8 @@ tests_core_test_limits_SOURCES = tests/core/test_limits.c $(world_sources)
 tests_core_test_limits_LDFLAGS = $(world_ldflags)
 tests_core_test_quorum_SOURCES = tests/core/test_quorum.c $(world_sources)
 tests_core_test_quorum_LDFLAGS = $(world_ldflags)
+tests_core_test_refusals_SOURCES = tests/core/test_refusals.c $(world_sources)
+tests_core_test_refusals_LDFLAGS = $(world_ldflags)
 tests_core_test_single_SOURCES = tests/core/test_single.c $(world_sources)
 tests_core_test_single_LDFLAGS = $(world_ldflags)
 

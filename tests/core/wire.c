@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/courier.h"
+#include "base/error.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "base/token.h"
@@ -27,6 +28,7 @@ struct lsh_pubsub {
 bool wire_is_cut, wire_is_deaf, wire_is_stuck, wire_is_down[WIRE_SERVERS];
 unsigned wire_refuses;
 unsigned wire_life;
+unsigned wire_warnings;
 
 static struct lsh_node *nodes[WIRE_SERVERS];
 static size_t node_count;
@@ -341,7 +343,8 @@ lsh_courier_withdraw(struct lsh_courier *courier, struct lsh_letter *letter)
 void
 lsh_courier_log(struct lsh_courier *courier, leash_log_level level, const char *format, ...)
 {
-	(void)courier, (void)level, (void)format;
+	(void)courier, (void)format;
+	wire_warnings += level == LEASH_LOG_WARNING;
 }
 
 /* ---- threads ---- */
@@ -534,6 +537,15 @@ wire_break_messages(void)
 		lsh_pubsub_break(nodes[i]->pubsub);
 }
 
+void
+wire_deny(const char *why)
+{
+	for (size_t i = 0; i < node_count; i++) {
+		lsh_fail(&nodes[i]->commands.trouble, LEASH_DENIED, 0, "%s", why);
+		nodes[i]->ops->denied(nodes[i]->ctx, &nodes[i]->commands.trouble);
+	}
+}
+
 static int64_t
 overdue_of(struct lsh_pipeline *p)
 {
@@ -572,6 +584,7 @@ wire_reset(void)
 	memset(wire_is_down, 0, sizeof wire_is_down);
 	wire_refuses = 0;
 	wire_life = 0;
+	wire_warnings = 0;
 	token_count = 0;
 	lsh_list_init(&letters);
 }

@@ -42,6 +42,7 @@ extern bool wire_is_down[WIRE_SERVERS]; /* nor one to that server, */
 extern bool wire_is_deaf;  /* nor one for messages */
 extern unsigned wire_life; /* of the servers: another number, and they were restarted */
 extern bool wire_is_stuck; /* what is appended does not leave this machine */
+extern unsigned wire_warnings; /* that were logged */
 extern unsigned wire_refuses; /* there is no room for so many commands that come next; nobody tells when there is */
 
 void wire_reset(void);    /* before each test: nothing was sent yet, no token has a number */
@@ -60,6 +61,7 @@ void wire_publish(size_t n, const char *text);
 void wire_break(void);      /* each connection for commands */
 void wire_break_one(size_t n);
 void wire_break_messages(void);
+void wire_deny(const char *why); /* the next connection is denied */
 int64_t wire_overdue(void); /* when an answer is overdue first; LSH_NEVER: none is on its way */
 void wire_break_overdue(int64_t now);
 

@@ -452,6 +452,14 @@ cut_messages(void)
 }
 
 void
+shut_out(const char *why)
+{
+	cut();
+	wire_deny(why);
+	settle();
+}
+
+void
 reconnect(void)
 {
 	wire_is_cut = wire_is_deaf = false;
@@ -661,6 +669,13 @@ const char *
 world_told(void)
 {
 	return take(told_text);
+}
+
+unsigned
+world_warnings(void)
+{
+	settle();
+	return wire_warnings;
 }
 
 int64_t

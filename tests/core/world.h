@@ -88,6 +88,7 @@ void message_of(const char *token, int64_t fence); /* from anybody */
 void cut(void);                            /* the connection for commands breaks, and there is no other one */
 void cut_messages(void);                   /* the same of the one for messages */
 void cut_server(char name);                /* likewise, to one of several */
+void shut_out(const char *why);             /* it breaks, and who connects again is denied that */
 void reconnect(void);                      /* there they are all again */
 void restart(void);                        /* the server is restarted, and there again at once */
 void be_full(void);                        /* there is no room for the next request; there is once that was refused */
@@ -118,6 +119,7 @@ void stand_still(int64_t ms); /* it passes before the next answer is read, or ac
 
 const char *world_sent(void); /* since it was asked for last */
 const char *world_told(void); /* events, likewise: "ann LOST, bob JEOPARDY" */
+unsigned world_warnings(void); /* in the log since the test began */
 int64_t world_ms(void);       /* since the test began */
 int64_t world_limit_ms(void); /* for so long from now the oldest acquire may be executed */
 uint64_t world_fence(struct person *person);

@@ -79,30 +79,6 @@ end_waiting(struct waiting *w, leash_status expected)
 		assert_status(LEASH_OK, (err = w->err, w->released));
 }
 
-/* ---- who is closed ---- */
-
-static void *
-close_it(void *arg)
-{
-	struct closing *c = arg;
-
-	leash_close(c->client);
-	return NULL;
-}
-
-void
-begin_closing(struct closing *c, leash_client *client)
-{
-	c->client = client;
-	assert_int_equal(pthread_create(&c->thread, NULL, close_it, c), 0);
-}
-
-void
-end_closing(struct closing *c)
-{
-	pthread_join(c->thread, NULL);
-}
-
 /* ---- who listens ---- */
 
 void

@@ -68,16 +68,6 @@ struct waiting {
 void begin_waiting(struct waiting *w, leash_lock *wanted, int64_t wait_ms);
 void end_waiting(struct waiting *w, leash_status expected);
 
-/* Clients that are closed in the background, because they may wait a timeout long for answers that they will not
- * like. */
-struct closing {
-	leash_client *client;
-	pthread_t thread;
-};
-
-void begin_closing(struct closing *c, leash_client *client);
-void end_closing(struct closing *c);
-
 /* All that is ever told, to be searched for a secret. For `on_log` and `on_event`, with itself as the argument. */
 struct ear {
 	pthread_mutex_t mutex;

@@ -1,6 +1,6 @@
-/* What must not come out: passwords in cores, logs and texts, tokens in logs and texts.
+/* What must not come out: passwords in cores, logs and texts, tokens in logs and texts. And a password that changes.
  *
- * To have a process whose memory has never seen a password but through leash, the program runs itself again; see main(). */
+ * This process never has a password but through leash: who makes them is a child, and here are their complements. */
 #include "tests/fault/refused.h"
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
@@ -10,176 +10,146 @@
 
 #include <fcntl.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 static leash_error err; /* what the last call said */
-
-/* ---- a process with a password ---- */
-
-enum { LINE = 512 };
+static struct ear ear = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+static struct server *server;
 
 static void
-say(const char *head, const char *text)
+start(void)
 {
-	dprintf(1, "%s %s\n", head, text);
-}
-
-static void
-say_line(void *arg, leash_log_level level, const char *line)
-{
-	(void)arg, (void)level;
-	say("log", line);
+	server = server_start(NULL);
+	ear.size = 0;
 }
 
 static void
-say_event(void *arg, const leash_event *event)
+stop(void)
 {
-	(void)arg;
-	say("log", event->text);
+	server_stop(server);
 }
 
-/* One line of standard input; it is the only copy that this process has. */
-static bool
-hear_order(char line[LINE])
-{
-	size_t n = 0;
+FIXTURE(start, stop);
 
-	while (n < LINE - 1 && read(0, line + n, 1) == 1)
-		if (line[n++] == '\n') {
-			line[n - 1] = '\0';
-			return true;
-		}
-	return false;
+static const char *
+path_of(const char *name)
+{
+	static char path[256];
+
+	snprintf(path, sizeof path, "%s/%s", server_folder(server), name);
+	return path;
 }
 
-/* Say that it is there, and do as told by lines, each of which is answered by one: "open <uri>", "extend", "close".
- * What leash tells comes in between. */
+static void
+write_file(const char *name, const char *text)
+{
+	FILE *file = fopen(path_of(name), "we");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* ---- a password that is looked for ---- */
+
+enum { LENGTH = 24, URI = 512 };
+
+static char before[URI], behind[URI]; /* the password in the URI */
+static unsigned char complement[LENGTH]; /* of it */
+
+/* In a child: make a password unless there is one, write the URI down, and let the user in. */
 static int
-live_with_a_password(void)
+let_in(void *arg)
 {
-	static char order[LINE];
-	leash_client *client = NULL;
-	leash_lock *lock = NULL;
+	int fd = open(path_of("password"), O_RDONLY | O_CLOEXEC);
+	redisContext *c = server_connect(server);
+	char secret[LENGTH + 1] = "", text[2 * URI + LENGTH];
 
-	say("done", "");
-	while (hear_order(order)) {
-		leash_status status = LEASH_OK;
-
-		memset(&err, 0, sizeof err);
-		if (strncmp(order, "open ", 5) == 0) {
-			status = leash_open(&client, LEASH_OPTIONS(.uri = order + 5, .timeout_ms = patience_ms(), .lease_ms = 60000,
-			                                           .on_log = say_line, .on_event = say_event), &err);
-			if (status == LEASH_OK)
-				lock = leashed_lock(client, "secret", NULL);
-			if (status == LEASH_OK)
-				status = leash_lock_acquire(lock, 10000, &err);
-		} else if (strcmp(order, "extend") == 0) {
-			status = leash_lock_extend(lock, 60000, &err);
-		} else {
-			leash_lock_release(lock, NULL);
-			leash_lock_free(lock);
-			leash_close(client);
-		}
-		explicit_bzero(order, sizeof order);
-		say("log", err.text);
-		say("done", leash_status_name(status));
+	(void)arg;
+	if (fd < 0 || read(fd, secret, LENGTH) != LENGTH) {
+		assert_int_equal(getrandom(secret, LENGTH, 0), LENGTH);
+		for (int i = 0; i < LENGTH; i++)
+			secret[i] = (char)('a' + (unsigned char)secret[i] % 26);
+		write_file("password", secret);
 	}
+	snprintf(text, sizeof text, "%s%s%s", before, behind[0] != '\0' ? secret : "", behind);
+	write_file("uri", text);
+	freeReplyObject(redisCommand(c, "ACL SETUSER guarded reset on >%s ~* &* +@all", secret));
+	redisFree(c);
 	return 0;
 }
 
-/* The other side of it. */
-static struct subject {
-	pid_t pid;
-	FILE *line;
-	char last[2 * LINE];
-} subject;
-
-/* Until it has done what it was told; the name of the status that it came to. No line tells a secret. */
-static const char *
-subject_heard(const char *secret)
+static size_t
+read_file(const char *name, void *to, size_t size)
 {
-	do {
-		assert_non_null(fgets(subject.last, sizeof subject.last, subject.line));
-		assert_null(strstr(subject.last, secret));
-	} while (strncmp(subject.last, "done ", 5) != 0);
-	subject.last[strcspn(subject.last, "\n")] = '\0';
-	return subject.last + 5;
-}
+	int fd = open(path_of(name), O_RDONLY | O_CLOEXEC);
+	ssize_t n = read(fd, to, size);
 
-/* When this returns it is itself, and not what was forked any more: that knows all that this process knows. */
-static void
-subject_start(void)
-{
-	int ends[2];
-
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-	fflush(NULL);
-	subject.pid = fork();
-	assert_true(subject.pid >= 0);
-	if (subject.pid == 0) {
-		dup2(ends[0], 0);
-		dup2(ends[0], 1);
-		execl("/proc/self/exe", "test_secrets", "password", (char *)NULL);
-		_exit(127);
-	}
-	close(ends[0]);
-	subject.line = fdopen(ends[1], "r");
-	assert_non_null(subject.line);
-	subject_heard("no secret yet");
-}
-
-/* Give an order; what it came to. */
-static const char *
-subject_does(const char *order, const char *argument, const char *secret)
-{
-	assert_true(dprintf(fileno(subject.line), "%s%s\n", order, argument) > 0);
-	return subject_heard(secret);
+	assert_true(n > 0);
+	close(fd);
+	return (size_t)n;
 }
 
 static void
-subject_end(void)
+make_secret(void)
 {
-	fclose(subject.line);
-	child_wait(subject.pid);
+	child_wait(child_run(let_in, NULL));
+	assert_int_equal(read_file("password", complement, LENGTH), LENGTH);
+	for (int i = 0; i < LENGTH; i++)
+		complement[i] ^= 0xff;
 }
 
-/* How often `secret` stands in what this range of a process's memory holds. */
+static leash_status
+open_by_secret(leash_client **client)
+{
+	static char uri[2 * URI];
+	leash_status status;
+
+	uri[read_file("uri", uri, sizeof uri - 1)] = '\0';
+	status = leash_open(client, LEASH_OPTIONS(.uri = uri, .timeout_ms = patience_ms(), .lease_ms = 60000,
+	                                          .on_log = hear_line, .log_arg = &ear, .on_event = hear_event,
+	                                          .event_arg = &ear), &err);
+	explicit_bzero(uri, sizeof uri);
+	return status;
+}
+
+/* How often it stands in what this range of our memory holds. */
 static unsigned
-count_in(int mem, unsigned long from, unsigned long to, const char *secret)
+count_in(int mem, unsigned long from, unsigned long to)
 {
-	size_t length = strlen(secret);
-	char *copy = malloc(to - from);
+	unsigned char *copy = malloc(to - from);
 	ssize_t n = copy != NULL ? pread(mem, copy, to - from, (off_t)from) : -1;
 	unsigned found = 0;
 
-	for (const char *at = copy; n > 0 && (at = memmem(at, (size_t)(copy + n - at), secret, length)) != NULL; at++)
-		found++;
+	for (ssize_t i = 0, j; i + LENGTH <= n; i++) {
+		for (j = 0; j < LENGTH && (copy[i + j] ^ 0xff) == complement[j];)
+			j++;
+		found += j == LENGTH;
+	}
+	if (copy != NULL)
+		explicit_bzero(copy, to - from);
 	free(copy);
 	return found;
 }
 
-/* How often it stands where no core has it (MADV_DONTDUMP); nowhere else. */
+/* How often it stands where no core has it (MADV_DONTDUMP); nowhere else, and so in no line that was logged, nor in a
+ * text that was told. */
 static unsigned
-kept(const char *secret)
+kept(void)
 {
+	int mem = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	FILE *maps = fopen("/proc/self/smaps", "re");
 	unsigned long from = 0, to = 0, a, b, seen = 0;
-	char path[64], line[512];
 	unsigned found = 0;
-	FILE *maps;
-	int mem;
+	char line[512];
 
-	snprintf(path, sizeof path, "/proc/%d/mem", (int)subject.pid);
-	mem = open(path, O_RDONLY | O_CLOEXEC);
-	snprintf(path, sizeof path, "/proc/%d/smaps", (int)subject.pid);
-	maps = fopen(path, "re");
 	assert_true(mem >= 0 && maps != NULL);
 	while (fgets(line, sizeof line, maps) != NULL) {
 		if (sscanf(line, "%lx-%lx ", &a, &b) == 2 && strchr(line, '-') < strchr(line, ' ')) {
 			from = a;
 			to = b;
 		} else if (strncmp(line, "VmFlags:", 8) == 0) {
-			unsigned n = count_in(mem, from, to, secret);
+			unsigned n = count_in(mem, from, to);
 
 			seen += to - from;
 			found += n;
@@ -193,108 +163,142 @@ kept(const char *secret)
 	return found;
 }
 
-/* Of a client that is open. A password that is in a file is there only during an attempt to connect. */
+/* A client is open. A password that is in a file is there only during an attempt to connect. */
 static void
-check_open(const char *secret, bool by_file)
+check_open(bool by_file)
 {
 	if (by_file)
-		await_true(kept(secret) == 0);
+		await_true(kept() == 0);
 	else
-		assert_int_equal(kept(secret), 1);
+		assert_int_equal(kept(), 1);
 }
 
+static bool
+extends(leash_lock *lock, leash_status expected)
+{
+	leash_status status = leash_lock_extend(lock, 60000, &err);
+
+	hear(&ear, err.text);
+	return status == expected;
+}
+
+/* When it is accepted, over a connection that was cut, when it is not accepted any more, and when it is again. */
 static void
-make_secret(char secret[25])
+live_with_a_password(bool by_file)
 {
-	assert_int_equal(getrandom(secret, 24, 0), 24);
-	for (int i = 0; i < 24; i++)
-		secret[i] = (char)('a' + (unsigned char)secret[i] % 26);
-	secret[24] = '\0';
+	leash_client *client = NULL;
+	leash_lock *lock;
+
+	assert_status(LEASH_OK, open_by_secret(&client));
+	lock = leashed_lock(client, "secret", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	check_open(by_file);
+	server_integer(server, "CLIENT KILL USER guarded");
+	await_true(extends(lock, LEASH_OK));
+	check_open(by_file);
+	server_text(server, "ACL SETUSER guarded resetpass >another");
+	server_integer(server, "CLIENT KILL USER guarded");
+	await_true(extends(lock, LEASH_DENIED));
+	check_open(by_file);
+	child_wait(child_run(let_in, NULL));
+	await_true(extends(lock, LEASH_OK));
+	leash_lock_release(lock, NULL);
+	leash_lock_free(lock);
+	leash_close(client);
+	assert_int_equal(kept(), 0);
 }
 
-/* A server with a password, and the URI that names it: in itself, or by a file. */
-static struct server *
-start_guarded(const char *secret, bool by_file, char uri[LINE])
-{
-	struct server *guarded = server_start((const char *const[]){"--requirepass", secret, NULL});
-	FILE *file;
-
-	if (!by_file) {
-		snprintf(uri, LINE, "unix://:%s@%s", secret, server_socket(guarded));
-		return guarded;
-	}
-	snprintf(uri, LINE, "%s/password", server_folder(guarded));
-	file = fopen(uri, "we");
-	assert_non_null(file);
-	fprintf(file, "%s\n", secret);
-	fclose(file);
-	snprintf(uri, LINE, "unix://%s?password_file=%s/password", server_socket(guarded), server_folder(guarded));
-	return guarded;
-}
-
-static void
-require(struct server *guarded, const char *password)
-{
-	freeReplyObject(server_command(guarded, "CONFIG SET requirepass %s", password));
-	server_integer(guarded, "CLIENT KILL TYPE normal SKIPME yes");
-	server_integer(guarded, "CLIENT KILL TYPE pubsub SKIPME yes");
-}
-
-/* In the URI, and in a file: when it is accepted, and when it is not any more. */
+/* In the URI, and in a file. */
 SENTENCE(a_password_is_in_no_core_no_log_line_and_no_text_and_nowhere_after_close)
 {
-	char secret[25], uri[LINE];
-
 	if (UNDER_TSAN || UNDER_ASAN)
 		return; /* their memory is too large to look through */
 	for (int by_file = 0; by_file < 2; by_file++) {
-		struct server *guarded;
-
-		make_secret(secret);
-		guarded = start_guarded(secret, by_file, uri);
-		subject_start();
-		assert_int_equal(kept(secret), 0);
-		for (int i = 0; i < 2; i++) {
-			assert_string_equal(subject_does("open ", uri, secret), "OK");
-			check_open(secret, by_file);
-			require(guarded, secret);
-			await_true(strcmp(subject_does("extend", "", secret), "OK") == 0);
-			check_open(secret, by_file);
-			require(guarded, "another");
-			await_true(strcmp(subject_does("extend", "", secret), "DENIED") == 0);
-			check_open(secret, by_file);
-			require(guarded, secret);
-			await_true(strcmp(subject_does("extend", "", secret), "OK") == 0);
-			assert_string_equal(subject_does("close", "", secret), "OK");
-			assert_int_equal(kept(secret), 0);
-		}
-		subject_end();
-		server_stop(guarded);
+		if (by_file)
+			snprintf(before, sizeof before, "unix://guarded@%s?password_file=%s", server_socket(server),
+			         path_of("password"));
+		else
+			strcpy(before, "unix://guarded:");
+		snprintf(behind, sizeof behind, by_file ? "" : "@%s", server_socket(server));
+		make_secret();
+		assert_int_equal(kept(), 0);
+		for (int i = 0; i < 2; i++)
+			live_with_a_password(by_file);
 	}
 }
 
 SENTENCE(after_a_refused_open_a_password_is_nowhere_in_memory)
 {
-	static const char *const refused[] = {
-		"unix://:%s@%s", "unix://:%s@/nowhere/redis.sock", "unix://:%s@/nowhere?db=x", "redis://:%s@[::1",
-		"redis://:%s@127.0.0.1:1/x", "rediss://:%s@localhost?cert=x", "redis+quorum://u:%s@a,b",
-		"redis+sentinel://u:%s@a/m?sentinel_user=w", "redis://u:%s@h/0?unknown=1",
+	static const struct {
+		const char *before, *behind;
+		leash_status status;
+	} refused[] = {
+		{"unix://nobody:", "@", LEASH_DENIED}, {"unix://:", "@/nowhere/redis.sock", LEASH_UNAVAILABLE},
+		{"unix://:", "@/nowhere?db=x", LEASH_INVALID}, {"redis://:", "@[::1", LEASH_INVALID},
+		{"redis://:", "@127.0.0.1:1/x", LEASH_INVALID}, {"rediss://:", "@localhost?cert=x", LEASH_INVALID},
+		{"redis+quorum://u:", "@a,b", LEASH_INVALID}, {"redis+sentinel://u:", "@a/m?sentinel_user=w", LEASH_INVALID},
+		{"redis://u:", "@h/0?unknown=1", LEASH_INVALID},
 	};
-	char secret[25], uri[LINE];
-	struct server *guarded;
+	leash_client *none = NULL;
 
 	if (UNDER_TSAN || UNDER_ASAN)
 		return;
-	make_secret(secret);
-	guarded = start_guarded("another", false, uri);
-	subject_start();
 	for (size_t i = 0; i < COUNT(refused); i++) {
-		snprintf(uri, sizeof uri, refused[i], secret, server_socket(guarded));
-		assert_string_equal(subject_does("open ", uri, secret), i == 0 ? "DENIED" : i == 1 ? "UNAVAILABLE" : "INVALID");
-		assert_int_equal(kept(secret), 0);
+		snprintf(before, sizeof before, "%s", refused[i].before);
+		snprintf(behind, sizeof behind, "%s%s", refused[i].behind, i == 0 ? server_socket(server) : "");
+		make_secret();
+		assert_status(refused[i].status, open_by_secret(&none));
+		assert_int_equal(kept(), 0);
 	}
-	subject_end();
-	server_stop(guarded);
+}
+
+/* ---- a password that changes ---- */
+
+/* Both connections are broken; while the file is not as it should be yet, who tries is told, and who waits goes on
+ * waiting. */
+SENTENCE(a_password_file_that_was_renewed_is_read_at_the_next_connect)
+{
+	static const struct {
+		const char *bytes, *says;
+	} unfit[] = {{"", "empty"}, {"hunter4\r\n", "ends in CR LF"}, {"hunter4\nhunter2\n", "more than one line"},
+	             {NULL, "No such file"}};
+	static struct waiting w;
+	struct leashed_events events = {0};
+	char uri[URI];
+	leash_client *client;
+	leash_lock *held, *wanted;
+
+	write_file("password", "hunter2\n");
+	server_text(server, "ACL SETUSER guarded reset on >hunter2 ~* &* +@all");
+	snprintf(uri, sizeof uri, "unix://guarded@%s?password_file=%s", server_socket(server), path_of("password"));
+	client = leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(30000), .timeout_ms = patience_ms(), .on_log = hear_line,
+	                                         .log_arg = &ear, .on_event = leashed_note_event, .event_arg = &events));
+	held = leashed_lock(client, "held", NULL);
+	wanted = leashed_lock(client, "wanted", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	server_text(server, "ACL SETUSER guarded resetpass >hunter4");
+	write_file("password", unfit[0].bytes);
+	server_integer(server, "CLIENT KILL USER guarded");
+	begin_waiting(&w, wanted, LEASH_FOREVER);
+	for (size_t i = 0; i < COUNT(unfit); i++) {
+		if (unfit[i].bytes != NULL)
+			write_file("password", unfit[i].bytes);
+		else
+			remove(path_of("password"));
+		await_true(leash_lock_acquire(wanted, 100, &err) == LEASH_UNAVAILABLE && strstr(err.text, unfit[i].says) != NULL);
+		check_text(err.text, path_of("password"));
+		check_text(err.text, server_uri(server));
+	}
+	write_file("password", "hunter4\n");
+	end_waiting(&w, LEASH_OK);
+	await_renewals(held, 1);
+	assert_status(LEASH_OK, leash_lock_release(held, &err));
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	leash_lock_free(held);
+	leash_lock_free(wanted);
+	leash_close(client);
+	assert_true(ear.size > 0);
+	assert_null(strstr(ear.text, "hunter"));
 }
 
 /* ---- tokens ---- */
@@ -317,9 +321,7 @@ check_no_token(const char *text)
 /* Of a life in which much goes wrong. What a server repeats: unit/test_fault. */
 SENTENCE(no_text_and_no_log_line_tells_more_than_eight_digits_of_a_token)
 {
-	static struct ear ear = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-	struct server *of = server_start(NULL);
-	leash_client *client = leashed_open(server_uri(of), LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_log = hear_line,
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_log = hear_line,
 	                                    .log_arg = &ear, .on_event = hear_event, .event_arg = &ear));
 	leash_lock *lock = leashed_lock(client, "token", NULL);
 	char token[LEASH_TOKEN_MAX];
@@ -329,10 +331,10 @@ SENTENCE(no_text_and_no_log_line_tells_more_than_eight_digits_of_a_token)
 		leash_lock_token(lock, token, sizeof token);
 		assert_status(LEASH_INVALID, leash_lock_adopt(lock, token, &err));
 		hear(&ear, err.text);
-		server_text(of, i == 0 ? "DEL leash:{token}" : i == 1 ? "PERSIST leash:{token}" : "SET leash:{token} theirs");
+		server_text(server, i == 0 ? "DEL leash:{token}" : i == 1 ? "PERSIST leash:{token}" : "SET leash:{token} theirs");
 		if (leash_lock_extend(lock, 60000, &err) != LEASH_OK)
 			hear(&ear, err.text);
-		server_integer(of, "CLIENT KILL TYPE normal SKIPME yes");
+		server_integer(server, "CLIENT KILL TYPE normal SKIPME yes");
 		if (leash_lock_release(lock, &err) != LEASH_OK)
 			hear(&ear, err.text);
 	}
@@ -343,13 +345,4 @@ SENTENCE(no_text_and_no_log_line_tells_more_than_eight_digits_of_a_token)
 	assert_true(ear.size > 200);
 	assert_string_equal(ear.unprintable, "");
 	check_no_token(ear.text);
-	server_stop(of);
 }
-
-static int
-live_otherwise(int argc, char **argv)
-{
-	return argc == 2 && strcmp(argv[1], "password") == 0 ? live_with_a_password() : GO_ON;
-}
-
-PRELUDE(live_otherwise);
