@@ -317,7 +317,7 @@ law_sources += tests/contract/scene.c
 law_sources += tests/contract/scene.h
 
 tests_contract_test_adopt_SOURCES = tests/contract/test_adopt.c $(adoption_sources) $(callback_sources)
-tests_contract_test_break_SOURCES = tests/contract/test_break.c tests/contract/actor.c tests/contract/actor.h $(callback_sources) $(refusal_sources)
+tests_contract_test_break_SOURCES = tests/contract/test_break.c $(refusal_sources)
 tests_contract_test_cancel_SOURCES = tests/contract/test_cancel.c tests/contract/actor.c tests/contract/actor.h
 tests_contract_test_close_SOURCES = tests/contract/test_close.c $(calls_sources) $(life_sources)
 tests_contract_test_fair_SOURCES = tests/contract/test_fair.c $(law_sources)

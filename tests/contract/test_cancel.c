@@ -1,12 +1,11 @@
-/* Cancel: whoever waits with it returns, wherever the wait is, and leaves nothing behind. Each test runs for plain and
- * for fair locks.
+/* Cancel: the threads that wait with it return, whoever fires it and whenever, and nothing is left behind. What is asked
+ * of the server and who is next: core/test_cancel.c. Each test runs for plain and for fair locks.
  *
  * All memory that leash takes comes through a counting allocator; after each test nothing of it may be left. */
 #include "tests/contract/actor.h"
 #include "tests/support/child.h"
 #include "tests/support/counted.h"
 #include "tests/support/leashed.h"
-#include "tests/support/monitor.h"
 #include "tests/support/place.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/test.h"
@@ -101,108 +100,12 @@ check_canceled(struct actor *a, int64_t fired_ns)
 FIXTURE(set_up, nothing_is_left);
 PLACE(place_open_counted);
 
-/* ---- before, during, afterwards ---- */
-
-BOTH(one_that_was_fired_before_ends_every_wait_before_anything_is_asked)
-{
-	static const int64_t waits[] = {0, 1, 1000, LEASH_FOREVER};
-	struct monitor *monitor = monitor_start(place_at("law"));
-
-	assert_false(leash_cancel_is_fired(cancel));
-	leash_cancel_fire(cancel);
-	assert_true(leash_cancel_is_fired(cancel));
-	for (int busy = 0; busy < 3; busy++) { /* free, held by another client, held by another thread */
-		actors[1].cancel = NULL;
-		if (busy == 1)
-			assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
-		if (busy == 2)
-			assert_done(LEASH_OK, &actors[1], actor_acquire);
-		monitor_mark(monitor);
-		for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
-			actors[0].wait_ms = waits[i];
-			actor_tell(&actors[0], actor_acquire);
-			check_canceled(&actors[0], 0);
-		}
-		if (!place_is(PLACE_MAJORITY))
-			assert_int_equal(monitor_count(monitor, "evalsha"), 0);
-		if (busy == 1)
-			assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-		if (busy == 2)
-			assert_done(LEASH_OK, &actors[1], actor_release);
-	}
-	monitor_stop(monitor);
-}
-
-BOTH(one_that_is_fired_ends_waits_and_stays_fired)
-{
-	int64_t fired_ns;
-
-	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
-	let_wait(&actors[0], 1); /* in Redis; the next one behind it, or with a place of its own */
-	actor_tell(&actors[1], actor_acquire);
-	actor_await_asleep(&actors[1]);
-	fired_ns = await_now_ns();
-	leash_cancel_fire(cancel);
-	check_canceled(&actors[0], fired_ns);
-	check_canceled(&actors[1], fired_ns);
-	place_await_waiting("law", 0);
-	assert_true(no_queue("law"));
-	leash_cancel_fire(cancel);
-	for (int i = 0; i < 3; i++) {
-		assert_true(leash_cancel_is_fired(cancel));
-		actor_tell(&actors[i], actor_acquire);
-		check_canceled(&actors[i], 0);
-	}
-	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-	actors[0].cancel = NULL;
-	assert_done(LEASH_OK, &actors[0], actor_acquire);
-	assert_done(LEASH_OK, &actors[0], actor_release);
-}
-
-BOTH(one_that_is_not_fired_changes_nothing)
-{
-	struct actor *a = &actors[0];
-
-	for (int i = 0; i < 3; i++) {
-		a->wait_ms = i == 0 ? 0 : i == 1 ? 5000 : LEASH_FOREVER;
-		assert_done(LEASH_OK, a, actor_acquire);
-		assert_done(LEASH_OK, a, actor_release);
-	}
-	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
-	for (int i = 0; i < 2; i++) {
-		a->wait_ms = i == 0 ? 0 : 300;
-		assert_done(LEASH_TIMEOUT, a, actor_acquire);
-		assert_true(actor_took_ns(a) >= a->wait_ms * MS);
-	}
-	a->wait_ms = LEASH_FOREVER;
-	let_wait(a, 1);
-	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-	assert_heard(LEASH_OK, a);
-	assert_done(LEASH_OK, a, actor_release);
-	assert_false(leash_cancel_is_fired(cancel));
-}
-
 BOTH(no_cancel_at_all_is_none_that_could_be_fired)
 {
 	leash_cancel_fire(NULL);
 	leash_cancel_free(NULL);
 	assert_false(leash_cancel_is_fired(NULL));
 	assert_status(LEASH_INVALID, leash_cancel_new(NULL, &err));
-}
-
-BOTH(a_nested_acquire_ignores_it)
-{
-	struct actor *a = &actors[0];
-
-	assert_done(LEASH_OK, a, actor_acquire);
-	leash_cancel_fire(cancel);
-	a->wait_ms = 0;
-	assert_done(LEASH_OK, a, actor_acquire);
-	assert_true(a->held && a->depth == 2);
-	assert_done(LEASH_OK, a, actor_release);
-	assert_done(LEASH_OK, a, actor_release);
-	actor_tell(a, actor_acquire);
-	check_canceled(a, 0);
 }
 
 /* ---- who shares it ---- */
@@ -213,6 +116,7 @@ BOTH(all_who_share_one_return_whatever_they_wait_for)
 	leash_lock *held[2] = {theirs, open_lock(other, "second")};
 	int64_t fired_ns;
 
+	assert_false(leash_cancel_is_fired(cancel));
 	assert_status(LEASH_OK, leash_lock_acquire(held[0], 5000, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(held[1], 5000, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(lock[2], 5000, &err)); /* within the process */
@@ -231,6 +135,11 @@ BOTH(all_who_share_one_return_whatever_they_wait_for)
 		check_canceled(&actors[i], fired_ns);
 	place_await_waiting("law", 1);
 	await_true(no_queue("second") && no_queue("third"));
+	leash_cancel_fire(cancel); /* once more */
+	for (int i = 0; i < 3; i++) {
+		assert_true(leash_cancel_is_fired(cancel));
+		assert_done(LEASH_CANCELED, &actors[i], actor_acquire);
+	}
 	assert_false(actor_is_done(&actors[ACTORS - 1]));
 	assert_status(LEASH_OK, leash_lock_release(held[0], &err));
 	assert_heard(LEASH_OK, &actors[ACTORS - 1]);
@@ -242,39 +151,7 @@ BOTH(all_who_share_one_return_whatever_they_wait_for)
 	leash_lock_free(held[1]);
 }
 
-BOTH(the_next_goes_on_at_the_place_of_a_canceled_first_if_they_have_one_between_them, .but = PLACE_NO_QUEUE)
-{
-	struct actor *first = &actors[0], *second = &actors[1];
-	char before[200], token[LEASH_TOKEN_MAX];
-	const char *after;
-
-	second->cancel = NULL;
-	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
-	let_wait(first, 1);
-	actor_tell(second, actor_acquire);
-	if (fair)
-		place_await_waiting("law", 2);
-	else
-		actor_await_asleep(second);
-	snprintf(before, sizeof before, "%s", place_text("law", "ZRANGEBYSCORE leash:{law}:queue (0 +inf WITHSCORES"));
-	leash_cancel_fire(cancel);
-	check_canceled(first, 0);
-	place_await_waiting("law", 1);
-	await_ms(50); /* for what should not come */
-	after = place_text("law", "ZRANGEBYSCORE leash:{law}:queue (0 +inf WITHSCORES");
-	/* plain: the same place as before; fair: the second one of before */
-	if (fair)
-		assert_string_equal(before + strlen(before) - strlen(after), after);
-	else
-		assert_string_equal(before, after);
-	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-	assert_heard(LEASH_OK, second);
-	snprintf(token, sizeof token, "%s", place_text("law", "HKEYS leash:{law}"));
-	assert_memory_equal(after, token, strlen(token));
-	assert_done(LEASH_OK, second, actor_release);
-}
-
-/* ---- wherever the wait is ---- */
+/* ---- who fires it ---- */
 
 static leash_cancel *fired_by_signal;
 
@@ -285,138 +162,51 @@ fire_from_handler(int number)
 	leash_cancel_fire(fired_by_signal);
 }
 
+static void
+fire_from_a_handler_on(struct actor *waiter)
+{
+	int64_t fired_ns;
+
+	fired_by_signal = waiter->cancel = leashed_cancel();
+	actor_tell(waiter, actor_acquire);
+	actor_await_asleep(waiter);
+	fired_ns = await_now_ns();
+	assert_int_equal(pthread_kill(waiter->thread, SIGUSR1), 0);
+	check_canceled(waiter, fired_ns);
+	leash_cancel_free(waiter->cancel);
+}
+
 BOTH(a_signal_handler_on_the_waiting_thread_can_fire_it)
 {
-	struct actor *a = &actors[0], *local = &actors[1], *second = &actors[2];
-	leash_lock *held = open_lock(client, "local");
+	struct actor *first = &actors[0], *second = &actors[1], *local = &actors[2];
 
+	local->lock = open_lock(client, "local");
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(held, 5000, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(local->lock, 5000, &err));
 	for (int restart = 0; restart < 2 && !UNDER_TSAN; restart++) {
 		struct sigaction action = {.sa_handler = fire_from_handler, .sa_flags = restart ? SA_RESTART : 0}, old;
 
 		assert_int_equal(sigaction(SIGUSR1, &action, &old), 0);
-		/* one that reads the channel, one that waits within the process, one that waits behind the first, one that
-		 * asks */
-		for (int which = 0; which < 4; which++) {
-			struct actor *waiter = which == 1 ? local : which == 2 ? second : a;
-			leash_cancel *own = leashed_cancel();
-			int64_t fired_ns;
-
-			fired_by_signal = waiter->cancel = own;
-			waiter->lock = which == 1 ? held : mine;
-			if (which == 2) {
-				let_wait(a, 1); /* with `cancel` */
-			}
-			if (which == 3)
-				place_pause();
-			actor_tell(waiter, actor_acquire);
-			actor_await_asleep(waiter);
-			fired_ns = await_now_ns();
-			assert_int_equal(pthread_kill(waiter->thread, SIGUSR1), 0);
-			check_canceled(waiter, fired_ns);
-			if (which == 3)
-				place_resume();
-			if (which == 2) {
-				assert_false(actor_is_done(a));
-				leash_cancel_fire(cancel);
-				check_canceled(a, fired_ns);
-				leash_cancel_free(cancel);
-				assert_status(LEASH_OK, leash_cancel_new(&cancel, &err));
-			}
-			a->cancel = cancel;
-			leash_cancel_free(own);
-			await_true(no_queue("law"));
-		}
+		fire_from_a_handler_on(second); /* it reads the channel; */
+		fire_from_a_handler_on(local);  /* waits for another thread of its process; */
+		place_pause();
+		fire_from_a_handler_on(second); /* asks; */
+		place_resume();
+		await_true(no_queue("law"));
+		first->cancel = leashed_cancel();
+		let_wait(first, 1);
+		fire_from_a_handler_on(second); /* and waits behind another one, or beside it */
+		assert_false(actor_is_done(first));
+		leash_cancel_fire(first->cancel);
+		check_canceled(first, 0);
+		leash_cancel_free(first->cancel);
+		await_true(no_queue("law"));
 		sigaction(SIGUSR1, &old, NULL);
 	}
-	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	leash_lock_free(held);
+	leash_lock_release(theirs, &err); /* held, unless a pause was long */
+	leash_lock_release(local->lock, &err);
+	leash_lock_free(local->lock);
 }
-
-BOTH(it_needs_no_server)
-{
-	leash_lock *asked = open_lock(client, "asked"), *again = open_lock(client, "asked");
-	int64_t fired_ns;
-
-	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
-	let_wait(&actors[0], 1); /* has its place */
-	place_pause();
-	actors[1].lock = asked; /* asks and is not answered; and one behind it; and one that is not canceled */
-	actors[2].lock = actors[3].lock = again;
-	actors[3].cancel = NULL;
-	for (int i = 1; i < 4; i++) {
-		actor_tell(&actors[i], actor_acquire);
-		actor_await_asleep(&actors[i]);
-	}
-	fired_ns = await_now_ns();
-	leash_cancel_fire(cancel);
-	for (int i = 0; i < 3; i++)
-		check_canceled(&actors[i], fired_ns);
-	assert_false(actor_is_done(&actors[3]));
-	place_resume();
-	assert_heard(LEASH_OK, &actors[3]);
-	assert_done(LEASH_OK, &actors[3], actor_release);
-	/* what they had asked for, and may have got meanwhile, is given back */
-	await_true(place_is_free("asked") && no_queue("law"));
-	leash_lock_release(theirs, &err); /* held, unless the pause was long */
-	actors[1].cancel = NULL;
-	assert_done(LEASH_OK, &actors[1], actor_acquire);
-	assert_done(LEASH_OK, &actors[1], actor_release);
-	leash_lock_free(asked);
-	leash_lock_free(again);
-}
-
-BOTH(it_ends_waits_for_a_server_that_is_gone)
-{
-	leash_client *away = place_client(NULL), *guest = place_client(NULL);
-	leash_lock *lock = open_lock(away, "away"), *held = open_lock(guest, "away"), *free_one = open_lock(away, "free");
-	int64_t fired_ns;
-
-	assert_status(LEASH_OK, leash_lock_acquire(held, 5000, &err));
-	actors[0].lock = actors[1].lock = lock;
-	actors[2].lock = free_one;
-	actor_tell(&actors[0], actor_acquire);
-	place_await_waiting("away", 1);
-	place_kill();
-	for (int i = 1; i < 3; i++)
-		actor_tell(&actors[i], actor_acquire);
-	for (int i = 1; i < 3; i++)
-		await_true(actors[i].began_ns != 0);
-	await_ms(100); /* for attempts to connect */
-	fired_ns = await_now_ns();
-	leash_cancel_fire(cancel);
-	for (int i = 0; i < 3; i++)
-		check_canceled(&actors[i], fired_ns);
-	place_restart();
-	actors[0].cancel = NULL;
-	assert_done(LEASH_OK, &actors[0], actor_acquire);
-	assert_done(LEASH_OK, &actors[0], actor_release);
-	await_true(no_queue("away") && place_is_free("free"));
-	leash_lock_free(lock);
-	leash_lock_free(held);
-	leash_lock_free(free_one);
-	leash_close(away);
-	leash_close(guest);
-}
-
-BOTH(it_ends_a_wait_for_the_restart_guard)
-{
-	leash_lock *guarded =
-		leashed_lock(client, "guarded", LEASH_LOCK_OPTIONS(.restart_guard_ms = 86400000, .fair = fair));
-	int64_t fired_ns;
-
-	actors[0].lock = guarded;
-	actor_tell(&actors[0], actor_acquire);
-	actor_await_asleep(&actors[0]);
-	fired_ns = await_now_ns();
-	leash_cancel_fire(cancel);
-	check_canceled(&actors[0], fired_ns);
-	leash_lock_free(guarded);
-}
-
-/* ---- who fires it ---- */
 
 static void
 fire_on_event(void *arg, const leash_event *event)

@@ -2,9 +2,12 @@
 # and the functions that --wrap names.
 
 test_programs += tests/core/test_adopting
+test_programs += tests/core/test_break
+test_programs += tests/core/test_cancel
 test_programs += tests/core/test_counts
 test_programs += tests/core/test_handoff
 test_programs += tests/core/test_limits
+test_programs += tests/core/test_owner
 test_programs += tests/core/test_quorum
 test_programs += tests/core/test_refusals
 test_programs += tests/core/test_single
@@ -29,12 +32,18 @@ world_ldflags += -Wl,--wrap=socket
 
 tests_core_test_adopting_SOURCES = tests/core/test_adopting.c $(world_sources)
 tests_core_test_adopting_LDFLAGS = $(world_ldflags)
+tests_core_test_break_SOURCES = tests/core/test_break.c $(world_sources)
+tests_core_test_break_LDFLAGS = $(world_ldflags)
+tests_core_test_cancel_SOURCES = tests/core/test_cancel.c $(world_sources)
+tests_core_test_cancel_LDFLAGS = $(world_ldflags)
 tests_core_test_counts_SOURCES = tests/core/test_counts.c $(world_sources)
 tests_core_test_counts_LDFLAGS = $(world_ldflags)
 tests_core_test_handoff_SOURCES = tests/core/test_handoff.c $(world_sources)
 tests_core_test_handoff_LDFLAGS = $(world_ldflags)
 tests_core_test_limits_SOURCES = tests/core/test_limits.c $(world_sources)
 tests_core_test_limits_LDFLAGS = $(world_ldflags)
+tests_core_test_owner_SOURCES = tests/core/test_owner.c $(world_sources)
+tests_core_test_owner_LDFLAGS = $(world_ldflags)
 tests_core_test_quorum_SOURCES = tests/core/test_quorum.c $(world_sources)
 tests_core_test_quorum_LDFLAGS = $(world_ldflags)
 tests_core_test_refusals_SOURCES = tests/core/test_refusals.c $(world_sources)

@@ -155,6 +155,7 @@ DOES(be_stuck, be_stuck())
 DOES(set_clock, set_clock(number_of(rest, 0)))
 DOES(make_fair, make_fair())
 DOES(close_client, close_client())
+DOES(free_handle, free_handle())
 
 VERB(later)
 {

@@ -25,6 +25,7 @@ static struct person people[] = {{.name = "ann"}, {.name = "bob"}, {.name = "car
 struct person *const ann = &people[0], *const bob = &people[1], *const carl = &people[2];
 
 const char *world_uri = "redis://world";
+static bool is_fair; /* as the present part says */
 
 static int64_t now, last_fence, clock_us, wall_ns; /* how far the server's clock, and ours on the wall, were set */
 static int64_t still; /* it stands still for so long before what comes next */
@@ -373,6 +374,40 @@ answer(enum answer what)
 }
 
 void
+answer_all(enum answer what)
+{
+	for (server = 0; server < wire_servers(); server++)
+		answer(what);
+	server = 0;
+}
+
+static enum answer
+yes(const struct wire_command *c)
+{
+	if (c->script == &lsh_script_acquire || c->script == &lsh_script_heartbeat)
+		return HELD;
+	return c->script == &lsh_script_release ? RELEASED : KEPT;
+}
+
+static bool
+turn_to_who_is_asked(void)
+{
+	settle();
+	for (server = 0; server < wire_servers(); server++)
+		if (wire_first(server) != NULL)
+			return true;
+	server = 0;
+	return false;
+}
+
+void
+serve(void)
+{
+	while (turn_to_who_is_asked())
+		answer(yes(wire_first(server)));
+}
+
+void
 answer_ahead(int64_t by)
 {
 	int64_t fence = oldest()->wanted + by;
@@ -528,7 +563,6 @@ begin(struct person *p, const struct lsh_op_verb *verb, int64_t lasts_ms)
 	p->op.owner = p->acts_for != NULL ? &p->acts_for->owner : &p->owner;
 	p->op.reader = &p->parker;
 	p->op.terms = &p->terms;
-	p->op.cancel = &p->cancel;
 	p->op.began = now;
 	p->op.deadline = lasts_ms == LEASH_FOREVER ? LSH_NEVER : now + lasts_ms * LSH_MS;
 	lsh_list_init(&p->op.link);
@@ -552,7 +586,17 @@ acquire(struct person *p, int64_t wait_ms)
 {
 	prepare(p);
 	p->op.wait_ms = wait_ms;
+	p->op.cancel = &p->cancel;
 	begin(p, &lsh_acquiring, wait_ms != 0 ? wait_ms : TIMEOUT_MS);
+}
+
+void
+let_hold(struct person *p)
+{
+	acquire(p, 10000);
+	serve();
+	expect_end(p, LEASH_OK);
+	world_sent();
 }
 
 void
@@ -612,6 +656,14 @@ make_fair(void)
 }
 
 void
+free_handle(void)
+{
+	lsh_lock_close(lock);
+	settle();
+	open_lock(is_fair);
+}
+
+void
 cancel(struct person *p)
 {
 	atomic_store(&p->cancel.fired, true);
@@ -666,6 +718,29 @@ world_sent(void)
 }
 
 const char *
+world_asked(void)
+{
+	static char text[TEXT];
+
+	text[0] = '\0';
+	world_sent();
+	for (char *word = strtok(shown, ","); word != NULL; word = strtok(NULL, ",")) {
+		char *at = strstr(word, " at ");
+		bool is_vote;
+
+		word += strspn(word, " ");
+		if (at != NULL && at[strlen(" at ")] != 'a')
+			continue; /* what the others hear is not looked at */
+		if (at != NULL)
+			*at = '\0';
+		is_vote = strncmp(word, "vote", 4) == 0;
+		add_word(text, is_vote ? "acquire" : word);
+		strcat(text, is_vote ? word + 4 : "");
+	}
+	return text;
+}
+
+const char *
 world_told(void)
 {
 	return take(told_text);
@@ -691,6 +766,15 @@ world_fence(struct person *p)
 
 	lsh_lock_view(lock, &p->owner, &view);
 	return view.fence;
+}
+
+unsigned
+world_depth(struct person *p)
+{
+	struct lsh_view view;
+
+	lsh_lock_view(lock, &p->owner, &view);
+	return view.depth;
 }
 
 void
@@ -766,8 +850,34 @@ world_begin(void)
 	}
 	assert_int_equal(lsh_uri_parse(&uri, world_uri, &err), LEASH_OK);
 	assert_int_equal(lsh_engine_open(&engine, &options, NULL, &err), LEASH_OK);
-	open_lock(false);
+	open_lock(is_fair);
 }
+
+static void
+be_plain(void)
+{
+	world_uri = "redis://world";
+	is_fair = false;
+}
+
+static void
+be_fair(void)
+{
+	is_fair = true;
+}
+
+static void
+be_quorum(void)
+{
+	world_uri = "redis+quorum://a,b,c";
+	is_fair = false;
+}
+
+const struct part world_parts[] = {
+	{.name = "plain", .around = {be_plain, NULL}, .is = WORLD_PLAIN},
+	{.name = "fair", .around = {be_fair, NULL}, .is = WORLD_FAIR},
+	{.name = "quorum", .around = {be_quorum, NULL}, .is = WORLD_QUORUM},
+};
 
 void
 world_end(void)

@@ -45,6 +45,10 @@ extern struct person *const ann, *const bob, *const carl;
 
 extern const char *world_uri; /* for a fixture to set before world_begin(), if it is another one than redis://world */
 
+/* For sentences that are true of each: PARTS(world_parts); of some: SENTENCE(name, .of = WORLD_PLAIN | WORLD_FAIR). */
+enum { WORLD_PLAIN = 1, WORLD_FAIR = 2, WORLD_QUORUM = 4 }; /* of one server, and of three */
+extern const struct part world_parts[3];
+
 /* Around each test. At the end the client is closed while the server cannot be reached. */
 void world_begin(void);
 void world_end(void);
@@ -52,6 +56,7 @@ void world_end(void);
 /* ---- what people do ---- */
 
 void acquire(struct person *person, int64_t wait_ms); /* 0: try; LEASH_FOREVER */
+void let_hold(struct person *person); /* the same, granted */
 void release(struct person *person);
 void extend(struct person *person, int64_t lease_ms);
 void adopt(struct person *person);  /* the hold of another client */
@@ -60,6 +65,7 @@ void break_token(struct person *person, unsigned token); /* the hold that has th
 void cancel(struct person *person); /* what they wait for */
 void abandon(struct person *person); /* they are no more */
 void make_fair(void);               /* the lock, of which nobody has anything */
+void free_handle(void);             /* the only one of the lock; and there is another one at once */
 void close_client(void);            /* returns when it is closed: time may pass */
 struct lsh_resource *world_resource(void); /* of the lock, for what nobody can bring about from outside */
 
@@ -78,6 +84,8 @@ enum answer {
 
 void on(char server);                      /* of several: of which the next words are; at first it is a */
 void answer(enum answer what);             /* the oldest command; of several tokens the same for each */
+void answer_all(enum answer what);         /* of each server that */
+void serve(void);                          /* all that is asked for is done, and each request is a grant */
 void answer_ahead(int64_t by);             /* a vote, whose fence is so much larger than what was wanted */
 void answer_fence(int64_t fence);           /* a heartbeat, that it is held with this one */
 void refuse(const char *error);            /* likewise */
@@ -109,6 +117,8 @@ void stand_still(int64_t ms); /* it passes before the next answer is read, or ac
 /* ---- what is expected ---- */
 
 #define expect_sent(text) expect_text((text), world_sent(), "what was sent", __FILE__, __LINE__)
+/* To the one server, or to the first of three, whose vote is asked for by an "acquire". */
+#define expect_asked(text) expect_text((text), world_asked(), "what was sent", __FILE__, __LINE__)
 #define expect_told(text) expect_text((text), world_told(), "what was told", __FILE__, __LINE__)
 /* The text of its operation that ended with an error has that part. */
 #define expect_why(person, part) expect_part((part), (person)->op.why.text, __FILE__, __LINE__)
@@ -118,11 +128,13 @@ void stand_still(int64_t ms); /* it passes before the next answer is read, or ac
 #define expect_left(person, ms) expect_remaining((person), (ms), __FILE__, __LINE__)
 
 const char *world_sent(void); /* since it was asked for last */
+const char *world_asked(void);
 const char *world_told(void); /* events, likewise: "ann LOST, bob JEOPARDY" */
 unsigned world_warnings(void); /* in the log since the test began */
 int64_t world_ms(void);       /* since the test began */
 int64_t world_limit_ms(void); /* for so long from now the oldest acquire may be executed */
 uint64_t world_fence(struct person *person);
+unsigned world_depth(struct person *person);
 void expect_text(const char *expected, const char *found, const char *what, const char *file, int line);
 void expect_part(const char *part, const char *text, const char *file, int line);
 void expect_state(struct person *person, bool waits, leash_status status, const char *file, int line);
