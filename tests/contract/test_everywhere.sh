@@ -33,7 +33,6 @@ test_manners         tls,sentinel,cluster,quorum  no rights of its own
 test_mixed           -  a program of the laws: test_laws_* run them in each deployment
 test_names           cluster,quorum        keys and their slots
 test_one_write       -  what one client writes to one server
-test_order           quorum                threads of one client
 test_owner           quorum                threads of one client
 test_plain           -  a program of the laws: test_laws_* run them in each deployment
 test_preloaded       -  each test has a server of its own whose scripts an administrator has loaded

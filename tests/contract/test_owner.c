@@ -1,9 +1,9 @@
-/* Owners: who holds is who the handle says, whichever thread calls. And what handles of one name must agree on. */
+/* Owners: who holds is who the handle says, whichever thread calls; or that thread. And what handles of one name must
+ * agree on. How owners exclude each other, nest and end: core/test_owner.c. */
 #include "tests/contract/actor.h"
 #include "tests/support/child.h"
 #include "tests/support/counted.h"
 #include "tests/support/leashed.h"
-#include "tests/support/monitor.h"
 #include "tests/support/place.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/test.h"
@@ -11,33 +11,23 @@
 #include <errno.h>
 #include <pthread.h>
 
-enum { ACTORS = 3 };
+enum { ACTORS = 2 };
 
 static leash_error err;
 
 static long at_first; /* blocks that leash had */
 
 /* Of each test. */
-static bool fair;
 static struct leashed_events events;
 static leash_client *client;
 static leash_owner *owner;
 static leash_lock *owned, *plain; /* of "law": for `owner`, and for the calling thread */
 static struct actor actors[ACTORS]; /* they use `owned` and try once */
 
-static leash_owner *
-new_owner(void)
-{
-	leash_owner *fresh = NULL;
-
-	assert_status(LEASH_OK, leash_owner_new(&fresh, &err));
-	return fresh;
-}
-
 static leash_lock *
 open_for(leash_client *of, const char *name, leash_owner *for_whom)
 {
-	return leashed_lock(of, name, LEASH_LOCK_OPTIONS(.fair = fair, .owner = for_whom));
+	return leashed_lock(of, name, LEASH_LOCK_OPTIONS(.owner = for_whom));
 }
 
 static leash_client *
@@ -47,14 +37,20 @@ open_client(int64_t lease_ms)
 }
 
 static void
+acquire_and_release(leash_lock *lock)
+{
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err)); /* of what is released in the background */
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
+static void
 set_up(void)
 {
-	fair = *(const bool *)given;
 	place_flush();
 	at_first = counted.blocks;
 	memset(&events, 0, sizeof events);
 	client = open_client(0);
-	owner = new_owner();
+	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
 	owned = open_for(client, "law", owner);
 	plain = open_for(client, "law", NULL);
 	for (int i = 0; i < ACTORS; i++)
@@ -83,20 +79,23 @@ PLACE(place_open_counted);
 
 /* ---- any thread ---- */
 
-BOTH(what_one_thread_acquires_another_releases)
+SENTENCE(what_one_thread_acquires_another_releases_through_any_handle_of_the_owner)
 {
+	actors[1].lock = open_for(client, "law", owner);
 	for (int i = 0; i < 10; i++) {
-		struct actor *one = &actors[i % ACTORS], *another = &actors[(i + 1) % ACTORS];
+		struct actor *one = &actors[i % 2], *another = &actors[(i + 1) % 2];
 
 		assert_done(LEASH_OK, one, actor_acquire);
 		assert_true(one->held);
-		assert_done(LEASH_OK, another, actor_look);
-		assert_true(another->held && another->depth == 1 && another->fence == one->fence);
+		assert_done(LEASH_OK, another, actor_acquire);
+		assert_true(another->held && another->depth == 2 && another->fence == one->fence);
+		assert_done(LEASH_OK, one, actor_release);
 		assert_done(LEASH_OK, another, actor_release);
 		place_assert_free("law");
 		assert_done(LEASH_NOT_HELD, one, actor_release);
 	}
 	assert_int_equal(events.total, 0);
+	leash_lock_free(actors[1].lock);
 }
 
 static void
@@ -151,7 +150,7 @@ release_without_memory(void *arg)
 }
 
 /* What leash knows of a thread it uses again for another one, once that has ended: so there are many here at once. */
-BOTH(a_thread_that_was_never_seen_before_releases_without_memory)
+SENTENCE(a_thread_that_was_never_seen_before_releases_without_memory)
 {
 	struct starving starving[20] = {{0}};
 	int in_the_background = 0;
@@ -176,117 +175,53 @@ BOTH(a_thread_that_was_never_seen_before_releases_without_memory)
 }
 #endif
 
-BOTH(the_end_of_the_thread_that_acquired_ends_nothing)
+SENTENCE(the_end_of_the_thread_that_acquired_ends_nothing)
 {
 	leash_client *brisk = open_client(3000);
 	leash_stats stats = {.size = sizeof stats};
-	leash_owner *second = new_owner();
-	leash_lock *lock = open_for(brisk, "brisk", second);
-	struct actor *a = calloc(1, sizeof *a);
-	uint64_t fence;
+	leash_lock *lock = open_for(brisk, "brisk", owner);
+	static struct actor a;
 
-	actor_begin(a, lock, 0);
-	assert_done(LEASH_OK, a, acquire_three_times);
-	fence = a->fence;
-	actor_end(a);
-	free(a);
+	actor_begin(&a, lock, 0);
+	assert_done(LEASH_OK, &a, acquire_three_times);
+	actor_end(&a);
 	await_true(leash_client_stats(brisk, &stats, &err) == LEASH_OK && stats.renewed >= 2);
 	assert_true(leash_lock_held(lock));
-	assert_int_equal(leash_lock_depth(lock), 3);
-	assert_true(leash_lock_fence(lock) == fence);
+	assert_true(leash_lock_depth(lock) == 3 && leash_lock_fence(lock) == a.fence);
 	assert_status(LEASH_OK, leash_lock_extend(lock, 4000, &err));
 	for (int i = 0; i < 3; i++)
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
 	place_assert_free("brisk");
-	assert_int_equal(events.count[LEASH_EVENT_ABANDONED], 0);
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	assert_int_equal(events.count[LEASH_EVENT_ABANDONED] + events.count[LEASH_EVENT_LOST], 0);
 	leash_lock_free(lock);
 	leash_close(brisk);
-	leash_owner_free(second);
 }
 
-BOTH(an_owner_nests_from_any_thread_and_through_any_of_its_handles)
+/* ---- whom a call is for ---- */
+
+SENTENCE(each_handle_answers_for_its_own_owner)
 {
-	leash_lock *again = open_for(client, "law", owner);
-	struct monitor *monitor = monitor_start(place_at("law"));
+	leash_owner *second = NULL;
+	leash_lock *theirs;
+	char token[LEASH_TOKEN_MAX] = "";
 
-	assert_done(LEASH_OK, &actors[0], actor_acquire);
-	monitor_mark(monitor);
-	for (unsigned i = 2; i <= 6; i++) {
-		struct actor *a = &actors[i % ACTORS];
-
-		a->lock = i % 2 ? owned : again;
-		assert_done(LEASH_OK, a, actor_acquire);
-		assert_true(a->held && a->depth == i && a->fence == actors[0].fence);
-	}
-	for (unsigned i = 5; i >= 1; i--) {
-		struct actor *a = &actors[i % ACTORS];
-
-		assert_done(LEASH_OK, a, actor_release);
-		assert_true(a->held && a->depth == i);
-	}
-	assert_int_equal(monitor_count(monitor, "evalsha"), 0);
-	assert_status(LEASH_OK, leash_lock_release(again, &err));
-	place_assert_free("law");
-	monitor_stop(monitor);
-	leash_lock_free(again);
-	for (int i = 0; i < ACTORS; i++)
-		actors[i].lock = owned;
-}
-
-/* ---- who excludes whom ---- */
-
-BOTH(two_owners_and_the_thread_itself_exclude_each_other_on_one_thread)
-{
-	leash_owner *second = new_owner();
-	leash_lock *lock[3] = {owned, plain, open_for(client, "law", second)};
-	uint64_t last = 0;
-
-	for (int holder = 0; holder < 3; holder++) {
-		assert_status(LEASH_OK, leash_lock_acquire(lock[holder], 5000, &err)); /* waits that ended are canceled in the background */
-		for (int i = 0; i < 3; i++) {
-			if (i == holder)
-				continue;
-			assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock[i], 0, &err));
-			assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock[i], 20, &err));
-			assert_status(LEASH_NOT_HELD, leash_lock_release(lock[i], &err));
-			assert_status(LEASH_NOT_HELD, leash_lock_extend(lock[i], 1000, &err));
-		}
-		assert_true(leash_lock_held(lock[holder]));
-		assert_true(leash_lock_fence(lock[holder]) > last);
-		last = leash_lock_fence(lock[holder]);
-		assert_status(LEASH_OK, leash_lock_release(lock[holder], &err));
-	}
-	leash_lock_free(lock[2]);
-	leash_owner_free(second);
-}
-
-BOTH(each_handle_answers_for_its_own_owner)
-{
-	leash_owner *second = new_owner();
-	leash_lock *theirs = open_for(client, "law", second);
-	char token[LEASH_TOKEN_MAX] = "", none[LEASH_TOKEN_MAX] = "x";
-	leash_lock *const not_it[] = {plain, theirs};
-
+	assert_status(LEASH_OK, leash_owner_new(&second, &err));
+	theirs = open_for(client, "law", second);
 	assert_done(LEASH_OK, &actors[0], acquire_three_times);
-	assert_true(leash_lock_held(owned));
-	assert_int_equal(leash_lock_depth(owned), 3);
-	assert_true(leash_lock_fence(owned) == actors[0].fence);
-	assert_true(leash_lock_remaining_ms(owned) > 0);
+	assert_true(leash_lock_held(owned) && leash_lock_remaining_ms(owned) > 0);
+	assert_true(leash_lock_depth(owned) == 3 && leash_lock_fence(owned) == actors[0].fence);
 	assert_true(leash_lock_token(owned, token, sizeof token) > 0);
 	assert_string_equal(token, place_text("law", "HKEYS leash:{law}"));
 	for (int i = 0; i < 2; i++) {
-		assert_false(leash_lock_held(not_it[i]));
-		assert_int_equal(leash_lock_depth(not_it[i]), 0);
-		assert_true(leash_lock_fence(not_it[i]) == 0);
-		assert_int_equal(leash_lock_remaining_ms(not_it[i]), 0);
-		assert_int_equal(leash_lock_token(not_it[i], none, sizeof none), 0);
-		assert_string_equal(none, "");
+		leash_lock *not_it = i ? plain : theirs;
+
+		assert_holds_nothing(not_it);
+		assert_status(LEASH_TIMEOUT, leash_lock_acquire(not_it, 0, &err));
+		assert_status(LEASH_NOT_HELD, leash_lock_release(not_it, &err));
 	}
 	/* also the thread that acquired holds nothing itself */
 	actors[0].lock = plain;
-	assert_done(LEASH_OK, &actors[0], actor_look);
+	assert_done(LEASH_NOT_HELD, &actors[0], actor_release);
 	assert_true(!actors[0].held && actors[0].depth == 0 && actors[0].fence == 0);
 	for (int i = 0; i < 3; i++)
 		assert_status(LEASH_OK, leash_lock_release(owned, &err));
@@ -294,36 +229,36 @@ BOTH(each_handle_answers_for_its_own_owner)
 	leash_owner_free(second);
 }
 
-BOTH(a_lock_passes_from_owner_to_owner_as_they_wait)
+static void
+use_what_another_thread_holds(struct actor *a)
 {
-	static const int pairs[][2] = {{0, 1}, {1, 0}, {0, 2}, {2, 0}};
-	leash_client *other = open_client(0);
-	leash_owner *second = new_owner();
-	leash_lock *lock[] = {owned, open_for(client, "law", second), open_for(other, "law", second)};
+	a->status = leash_lock_release(a->lock, &a->err);
+	assert_holds_nothing(a->lock);
+	leash_lock_alive(a->lock);
+	if (a->status == LEASH_NOT_HELD)
+		a->status = leash_lock_extend(a->lock, 1000, &a->err);
+	if (a->status == LEASH_NOT_HELD)
+		a->status = leash_lock_acquire(a->lock, 30, &a->err);
+}
 
-	for (size_t i = 0; i < 3 * sizeof pairs / sizeof pairs[0]; i++) {
-		leash_lock *from = lock[pairs[i % 4][0]], *to = lock[pairs[i % 4][1]];
-		struct actor *a = &actors[i % ACTORS];
-
-		assert_status(LEASH_OK, leash_lock_acquire(from, 20000, &err));
-		a->lock = to;
-		a->wait_ms = 20000;
-		actor_tell(a, actor_acquire);
-		actor_await_asleep(a);
-		assert_status(LEASH_OK, leash_lock_release(from, &err));
-		assert_heard(LEASH_OK, a);
-		assert_true(a->held && leash_lock_held(to) && !leash_lock_held(from));
-		assert_status(LEASH_OK, leash_lock_release(to, &err));
-	}
-	leash_lock_free(lock[1]);
-	leash_lock_free(lock[2]);
-	leash_close(other);
-	leash_owner_free(second);
+SENTENCE(another_thread_cannot_release_extend_or_see_a_hold)
+{
+	assert_status(LEASH_OK, leash_lock_acquire(plain, 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(plain, 0, &err));
+	actors[0].lock = plain;
+	assert_done(LEASH_TIMEOUT, &actors[0], use_what_another_thread_holds);
+	assert_non_null(strstr(actors[0].err.text, "lock 'law'"));
+	assert_true(leash_lock_held(plain));
+	assert_int_equal(leash_lock_depth(plain), 2);
+	await_true(place_integer("law", "HLEN leash:{law}") == 1); /* of a quorum some servers may be late */
+	assert_int_equal(place_integer("law", "EXISTS leash:{law}:queue"), 0);
+	assert_status(LEASH_OK, leash_lock_release(plain, &err));
+	assert_status(LEASH_OK, leash_lock_release(plain, &err));
 }
 
 /* ---- one thread at a time ---- */
 
-BOTH(a_second_thread_that_acquires_for_an_owner_meanwhile_is_refused)
+SENTENCE(a_second_thread_that_acquires_for_an_owner_meanwhile_is_refused)
 {
 	leash_lock *elsewhere = open_for(client, "elsewhere", owner);
 	struct actor *first = &actors[0], *second = &actors[1];
@@ -341,31 +276,24 @@ BOTH(a_second_thread_that_acquires_for_an_owner_meanwhile_is_refused)
 		assert_non_null(strstr(second->err.text, "owner"));
 	}
 	assert_false(actor_is_done(first));
-	assert_true(leash_lock_held(elsewhere));
 	assert_int_equal(leash_lock_depth(elsewhere), 1);
 	assert_status(LEASH_OK, leash_lock_release(plain, &err));
 	assert_heard(LEASH_OK, first);
-	/* it is over, and the next may */
-	second->lock = owned;
-	second->wait_ms = 0;
-	assert_done(LEASH_OK, second, actor_acquire);
-	assert_int_equal(second->depth, 2);
-	assert_done(LEASH_OK, first, actor_release);
+	assert_done(LEASH_OK, second, actor_acquire); /* the first one's is over */
 	assert_done(LEASH_OK, second, actor_release);
+	assert_done(LEASH_OK, first, actor_release);
 	assert_status(LEASH_OK, leash_lock_release(elsewhere, &err));
 	leash_lock_free(elsewhere);
 }
 
 /* ---- its end ---- */
 
-BOTH(what_a_freed_owner_holds_is_abandoned_and_its_handles_are_of_no_use)
+SENTENCE(what_a_freed_owner_holds_is_abandoned_and_its_handles_are_of_no_use)
 {
 	leash_lock *also = open_for(client, "also", owner);
-	char token[LEASH_TOKEN_MAX];
 
 	assert_done(LEASH_OK, &actors[0], acquire_three_times);
-	assert_status(LEASH_OK, leash_lock_acquire(also, 0, &err));
-	assert_status(LEASH_OK, leash_lock_release(also, &err));
+	acquire_and_release(also);
 	assert_status(LEASH_OK, leash_lock_acquire(also, 0, &err));
 	leash_owner_free(owner);
 	owner = NULL;
@@ -378,91 +306,45 @@ BOTH(what_a_freed_owner_holds_is_abandoned_and_its_handles_are_of_no_use)
 		assert_non_null(strstr(err.text, i ? "lock 'also'" : "lock 'law'"));
 		assert_non_null(strstr(err.text, "owner"));
 		assert_status(LEASH_INVALID, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER), &err));
+		assert_status(LEASH_INVALID, leash_lock_adopt(lock, "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:42", &err));
 		assert_status(LEASH_INVALID, leash_lock_release(lock, &err));
 		assert_status(LEASH_INVALID, leash_lock_extend(lock, 1000, &err));
-		assert_false(leash_lock_held(lock));
-		assert_int_equal(leash_lock_depth(lock), 0);
-		assert_true(leash_lock_fence(lock) == 0);
-		assert_int_equal(leash_lock_remaining_ms(lock), 0);
-		assert_int_equal(leash_lock_token(lock, token, sizeof token), 0);
+		assert_holds_nothing(lock);
 		leash_lock_alive(lock);
 	}
 	/* others go on, and an owner that is made later has nothing to do with it */
-	owner = new_owner();
+	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
 	leash_lock_free(owned);
 	owned = open_for(client, "law", owner);
 	assert_int_equal(leash_lock_depth(owned), 0);
-	assert_status(LEASH_OK, leash_lock_acquire(plain, 5000, &err));
-	assert_status(LEASH_OK, leash_lock_release(plain, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(owned, 5000, &err));
-	assert_status(LEASH_OK, leash_lock_release(owned, &err));
+	acquire_and_release(plain);
+	acquire_and_release(owned);
 	leash_lock_free(also);
 	assert_int_equal(events.total, 2);
 }
 
-BOTH(who_waits_has_what_a_freed_owner_held)
+static void
+free_it(struct actor *a)
 {
-	leash_client *other = open_client(0);
-	struct actor *local = &actors[0], *remote = &actors[1], *first, *second;
-
-	local->lock = plain;
-	remote->lock = open_for(other, "law", NULL);
-	local->wait_ms = remote->wait_ms = LEASH_FOREVER;
-	assert_status(LEASH_OK, leash_lock_acquire(owned, 0, &err));
-	actor_tell(remote, actor_acquire);
-	place_await_waiting("law", 1);
-	if (place_is(PLACE_NO_QUEUE))
-		actor_await_asleep(remote);
-	actor_tell(local, actor_acquire);
-	actor_await_asleep(local);
-	leash_owner_free(owner);
-	owner = NULL;
-	await_true(actor_is_done(local) || actor_is_done(remote));
-	first = actor_is_done(local) ? local : remote;
-	second = first == local ? remote : local;
-	assert_heard(LEASH_OK, first);
-	assert_done(LEASH_OK, first, actor_release);
-	assert_heard(LEASH_OK, second);
-	assert_done(LEASH_OK, second, actor_release);
-	await_true(events.count[LEASH_EVENT_ABANDONED] == 1);
-	leash_lock_free(remote->lock);
-	leash_close(other);
+	leash_lock_free(a->lock);
+	a->status = LEASH_OK;
 }
 
-BOTH(a_loss_is_the_owners_and_is_unwound_by_any_thread)
+SENTENCE(a_hold_is_abandoned_whichever_thread_frees_the_last_handle)
 {
-	leash_client *brisk = open_client(1500);
-	leash_lock *lock = open_for(brisk, "brisk", owner), *own = open_for(brisk, "brisk", NULL);
-
-	for (int i = 0; i < ACTORS; i++)
-		actors[i].lock = lock;
-	assert_done(LEASH_OK, &actors[0], acquire_three_times);
-	place_take_away("brisk");
-	await_true(events.count[LEASH_EVENT_LOST] == 1);
-	for (int i = 0; i < 3; i++) {
-		assert_done(LEASH_LOST, &actors[(i + 1) % ACTORS], actor_acquire);
-		assert_done(LEASH_LOST, &actors[i], actor_release);
-		assert_true(!actors[i].held && actors[i].fence == 0);
-		assert_int_equal(actors[i].depth, 2 - i);
-		if (i == 0) { /* a loss of the owner's is nobody else's */
-			assert_status(LEASH_OK, leash_lock_acquire(own, 5000, &err));
-			assert_status(LEASH_OK, leash_lock_release(own, &err));
-		}
-	}
-	assert_done(LEASH_NOT_HELD, &actors[0], actor_release);
-	assert_done(LEASH_OK, &actors[1], actor_acquire);
-	/* and one that is never unwound goes with its owner */
-	place_take_away("brisk");
-	await_true(events.count[LEASH_EVENT_LOST] == 2);
-	leash_owner_free(owner);
-	owner = NULL;
-	assert_done(LEASH_INVALID, &actors[1], actor_release);
-	assert_int_equal(leash_lock_depth(lock), 0);
-	leash_lock_free(lock);
-	leash_lock_free(own);
-	leash_close(brisk);
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 2);
-	assert_int_equal(events.count[LEASH_EVENT_ABANDONED], 0);
+	assert_status(LEASH_OK, leash_lock_acquire(plain, 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(plain, 0, &err));
+	leash_lock_free(owned); /* it was not the last one yet */
+	assert_int_equal(leash_lock_depth(plain), 2);
+	assert_int_equal(events.total, 0);
+	actors[0].lock = plain;
+	assert_done(LEASH_OK, &actors[0], free_it);
+	await_true(events.count[LEASH_EVENT_ABANDONED] == 1);
+	await_true(place_is_free("law")); /* long before the lease ends */
+	plain = open_for(client, "law", NULL);
+	owned = open_for(client, "law", owner);
+	assert_int_equal(leash_lock_depth(plain), 0);
+	acquire_and_release(plain);
 }
 
 static int
@@ -483,7 +365,7 @@ free_in_child(void *arg)
 	return 0;
 }
 
-BOTH(a_forked_child_that_frees_it_takes_nothing_from_its_parent)
+SENTENCE(a_forked_child_that_frees_it_takes_nothing_from_its_parent)
 {
 	assert_status(LEASH_OK, leash_lock_acquire(owned, 0, &err));
 	child_wait(child_run(free_in_child, NULL));
@@ -494,22 +376,22 @@ BOTH(a_forked_child_that_frees_it_takes_nothing_from_its_parent)
 
 /* ---- several clients ---- */
 
-BOTH(one_owner_can_hold_locks_of_several_clients)
+SENTENCE(one_owner_can_hold_locks_of_several_clients)
 {
 	leash_client *other = open_client(0);
 	leash_lock *same = open_for(other, "law", owner), *only = open_for(other, "only", owner);
 
-	assert_status(LEASH_OK, leash_lock_acquire(owned, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(only, 0, &err));
-	/* clients are strangers to each other */
-	assert_status(LEASH_TIMEOUT, leash_lock_acquire(same, 0, &err));
-	assert_false(leash_lock_held(same));
-	assert_status(LEASH_OK, leash_lock_release(owned, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(same, 5000, &err));
-	assert_true(leash_lock_held(same) && !leash_lock_held(owned));
-	assert_status(LEASH_OK, leash_lock_release(same, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(owned, 5000, &err));
-	/* the end of one leaves the other's alone */
+	for (int i = 0; i < 3; i++) { /* clients are strangers to each other */
+		leash_lock *held = i % 2 ? same : owned, *free_one = i % 2 ? owned : same;
+
+		assert_status(LEASH_OK, leash_lock_acquire(held, 5000, &err));
+		assert_status(LEASH_TIMEOUT, leash_lock_acquire(free_one, 0, &err));
+		assert_true(leash_lock_held(held) && !leash_lock_held(free_one));
+		if (i < 2)
+			assert_status(LEASH_OK, leash_lock_release(held, &err));
+	}
+	/* it ends with what it holds of each */
 	leash_owner_free(owner);
 	owner = NULL;
 	await_true(events.count[LEASH_EVENT_ABANDONED] == 2);
@@ -519,7 +401,7 @@ BOTH(one_owner_can_hold_locks_of_several_clients)
 	leash_close(other);
 }
 
-BOTH(an_owner_outlives_its_clients)
+SENTENCE(an_owner_outlives_its_clients)
 {
 	leash_client *other = open_client(0);
 	leash_lock *lock = open_for(other, "short", owner);
@@ -536,7 +418,7 @@ BOTH(an_owner_outlives_its_clients)
 	assert_status(LEASH_OK, leash_lock_release(owned, &err));
 }
 
-BOTH(arguments_that_are_missing_are_refused)
+SENTENCE(arguments_that_are_missing_are_refused)
 {
 	assert_status(LEASH_INVALID, leash_owner_new(NULL, &err));
 	assert_non_null(strstr(err.text, "leash_owner_new"));
@@ -545,32 +427,38 @@ BOTH(arguments_that_are_missing_are_refused)
 
 /* ---- what handles agree on ---- */
 
-BOTH(handles_of_one_name_agree_on_fairness_until_the_last_is_freed, .but = PLACE_NO_QUEUE)
+static void
+expect_no_other_kind(const leash_lock_options *other_kind)
+{
+	leash_lock *none = NULL;
+
+	assert_status(LEASH_INVALID, leash_lock_new(&none, client, "agreed", other_kind, &err));
+	assert_null(none);
+	assert_non_null(strstr(err.text, "lock 'agreed'"));
+	assert_non_null(strstr(err.text, "fair"));
+}
+
+SENTENCE(handles_of_one_name_agree_on_fairness_until_the_last_is_freed, .but = PLACE_NO_QUEUE)
 {
 	leash_client *other = open_client(0);
 
 	for (int i = 0; i < 4; i++) {
 		bool is_fair = i % 2;
 		const leash_lock_options *yes = LEASH_LOCK_OPTIONS(.fair = is_fair), *no = LEASH_LOCK_OPTIONS(.fair = !is_fair);
-		leash_lock *lock = leashed_lock(client, "agreed", yes), *second = leashed_lock(client, "agreed", yes), *none = NULL;
+		leash_lock *lock = leashed_lock(client, "agreed", yes), *second = leashed_lock(client, "agreed", yes);
 
-		assert_status(LEASH_INVALID, leash_lock_new(&none, client, "agreed", no, &err));
-		assert_null(none);
-		assert_non_null(strstr(err.text, "lock 'agreed'"));
-		assert_non_null(strstr(err.text, "fair"));
+		expect_no_other_kind(no);
 		/* also once it is held; not in another client; and for as long as there is one handle */
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
-		assert_status(LEASH_INVALID, leash_lock_new(&none, client, "agreed", no, &err));
+		expect_no_other_kind(no);
 		leash_lock_free(leashed_lock(other, "agreed", no));
 		leash_lock_free(i < 2 ? lock : second);
-		assert_status(LEASH_INVALID, leash_lock_new(&none, client, "agreed", no, &err));
-		assert_null(none);
+		expect_no_other_kind(no);
 		if (i < 2)
 			assert_status(LEASH_OK, leash_lock_release(second, &err));
 		leash_lock_free(i < 2 ? second : lock); /* in the latter case it is released in the background */
 		lock = leashed_lock(client, "agreed", no);
-		assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
-		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		acquire_and_release(lock);
 		leash_lock_free(lock);
 	}
 	await_true(place_is_free("agreed"));
