@@ -1,11 +1,12 @@
-/* The user with no more rights than it needs, as docs/deployments.md has it: all that it is for works, in every deployment; and each right
- * is needed, as without it something is refused in words that name it, and no key stays for ever. */
+/* The user with no more rights than it needs, as docs/deployments.md has it: all that it is for works, in every
+ * deployment, also without EVAL where the scripts are loaded beforehand; and each right is needed, as without it
+ * something is refused in words that name it, and no key stays for ever. */
 #include "tests/support/child.h"
 #include "tests/support/cluster.h"
 #include "tests/support/deployment.h"
 #include "tests/support/leashed.h"
 #include "tests/support/least.h"
-#include "tests/support/sentinel_set.h"
+#include "tests/support/node.h"
 #include "tests/support/test.h"
 
 #include <pthread.h>
@@ -46,18 +47,25 @@ note_line(void *arg, leash_log_level level, const char *line)
 }
 
 static bool
-went_well(leash_status status, const leash_error *why)
+went_well(leash_status status)
 {
 	if (status == LEASH_OK)
 		return true;
-	note(why->text);
+	note(err.text);
 	pthread_mutex_lock(&told.mutex);
 	told.refusals++;
 	pthread_mutex_unlock(&told.mutex);
 	return false;
 }
 
-#define try(call) went_well((call), &err)
+static bool
+leaves_no_key_for_ever(bool well)
+{
+	assert_int_equal(deployment_lasting_keys(deployment, "leash:*"), 0);
+	return well;
+}
+
+#define try(call) leaves_no_key_for_ever(went_well(call))
 
 /* "+client|setname" is told as CLIENT SETNAME or client|setname, "~leash:*" as keys. */
 static bool
@@ -92,12 +100,6 @@ struct life {
 	_Atomic int told, done;
 };
 
-static void
-check_ttls(void)
-{
-	assert_int_equal(deployment_lasting_keys(deployment, "leash:*"), 0);
-}
-
 static bool
 visit(void *arg, const leash_lock_info *info)
 {
@@ -114,26 +116,13 @@ visit_waiter(void *arg, const leash_waiter_info *info)
 	return true;
 }
 
-static void
-look(struct life *life, bool held)
-{
-	leash_lock_info info = { .size = sizeof info };
-	int locks = 0;
-
-	if (try(leash_lock_inspect(life->theirs, &info, &err)) && held)
-		assert_true(info.held);
-	if (try(leash_client_scan(life->other, NULL, visit, &locks, &err)) && held)
-		assert_true(locks > 0);
-	check_ttls();
-}
-
 /* The other one: acquires, is adopted. */
 static void *
 wait_and_hold(void *arg)
 {
 	struct life *life = arg;
 
-	life->acquired = try(leash_lock_acquire(life->theirs, patience_ms, &err));
+	life->acquired = went_well(leash_lock_acquire(life->theirs, patience_ms, &err));
 	leash_lock_token(life->theirs, life->token, sizeof life->token);
 	life->ended = 1;
 	await_true_for(life->done, 60);
@@ -164,7 +153,6 @@ hand_over(struct life *life)
 		await_ms(1);
 	if (is_queue)
 		try(leash_lock_waiters(life->lock, visit_waiter, &waiters, &err));
-	check_ttls();
 }
 
 static void
@@ -177,8 +165,8 @@ await_renewal(struct life *life)
 	do {
 		await_ms(10);
 		leash_client_stats(life->mine, &now, NULL);
-	} while (now.renewed == before.renewed && now.renewals_failed == before.renewals_failed && leash_lock_held(life->lock) && !await_is_past(limit));
-	check_ttls();
+	} while (now.renewed == before.renewed && now.renewals_failed == before.renewals_failed &&
+	         leash_lock_held(life->lock) && !await_is_past(limit));
 }
 
 /* Who gives up takes the place back. By then, `theirs` has one already. */
@@ -190,93 +178,74 @@ give_up(struct life *life)
 	if (status == LEASH_OK)
 		leash_lock_release(life->third, NULL);
 	else if (status != LEASH_TIMEOUT)
-		went_well(status, &err);
+		went_well(status);
 }
 
 static void
 use(struct life *life)
 {
+	leash_lock_info info = { .size = sizeof info };
 	bool held = try(leash_lock_acquire(life->lock, 2000, &err));
+	int locks = 0;
 
-	check_ttls();
 	if (held) {
 		assert_int_equal(leash_lock_acquire(life->lock, 0, &err), LEASH_OK);
 		assert_int_equal(leash_lock_release(life->lock, &err), LEASH_OK);
 		try(leash_lock_extend(life->lock, 4500, &err));
-		check_ttls();
 	}
-	look(life, held);
+	if (try(leash_lock_inspect(life->theirs, &info, &err)))
+		assert_true(info.held || !held);
+	if (try(leash_client_scan(life->other, NULL, visit, &locks, &err)))
+		assert_true(locks > 0 || !held);
 	hand_over(life);
 	if (held)
 		await_renewal(life);
 	give_up(life);
-	check_ttls();
 	if (held)
 		try(leash_lock_release(life->lock, &err));
-	check_ttls();
 	await_true(life->ended);
 	if (life->acquired && try(leash_lock_adopt(life->lock, life->token, &err)))
 		try(leash_lock_release(life->lock, &err));
 	life->done = 1;
 	pthread_join(life->thread, NULL);
-	check_ttls();
 	if (try(leash_lock_acquire(life->theirs, patience_ms, &err))) {
 		try(leash_lock_break(life->lock, &err));
 		leash_lock_release(life->theirs, NULL);
 	}
-	check_ttls();
 }
 
-/* Once written by a replica, too. */
+/* Another lock of this life; `amid` may be NULL. */
 static void
-use_replicas(struct life *life)
+use_another(struct life *life, const char *which, const leash_lock_options *options,
+            void (*amid)(leash_lock *lock, const char *name))
 {
 	leash_lock *lock;
 	char name[48];
 
-	if (deployment_kind(deployment) != DEPLOYMENT_SENTINEL && deployment_kind(deployment) != DEPLOYMENT_CLUSTER)
-		return;
-	snprintf(name, sizeof name, "%s-copied", life->name);
-	lock = leashed_lock(life->mine, name, LEASH_LOCK_OPTIONS(.min_replicas = 1));
-	if (try(leash_lock_acquire(lock, 3000, &err)))
+	snprintf(name, sizeof name, "%s-%s", life->name, which);
+	lock = leashed_lock(life->mine, name, options);
+	if (try(leash_lock_acquire(lock, 3000, &err))) {
+		if (amid != NULL)
+			amid(lock, name);
 		try(leash_lock_release(lock, &err));
+	}
 	leash_lock_free(lock);
-	check_ttls();
-	if (!least_is_known(deployment_master(deployment, 0), "+waitaof"))
-		return;
-	snprintf(name, sizeof name, "%s-written", life->name);
-	lock = leashed_lock(life->mine, name, LEASH_LOCK_OPTIONS(.fsynced = true));
-	if (try(leash_lock_acquire(lock, 3000, &err)))
-		try(leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	check_ttls();
 }
 
 /* Reached while its keys are at one server of a cluster and its slot still at another. */
 static void
-use_slot_that_moves(struct life *life)
+move(leash_lock *lock, const char *name)
 {
 	struct cluster *cluster = deployment_cluster(deployment);
-	leash_lock *lock;
-	char name[48], key[64];
+	char key[64];
 	int slot;
 
-	if (cluster == NULL)
-		return;
-	snprintf(name, sizeof name, "%s-moved", life->name);
 	snprintf(key, sizeof key, "leash:{%s}", name);
 	slot = cluster_slot(key);
-	lock = leashed_lock(life->mine, name, NULL);
-	if (try(leash_lock_acquire(lock, 3000, &err))) {
-		cluster_move_begin(cluster, slot, (cluster_master_of_slot(cluster, slot) + 1) % CLUSTER_MASTERS);
-		cluster_move_keys(cluster, slot, 10);
-		try(leash_lock_extend(lock, 4500, &err));
-		check_ttls();
-		cluster_move_end(cluster, slot);
-		try(leash_lock_release(lock, &err));
-	}
-	leash_lock_free(lock);
-	check_ttls();
+	cluster_move_begin(cluster, slot, (cluster_master_of_slot(cluster, slot) + 1) % CLUSTER_MASTERS);
+	cluster_move_keys(cluster, slot, 10);
+	try(leash_lock_extend(lock, 4500, &err));
+	cluster_move_end(cluster, slot);
 }
 
 /* Each life has a name of its own: what one left whose end was denied is gone a lease later. */
@@ -284,7 +253,8 @@ static void
 live(void)
 {
 	static int lives;
-	leash_options options = *LEASH_OPTIONS(.uri = uri, .lease_ms = lease_ms, .timeout_ms = 3000, .on_log = note_line);
+	leash_options options =
+		*LEASH_OPTIONS(.uri = uri, .lease_ms = lease_ms, .timeout_ms = 3000, .on_log = note_line);
 	struct life life = { .ended = 0 };
 
 	told.text[0] = '\0';
@@ -298,21 +268,26 @@ live(void)
 	life.theirs = leashed_lock(life.other, life.name, NULL);
 	life.third = leashed_lock(life.one_more, life.name, NULL);
 	use(&life);
-	use_replicas(&life);
-	use_slot_that_moves(&life);
+	if (deployment_kind(deployment) == DEPLOYMENT_SENTINEL || deployment_kind(deployment) == DEPLOYMENT_CLUSTER) {
+		use_another(&life, "copied", LEASH_LOCK_OPTIONS(.min_replicas = 1), NULL);
+		if (least_is_known(deployment_master(deployment, 0), "+waitaof"))
+			use_another(&life, "written", LEASH_LOCK_OPTIONS(.fsynced = true), NULL);
+	}
+	if (deployment_cluster(deployment) != NULL)
+		use_another(&life, "moved", NULL, move);
 	leash_lock_free(life.lock);
 	leash_lock_free(life.theirs);
 	leash_lock_free(life.third);
 	leash_close(life.mine);
 	leash_close(life.other);
 	leash_close(life.one_more);
-	check_ttls();
+	leaves_no_key_for_ever(true);
 }
 
 static void
-live_with_all(void)
+live_with_all(const char *but)
 {
-	least_admit(deployment, NULL);
+	least_admit(deployment, but);
 	least_denied(deployment);
 	live();
 	assert_string_equal(told.text, "");
@@ -347,7 +322,8 @@ static const char *
 why_forgone(const char *rule)
 {
 	for (size_t i = 0; i < COUNT(forgone); i++)
-		if (strcmp(forgone[i].rule, rule) == 0 && (forgone[i].where == ANYWHERE || forgone[i].where == (int)deployment_kind(deployment)))
+		if (strcmp(forgone[i].rule, rule) == 0 &&
+		    (forgone[i].where == ANYWHERE || forgone[i].where == (int)deployment_kind(deployment)))
 			return forgone[i].reason;
 	return NULL;
 }
@@ -378,7 +354,8 @@ live_without_each(const struct least *least)
 	for (int i = 0; i < least->count; i++) {
 		const char *rule = least->rule[i], *denied;
 
-		if (strchr("+~&", rule[0]) == NULL || is_for_another_time(rule) || !least_is_known(deployment_master(deployment, 0), rule))
+		if (strchr("+~&", rule[0]) == NULL || is_for_another_time(rule) ||
+		    !least_is_known(deployment_master(deployment, 0), rule))
 			continue;
 		least_admit(deployment, rule);
 		forget_scripts();
@@ -401,31 +378,51 @@ live_without_each(const struct least *least)
 static struct lane {
 	const char *name;
 	enum deployment_kind kind;
+	bool preloaded;
 	pid_t pid;
 } lanes[] = {
-	{"what_a_user_needs_is_permitted_and_what_it_lacks_is_named_in_single", DEPLOYMENT_SINGLE, 0},
-	{"what_a_user_needs_is_permitted_and_what_it_lacks_is_named_in_sentinel", DEPLOYMENT_SENTINEL, 0},
-	{"what_a_user_needs_is_permitted_and_what_it_lacks_is_named_in_cluster", DEPLOYMENT_CLUSTER, 0},
-	{"what_a_user_needs_is_permitted_and_what_it_lacks_is_named_in_quorum", DEPLOYMENT_QUORUM, 0},
+	{"what_a_user_needs_is_permitted_and_what_it_lacks_is_named_in_single", DEPLOYMENT_SINGLE, false, 0},
+	{"what_a_user_needs_is_permitted_and_what_it_lacks_is_named_in_sentinel", DEPLOYMENT_SENTINEL, false, 0},
+	{"what_a_user_needs_is_permitted_and_what_it_lacks_is_named_in_cluster", DEPLOYMENT_CLUSTER, false, 0},
+	{"what_a_user_needs_is_permitted_and_what_it_lacks_is_named_in_quorum", DEPLOYMENT_QUORUM, false, 0},
+	{"a_user_who_may_send_no_script_does_all_with_those_that_are_loaded", DEPLOYMENT_SINGLE, true, 0},
 };
+
+static int
+live_with_loaded_scripts(void)
+{
+	assert_int_equal(leash_scripts_load(LEASH_OPTIONS(.uri = deployment_uri(deployment)), &err), LEASH_OK);
+	uri = node_text("%s%sscripts=preloaded", uri, strchr(uri, '?') != NULL ? "&" : "?");
+	live_with_all("+eval");
+	return 0;
+}
+
+static int
+live_without_each_in_turn(enum deployment_kind kind)
+{
+	struct least least, sentinels = {.count = 0};
+	int wrong;
+
+	live_with_all(NULL);
+	least_of(&least, kind);
+	wrong = live_without_each(&least);
+	if (kind == DEPLOYMENT_SENTINEL) {
+		least_read(&sentinels, "Sentinel");
+		wrong += live_without_each(&sentinels);
+	}
+	return wrong;
+}
 
 static int
 use_deployment(void *arg)
 {
 	static const char *const durable[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
 	const struct lane *lane = arg;
-	struct least least, sentinels = {.count = 0};
 	int wrong;
 
 	deployment = deployment_start_with(lane->kind, durable);
 	uri = least_uri(deployment);
-	live_with_all();
-	least_of(&least, lane->kind);
-	wrong = live_without_each(&least);
-	if (lane->kind == DEPLOYMENT_SENTINEL) {
-		least_read(&sentinels, "Sentinel");
-		wrong += live_without_each(&sentinels);
-	}
+	wrong = lane->preloaded ? live_with_loaded_scripts() : live_without_each_in_turn(lane->kind);
 	deployment_stop(deployment);
 	free(uri);
 	return wrong;
