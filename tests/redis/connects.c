@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "tests/support/await.h"
-#include "tests/support/descriptors.h"
 #include "tests/support/socket.h"
 
 #include <arpa/inet.h>
@@ -394,7 +393,6 @@ VERB(errno) /* which is a macro */
 }
 
 SEES(free_port, seen_number(socket_free_port()))
-SEES(descriptors, seen_number(descriptors_count()))
 
 /* ---- what was made of a hello ---- */
 

@@ -6,7 +6,7 @@
  *     errno                        of that failure: its name
  *     version, time, address       of the server that was found, by its hello, and of the connection
  *     ask BYTES                    over the connection that was made; heard: what came of it until now
- *     descriptors                  that are open; free_port: where nobody listens
+ *     free_port                    where nobody listens
  *
  *     puppet NAME [BYTES [ADDRESS [PORT]]]   a server p or q, at the port $p or $q of 127.0.0.1, that says that once
  *                                  it has heard something, and does no more; stop, hang_up NAME

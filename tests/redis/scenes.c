@@ -2,6 +2,7 @@
 #include "tests/redis/scenes.h"
 
 #include "base/clock.h"
+#include "tests/support/descriptors.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -101,7 +102,8 @@ void
 let(char variable, const char *value)
 {
 	assert_in_range(variable, 'a', 'z');
-	snprintf(variables[variable - 'a'], sizeof variables[0], "%s", value != NULL ? value : "");
+	assert_in_range(snprintf(variables[variable - 'a'], sizeof variables[0], "%s", value != NULL ? value : ""), 0,
+	                sizeof variables[0] - 1);
 }
 
 /* ---- words ---- */
@@ -298,6 +300,25 @@ end_of_step(const char *text)
 	return text;
 }
 
+static const char *play_text(const char *text, bool again);
+
+/* What follows an each, which ends there: for as many words as it has letters at a time. */
+static const char *
+play_each(const char *each, const char *end)
+{
+	struct step step;
+	const char *rest = NULL;
+
+	read_step(&step, each, (size_t)(end - each));
+	assert_true(step.count > 2 && (step.count - 2) % (int)strlen(step.word[1]) == 0);
+	for (int i = 2; i < step.count;) {
+		for (const char *letter = step.word[1]; *letter != '\0'; letter++)
+			let(*letter, step.word[i++]);
+		rest = play_text(end + 1, true);
+	}
+	return rest;
+}
+
 static const char *
 play_text(const char *text, bool again)
 {
@@ -308,12 +329,14 @@ play_text(const char *text, bool again)
 		int times;
 
 		text += strspn(text, " ");
-		if (again && strncmp(text, "next", 4) == 0)
+		if (again && end - text == 4 && strncmp(text, "next", 4) == 0)
 			return rest;
 		if (sscanf(text, "repeat %d", &times) == 1) {
 			text = rest;
 			for (int i = 0; i < times; i++)
 				rest = play_text(text, true);
+		} else if (strncmp(text, "each ", 5) == 0) {
+			rest = play_each(text, end);
 		} else {
 			play_step(text, (size_t)(end - text));
 		}
@@ -340,8 +363,9 @@ play_given(void)
 	play_text(given, false);
 }
 
-/* ---- time ---- */
+/* ---- words of all scenes ---- */
 
 DOES(pass, await_ms(number_of(word[1], 0)))
 DOES(clock, clock_began = lsh_now_ns())
+SEES(descriptors, seen_number(descriptors_count()))
 SEES(took, seen_number((lsh_now_ns() - clock_began) / LSH_MS))

@@ -9,8 +9,10 @@
  *     await STEP          again and again, until it compares; await 5 STEP: for 5 s
  *     let x STEP          what is seen is $x from then on
  *     repeat N            what follows is played N times; up to the word next, if it comes
+ *     each x WORDS        the same, once for each of these words, which is $x; each xy WORDS: for each pair of them
  *     pass MS             time passes
  *     clock               begins anew; took: so many ms ago that was
+ *     descriptors         that are open
  *
  * A step that fails says which it was, and what was seen. */
 #ifndef LEASH_TEST_SCENES_H

@@ -8,41 +8,29 @@ SCENE(a_free_lock_is_held_by_whoever_asks,
 
 SENTENCE(a_fence_is_the_servers_time_in_microseconds)
 {
-	/* TIME answers microseconds without their leading zeros, so there must be some. */
-	await_true(server_us() % 1000000 < 50000);
-	for (int i = 0; i < 10; i++)
-		play("let x now; ask A1 = fence; GET FENCE = f; let y now; GET FENCE = $x..$y; release A1 = 1");
+	await_true(server_us() % 1000000 < 50000); /* TIME answers microseconds without their leading zeros */
+	play("repeat 10; let x now; ask A1 = fence; GET FENCE = f; let y now; GET FENCE = $x..$y; release A1 = 1");
 }
 
 SCENE(fences_grow_when_the_clock_is_behind_the_last, /* and are kept until the clock is there, and as always from then on */
       "let x now+3600000000; SET FENCE $x; ask A1 = $x+1; GET FENCE = $x+1; PTTL FENCE = ~7200000; release A1 = 1; ask B1 = $x+2")
 
-SENTENCE(a_fence_that_cannot_be_counted_on_from_is_replaced)
-{
-	static const char *const odd[] = {"orders", "''", "nan", "inf", "1e300", "9007199254740990", "9007199254740992", "-5"};
-
-	for (size_t i = 0; i < COUNT(odd); i++)
-		play("SET FENCE %s; ask A1 = now; SET FENCE %s PX 60000; ask A1 = now; release A1 = 1", odd[i], odd[i]);
-	/* and one that is more than a year ahead of the clock, a minute more or less */
-	play("let x now+31535940000000; SET FENCE $x PX 60000; ask A1 = $x+1; release A1 = 1");
-	play("let x now+31536060000000; SET FENCE $x PX 60000; ask A1 = now; release A1 = 1");
-}
+SCENE(a_fence_that_cannot_be_counted_on_from_is_replaced,
+      "each x orders '' nan inf 1e300 9007199254740990 9007199254740992 -5; SET FENCE '$x'; ask A1 = now;"
+      "SET FENCE '$x' PX 60000; ask A1 = now; release A1 = 1; next;"
+      /* and one that is more than a year ahead of the clock, a minute more or less */
+      "let x now+31535940000000; SET FENCE $x PX 60000; ask A1 = $x+1; release A1 = 1;"
+      "let x now+31536060000000; SET FENCE $x PX 60000; ask A1 = now; release A1 = 1")
 
 SCENE(fences_grow_after_the_last_was_deleted, "ask A1 = fence; release A1 = 1; DEL FENCE; ask B1 = >f")
 SCENE(an_ask_that_comes_too_late_does_nothing_and_tells_the_time, "ask A1 600000 now-1 = late; DBSIZE = 0")
 SCENE(a_late_ask_of_a_holder_is_refused_too, "ask A1 200000 = fence; ask A1 600000 1 = late; PTTL LOCK = ~200000")
 SCENE(an_ask_in_time_is_not_refused, "ask A1 600000 now+3600000000 = fence")
 
-SENTENCE(an_ask_takes_leases_of_a_millisecond_to_a_day_and_leaves_nothing_of_others)
-{
-	static const char *const odd[] = {"0", "-1", "86400001", "1e300", "0.5", "1.5", "nan", "inf", "orders", "''"};
-
-	for (size_t i = 0; i < COUNT(odd); i++)
-		play("ask A1 %s = !ERR; EXISTS LOCK = 0", odd[i]);
-	play("ask A1 1 = fence; PTTL LOCK = -2..1; await EXISTS LOCK = 0");
-	play("ask A1 86400000 = fence; PTTL LOCK = ~86400000; PTTL FENCE = ~86400000"); /* at least for the lease */
-}
-
+SCENE(an_ask_takes_leases_of_a_millisecond_to_a_day_and_leaves_nothing_of_others,
+      "each x 0 -1 86400001 1e300 0.5 1.5 nan inf orders ''; ask A1 '$x' = !ERR; EXISTS LOCK = 0; next;"
+      "ask A1 1 = fence; PTTL LOCK = -2..1; await EXISTS LOCK = 0;"
+      "ask A1 86400000 = fence; PTTL LOCK = ~86400000; PTTL FENCE = ~86400000") /* at least for the lease */
 SCENE(a_lock_that_nobody_waits_for_costs_seven_calls,
       "mess; CONFIG RESETSTAT; ask A1 = fence; release A1 = 1; calls evalsha = 2; calls = 7")
 
@@ -101,42 +89,22 @@ SCENE(a_try_takes_an_abandoned_lock_whose_queue_is_dead,
 SCENE(a_try_takes_an_abandoned_lock_whose_queue_does_not_listen,
       "line A1 B1; DEL LOCK; try C1 = fence; holder = C1; EXISTS QUEUE = 0")
 
-SENTENCE(a_queue_without_places_keeps_nobody_out)
-{
-	play("mess but TTLs; ZADD QUEUE -%" PRId64 " B; PEXPIRE QUEUE 400000; try C1 = fence; holder = C1; EXISTS QUEUE = 0",
-	     server_us() + 10000000);
-}
+SCENE(a_queue_without_places_keeps_nobody_out,
+      "mess but TTLs; let x now+10000000; ZADD QUEUE '-$x' B; PEXPIRE QUEUE 400000; try C1 = fence; holder = C1;"
+      "EXISTS QUEUE = 0")
 
-/* More dead places than one step removes. */
-static void
-bury_many(int count)
+/* So many dead places: more than one step removes. */
+VERB(dead)
 {
-	char words[512] = "";
-
-	for (int i = 1; i <= count; i++) {
-		sprintf(words + strlen(words), " %d 'D%d 60000'", i, i);
-		if (i % 10 == 0) {
-			play("ZADD QUEUE%s", words);
-			words[0] = '\0';
-		}
-	}
+	for (int i = 1; i <= number_of(word[1], 0); i++)
+		play("ZADD QUEUE %d 'D%d 60000'", i, i);
 	play("ZADD QUEUE -1 D; PEXPIRE QUEUE 400000");
+	return NULL;
 }
 
-SENTENCE(a_thousand_dead_places_go_in_one_step_and_the_rest_in_the_next)
-{
-	bury_many(1500);
-	play("try A1 = 0 0 now; ZCOUNT QUEUE (0 +inf = 500; EXISTS LOCK = 0; try A1 = fence; EXISTS QUEUE = 0");
-}
-
-SENTENCE(nobody_passes_a_thousand_dead_places_by_and_keeps_a_place_of_its_own)
-{
-	bury_many(1500);
-	play("ask A1 = 0 0 now; EXISTS LOCK = 0; listen A; word A1 = held; holder = A1; EXISTS QUEUE = 0");
-}
-
-SENTENCE(a_word_among_thousands_of_dead_places_is_answered_queued_come_again)
-{
-	bury_many(2500);
-	play("listen A; ask A1 = no; word A1 = * 0 0; word A1 = * * >0");
-}
+SCENE(a_thousand_dead_places_go_in_one_step_and_the_rest_in_the_next,
+      "dead 1500; try A1 = 0 0 now; ZCOUNT QUEUE (0 +inf = 500; EXISTS LOCK = 0; try A1 = fence; EXISTS QUEUE = 0")
+SCENE(nobody_passes_a_thousand_dead_places_by_and_keeps_a_place_of_its_own,
+      "dead 1500; ask A1 = 0 0 now; EXISTS LOCK = 0; listen A; word A1 = held; holder = A1; EXISTS QUEUE = 0")
+SCENE(a_word_among_thousands_of_dead_places_is_answered_queued_come_again,
+      "dead 2500; listen A; ask A1 = no; word A1 = * 0 0; word A1 = * * >0")

@@ -322,23 +322,14 @@ SCENE(a_node_that_knows_of_no_slots_is_said_to,
       "on n0 'CLUSTER SLOTS' *0\r\n; open 1 ~ UNAVAILABLE: 'was the cluster created?'; close; says n1 A B;"
       "open 2 = OK; at 0 = A")
 
-SENTENCE(nonsense_is_not_believed)
-{
-	static const char *const nonsense[] = {
-		"+OK\r\n", "*1\r\n:1\r\n", "*1\r\n*3\r\n:0\r\n:16384\r\n*2\r\n$1\r\nx\r\n:1\r\n", "what\r\n", "*99999999\r\n",
-	};
-
-	play("says n1 A B");
-	for (size_t i = 0; i < COUNT(nonsense); i++)
-		play("on n0 'CLUSTER SLOTS' '%s'; open 1 ~ PROTOCOL:; close; open 2 = OK; at 0 = A; close", nonsense[i]);
-}
-
-SENTENCE(a_permission_that_is_missing_is_named) /* of CLUSTER INFO it is enough to say so once */
-{
-	on("n0", "CLUSTER SLOTS", "-NOPERM User default has no permissions to run the 'cluster|slots' command\r\n");
-	play("on n1 CLUSTER silent; open 2 '' 3000 ~ DENIED: 'CLUSTER SLOTS is not permitted'; close; forget_log;"
-	     OPEN_FIRST "look n0 3; log ~ 'CLUSTER INFO is not permitted'; logged 'CLUSTER INFO' = 1");
-}
+SCENE(nonsense_is_not_believed,
+      "says n1 A B;"
+      "each x +OK\r\n *1\r\n:1\r\n '*1\r\n*3\r\n:0\r\n:16384\r\n*2\r\n$1\r\nx\r\n:1\r\n' what\r\n *99999999\r\n;"
+      "on n0 'CLUSTER SLOTS' '$x'; open 1 ~ PROTOCOL:; close; open 2 = OK; at 0 = A; close")
+SCENE(a_permission_that_is_missing_is_named, /* of CLUSTER INFO it is enough to say so once */
+      "on n0 'CLUSTER SLOTS' \"-NOPERM User default has no permissions to run the 'cluster|slots' command\r\n\";"
+      "on n1 CLUSTER silent; open 2 '' 3000 ~ DENIED: 'CLUSTER SLOTS is not permitted'; close; forget_log;"
+      OPEN_FIRST "look n0 3; log ~ 'CLUSTER INFO is not permitted'; logged 'CLUSTER INFO' = 1")
 
 SENTENCE(those_who_cannot_be_reached_are_said_so_and_looked_for_again)
 {
@@ -447,16 +438,9 @@ SENTENCE(no_number_of_redirections_is_too_many_to_bear) /* and those that are kn
 SCENE(its_end_does_not_wait_for_those_who_hang, /* an answer has 2 s */
       OPEN_FIRST "on n0 CLUSTER silent; ask n0; clock; close; took < 1500")
 
-SENTENCE(nothing_is_left_of_it)
-{
-	unsigned fds = descriptors_count();
-
-	play("says n0 A B; on n1 CLUSTER silent; repeat 5; open 2 = OK; refresh; close");
-	/* the last connections may come to the fakes a moment later */
-	await_true(descriptors_count() == fds + fake_open(fake_of("n0")) + fake_open(fake_of("n1")));
-	play("await inside n0 = 0; await inside n1 = 0");
-	assert_int_equal(descriptors_count(), fds);
-}
+SCENE(nothing_is_left_of_it,
+      "let d descriptors; says n0 A B; on n1 CLUSTER silent; repeat 5; open 2 = OK; refresh; close; next;"
+      "await inside n0 = 0; await inside n1 = 0; await descriptors = $d") /* the last may come to a fake a moment later */
 
 SENTENCE(one_that_was_never_opened_can_be_freed)
 {

@@ -104,22 +104,14 @@ SENTENCE(a_hello_of_any_length_is_sent_to_its_end)
 }
 
 /* What a user may do without that may do everything but what the rule takes away; or which permission it needs. */
-SENTENCE(a_user_without_a_permission_that_is_needed_is_told_which)
-{
-	static const char *const rows[][3] = {
-		{"+@all", "", "= OK; check; ask 'ACL WHOAMI\r\n'; await heard = '$6\r\nworker\r\n'"},
-		{"-client", "", "= OK; check"},
-		{"-info", "", "= OK; id = ''; version = 000000; cluster = no; time > 0; ask 'PING\r\n';"
-		 "await heard = '+PONG\r\n'"},
-		{"-time", "", "~ DENIED: ': TIME was refused: NOPERM'"},
-		{"-select", "/1", "~ DENIED: ': SELECT was refused: NOPERM'"},
-		{"-subscribe", " leash-test leash:x", "~ DENIED: ': SUBSCRIBE was refused: NOPERM'"},
-		{"resetchannels", " leash-test leash:x", "~ DENIED: ': SUBSCRIBE was refused: NOPERM'"},
-		{"off", "", "~ DENIED: ': AUTH was refused: WRONGPASS'"},
-	};
+DOES(may, server_text(server, "ACL SETUSER worker reset on >pass ~* &* +@all %s", word[1]))
+#define TRY "try redis://worker:pass@127.0.0.1:$s"
 
-	for (size_t i = 0; i < COUNT(rows); i++)
-		play("redis ACL SETUSER worker reset on >pass ~* &* +@all %s; try redis://worker:pass@127.0.0.1:$s%s "
-		     "%s", rows[i][0],
-		     rows[i][1], rows[i][2]);
-}
+SCENE(a_user_without_a_permission_that_is_needed_is_told_which,
+      "may +@all; " TRY " = OK; check; ask 'ACL WHOAMI\r\n'; await heard = '$6\r\nworker\r\n';"
+      "may -client; " TRY " = OK; check; may -info; " TRY " = OK; id = ''; version = 000000; cluster = no; time > 0;"
+      "ask 'PING\r\n'; await heard = '+PONG\r\n'; may -time; " TRY " ~ DENIED: ': TIME was refused: NOPERM';"
+      "may -select; " TRY "/1 ~ DENIED: ': SELECT was refused: NOPERM';"
+      "each x -subscribe resetchannels; may $x;"
+      TRY " leash-test leash:x ~ DENIED: ': SUBSCRIBE was refused: NOPERM'; next;"
+      "may off; " TRY " ~ DENIED: ': AUTH was refused: WRONGPASS'")

@@ -162,21 +162,11 @@ SENTENCE(what_info_says_of_eviction_is_read_for_what_it_is)
 	check_readings(SETNAME_OK INFO_OK REPLICATION_OK, TIME_OK, "eviction", cases, COUNT(cases));
 }
 
-SENTENCE(a_subscription_is_to_the_channel_that_was_asked_for)
-{
-	static const char *const said[] = {
-		"*3\r\n$9\r\nsubscribe\r\n$2\r\ncj\r\n:1\r\n",
-		"*3\r\n$9\r\nsubscribe\r\n$3\r\nch2\r\n:1\r\n",
-		"*3\r\n$7\r\nmessage\r\n$2\r\nch\r\n:1\r\n",
-		"*3\r\n$9\r\nsubscribe\r\n$2\r\nch\r\n$1\r\n1\r\n",
-		"*2\r\n$9\r\nsubscribe\r\n$2\r\nch\r\n",
-		"+OK\r\n",
-	};
-
-	for (size_t i = 0; i < COUNT(said); i++)
-		play("puppet p '" SETNAME_OK INFO_OK "%s'; try redis://127.0.0.1:$p leash-test ch ~ PROTOCOL: "
-		     "': SUBSCRIBE: the answer is not what a Redis'", said[i]);
-}
+SCENE(a_subscription_is_to_the_channel_that_was_asked_for,
+      "each x *3\r\n$9\r\nsubscribe\r\n$2\r\ncj\r\n:1\r\n *3\r\n$9\r\nsubscribe\r\n$3\r\nch2\r\n:1\r\n"
+      "  *3\r\n$7\r\nmessage\r\n$2\r\nch\r\n:1\r\n *3\r\n$9\r\nsubscribe\r\n$2\r\nch\r\n$1\r\n1\r\n"
+      "  *2\r\n$9\r\nsubscribe\r\n$2\r\nch\r\n +OK\r\n; puppet p '" SETNAME_OK INFO_OK "$x';"
+      "try redis://127.0.0.1:$p leash-test ch ~ PROTOCOL: ': SUBSCRIBE: the answer is not what a Redis'")
 
 /* A message may come right behind the confirmation, whole or half: it is for the receiver of the connection. */
 SENTENCE(what_comes_behind_the_hello_is_left_in_the_socket)
@@ -188,23 +178,10 @@ SENTENCE(what_comes_behind_the_hello_is_left_in_the_socket)
 		     "try redis://127.0.0.1:$p leash-test ch = OK; ask ''; await heard = '%.*s'", n, more, n, more);
 }
 
-SENTENCE(a_server_that_repeats_what_it_hears_does_not_get_the_password_shown)
-{
-	static const struct {
-		const char *manner, *says, *expected;
-	} rows[] = {
-		{"echoes", "", ""},
-		{"", "-ERR unknown command `AUTH`, with args beginning with: `hunter2hunter2`\r\n", "DENIED:"},
-		{"", "-ERR no AUTH hunter2hunter2\r\n", "DENIED:"},
-		{"", "-hunter2hunter2\r\n", ": AUTH was refused: (its words are not shown)"},
-		{"", "-WRONGPASS hunter2hunter2\r\n", "DENIED:"},
-		{"", "+OK\r\n+OK\r\n-hunter2hunter2 is busy\r\n", "PROTOCOL:"},
-		{"", "hunter2hunter2\r\n", "PROTOCOL:"},
-		{"", "+hunter2hunter2\r\n", "PROTOCOL:"},
-		{"", ":hunter2hunter2\r\n", "PROTOCOL:"},
-	};
-
-	for (size_t i = 0; i < COUNT(rows); i++)
-		play("puppet p '%s'; manner p %s; dial redis://:hunter2hunter2@127.0.0.1:$p; attempt ~ '%s' !~ unter2",
-		     rows[i].says, rows[i].manner, rows[i].expected);
-}
+SCENE(a_server_that_repeats_what_it_hears_does_not_get_the_password_shown,
+      "each mxe echoes '' '' '' '-ERR unknown command `AUTH`, with args beginning with: `hunter2hunter2`\r\n' DENIED:"
+      "  '' '-ERR no AUTH hunter2hunter2\r\n' DENIED:"
+      "  '' -hunter2hunter2\r\n ': AUTH was refused: (its words are not shown)'"
+      "  '' '-WRONGPASS hunter2hunter2\r\n' DENIED: '' '+OK\r\n+OK\r\n-hunter2hunter2 is busy\r\n' PROTOCOL:"
+      "  '' hunter2hunter2\r\n PROTOCOL: '' +hunter2hunter2\r\n PROTOCOL: '' :hunter2hunter2\r\n PROTOCOL:;"
+      "puppet p '$x'; manner p $m; dial redis://:hunter2hunter2@127.0.0.1:$p; attempt ~ '$e' !~ unter2")

@@ -13,14 +13,15 @@
  *     step WHO                   wait, up, what is said, or why it is down
  *     next WHO                   the same, when it is not wait any more; hear t: of a talk
  *     wants WHO                  when it wants to be stepped although nothing comes: now, never, in time or late
- *     free WHO */
+ *     take WHO                   and free what was said
+ *     free WHO
+ *     to URI                     where it is, if not at the fake */
 #include "redis/informant.h"
 
 #include "base/clock.h"
 #include "base/park.h"
 #include "redis/reply.h"
 #include "tests/redis/fakes.h"
-#include "tests/support/descriptors.h"
 #include "tests/support/server.h"
 
 #include <inttypes.h>
@@ -45,13 +46,20 @@ VERB(free)
 	return NULL;
 }
 
+VERB(to)
+{
+	lsh_uri_clear(&uri);
+	assert_int_equal(lsh_uri_parse(&uri, word[1], &err), LEASH_OK);
+	return NULL;
+}
+
 static void
 start(void)
 {
 	options = (struct lsh_informant_options){
 		.name = "leash:asker", .timeout = 20 * LSH_S, .bytes = 1000, .elements = 10,
 	};
-	assert_int_equal(lsh_uri_parse(&uri, fake_uri(fakes_start("f", false)), &err), LEASH_OK);
+	play("to %s", fake_uri(fakes_start("f", false)));
 }
 
 static void
@@ -71,6 +79,7 @@ VERB(bounds)
 	return NULL;
 }
 
+DOES(take, lsh_answer_free(lsh_informant_take(*who(word[1]))))
 DOES(time, options.timeout = number_of(word[1], 0) * LSH_MS)
 DOES(listen, options.unasked = true)
 
@@ -159,8 +168,10 @@ VERB(connect)
 VERB(talk)
 {
 	int64_t timeout = number_of(word[1], 20000) * LSH_MS;
+	leash_status status = lsh_talk_open(who("t"), &uri, LSH_WANT_SERVER, "leash:talker", timeout, &err);
 
-	return seen_end(lsh_talk_open(who("t"), &uri, LSH_WANT_SERVER, "leash:talker", timeout, &err), &err);
+	assert_true((status == LEASH_OK) == (*who("t") != NULL));
+	return seen_end(status, &err);
 }
 
 VERB(hear)
@@ -233,9 +244,7 @@ SENTENCE(answers_of_each_type_are_what_they_are)
 	};
 	const struct redisReply *answer;
 
-	lsh_uri_clear(&uri);
-	assert_int_equal(lsh_uri_parse(&uri, server_uri(server), &err), LEASH_OK);
-	play("talk = OK");
+	play("to %s; talk = OK", server_uri(server));
 	assert_true(lsh_informant_send(*who("t"), eval, 3) && lsh_informant_send(*who("t"), eval, 1));
 	assert_int_equal(lsh_talk_hear(*who("t"), &answer, &err), LEASH_OK);
 	assert_string_equal(seen_reply(answer), "[1 two [3 [four +five]] nil []]");
@@ -305,9 +314,7 @@ SENTENCE(how_much_is_too_much_depends_on_what_is_asked_for)
 	for (size_t i = 0; i < SIZE; i++)
 		much[i] = (char)('a' + i % 23);
 	much[SIZE] = '\0';
-	lsh_uri_clear(&uri);
-	assert_int_equal(lsh_uri_parse(&uri, server_uri(server), &err), LEASH_OK);
-	play("bounds %d; connect i", 32 << 20);
+	play("to %s; bounds %d; connect i", server_uri(server), 32 << 20);
 	for (int i = 0; i < 8; i++)
 		verb_say(word);
 	for (int i = 0; i < 8; i++) {
@@ -329,22 +336,14 @@ SCENE(the_elements_are_bounded_before_there_is_room_for_them,
       "listen; connect i; send f *11\r\n;"
       "next i ~ PROTOCOL: 'its answer has more than 10 elements, which is the most that is taken'")
 
-SENTENCE(what_no_server_would_say_is_a_protocol_error)
-{
-	static const char *const bad[] = {
-		"what\r\n", "*65537\r\n", "*2147483647\r\n", "*99999999999999999999\r\n", "*-2\r\n", "$-2\r\n", "$2\r\nabc\r\n",
-		"$2\r\nab\r\r", "$2\r\nab\n\r", "+a\rb\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
-		"_\r\n", "#t\r\n", ",1\r\n", "(1\r\n", "%0\r\n", "~0\r\n", ">0\r\n", "=4\r\ntxt:\r\n", ":x\r\n",
-	};
-	unsigned fds;
-
-	play("talk; free t; await inside f = 0");
-	fds = descriptors_count();
-	for (size_t i = 0; i < COUNT(bad); i++)
-		play("on f ECHO '%s'; talk; say t x; hear ~ PROTOCOL:; free t", bad[i]);
-	play("on f ECHO '*2\r\n*40000\r\n'; talk 2000; say t x; hear ~ UNAVAILABLE:; free t; await inside f = 0");
-	assert_int_equal(descriptors_count(), fds);
-}
+SCENE(what_no_server_would_say_is_a_protocol_error,
+      "talk; free t; await inside f = 0; let d descriptors;"
+      "each x what\r\n *65537\r\n *2147483647\r\n *99999999999999999999\r\n *-2\r\n $-2\r\n $2\r\nabc\r\n $2\r\nab\r\r"
+      "  $2\r\nab\n\r +a\rb\r\n *1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n"
+      "  _\r\n #t\r\n ,1\r\n (1\r\n %0\r\n ~0\r\n >0\r\n =4\r\ntxt:\r\n :x\r\n;"
+      "on f ECHO '$x'; talk; say t x; hear ~ PROTOCOL:; free t; next;"
+      "on f ECHO '*2\r\n*40000\r\n'; talk 2000; say t x; hear ~ UNAVAILABLE:; free t; await inside f = 0;"
+      "descriptors = $d")
 
 SENTENCE(an_answer_without_an_end_is_given_up)
 {
@@ -409,28 +408,9 @@ SENTENCE(the_last_words_of_a_server_are_heard) /* what is still to be sent finds
 	free(much);
 }
 
-SENTENCE(who_cannot_be_reached_is_said_so)
-{
-	unsigned fds = descriptors_count();
+SCENE(who_cannot_be_reached_is_said_so,
+      "let d descriptors; to unix:///nowhere/at/all; talk 1000 ~ UNAVAILABLE: /nowhere/at/all; descriptors = $d")
 
-	lsh_uri_clear(&uri);
-	assert_int_equal(lsh_uri_parse(&uri, "unix:///nowhere/at/all", &err), LEASH_OK);
-	play("talk 1000 ~ UNAVAILABLE: /nowhere/at/all");
-	assert_null(*who("t"));
-	assert_int_equal(descriptors_count(), fds);
-}
-
-SENTENCE(nothing_is_left_of_it_in_whatever_state_it_ends)
-{
-	static const char *const states[] = {"", "begin i;", "connect i;", "connect i; say i kept; next i = kept;"};
-	unsigned before = descriptors_count();
-
-	for (int i = 0; i < 20; i++) {
-		play("%s", states[i % 4]);
-		if (i % 8 == 7)
-			lsh_answer_free(lsh_informant_take(*who("i")));
-		play("free i");
-	}
-	play("await inside f = 0");
-	assert_int_equal(descriptors_count(), before);
-}
+SCENE(nothing_is_left_of_it_in_whatever_state_it_ends,
+      "let d descriptors; repeat 5; free i; begin i; free i; connect i; free i; connect i; say i kept; next i = kept;"
+      "free i; connect i; say i kept; next i = kept; take i; free i; next; await inside f = 0; descriptors = $d")

@@ -13,16 +13,10 @@ SCENE(a_release_gives_the_lock_to_the_first_in_the_queue_and_tells_it,
       "told B = B1; told C = 0; GET FENCE = $x..now; PTTL FENCE = ~3600000")
 SCENE(the_last_place_takes_the_queue_with_it, "listen B; line A1 B1; release A1 = 1; holder = B1; EXISTS QUEUE = 0")
 
-SENTENCE(a_queue_is_served_in_its_order)
-{
-	static const char *const tokens[] = {"C1", "B2", "A2", "B1", "C2"};
-
-	play("listen A; listen B; listen C; line A1 C1 B2 A2 B1 C2; let x last; release A1 = 1");
-	for (size_t i = 0; i < COUNT(tokens); i++)
-		play("holder = %s; GET FENCE = >$x; let x last; release %s = 1", tokens[i], tokens[i]);
-	play("EXISTS LOCK = 0; EXISTS QUEUE = 0");
-}
-
+SCENE(a_queue_is_served_in_its_order,
+      "listen A; listen B; listen C; line A1 C1 B2 A2 B1 C2; let x last; release A1 = 1;"
+      "each t C1 B2 A2 B1 C2; holder = $t; GET FENCE = >$x; let x last; release $t = 1; next;"
+      "EXISTS LOCK = 0; EXISTS QUEUE = 0")
 SCENE(fences_of_grants_grow_when_the_clock_is_behind_the_last,
       "listen B; line A1 B1; let x now+3600000000; SET FENCE $x PX 20000; release A1 = 1; GET FENCE = $x+1;"
       "PTTL FENCE = ~7200000; told B = B1")
@@ -41,22 +35,14 @@ SCENE(a_dead_client_is_passed_over,
 SCENE(a_lock_whose_queue_is_dead_is_free,
       "listen B; line A1 B1; bury B; release A1 = 1; EXISTS LOCK = 0; EXISTS QUEUE = 0")
 
-SENTENCE(what_is_no_place_is_passed_over)
-{
-	static const char *const odd[] = {
-		"rubbish", "B1", "'B1 '", "'B1 0'", "'B1 -1'", "'B1 86400001'", "'B1 60000 1'", "''",
-	};
-
-	play("mess but TTLs; listen B; listen C");
-	for (size_t i = 0; i < COUNT(odd); i++)
-		play("ask A1; ask B2 = no; ZADD QUEUE 5 %s; release A1 = 1; holder = B2; EXISTS QUEUE = 0; release B2 = 1", odd[i]);
-}
+SCENE(what_is_no_place_is_passed_over,
+      "mess but TTLs; listen B; listen C;"
+      "each x rubbish B1 'B1 ' 'B1 0' 'B1 -1' 'B1 86400001' 'B1 60000 1' ''; ask A1; ask B2 = no; ZADD QUEUE 5 '$x';"
+      "release A1 = 1; holder = B2; EXISTS QUEUE = 0; release B2 = 1")
 
 SENTENCE(a_grant_goes_out_by_spublish_where_the_client_says_so)
 {
-	const char *version = strstr(server_text(server, "INFO server"), "redis_version:");
-
-	if (atoi(version + strlen("redis_version:")) < 7)
+	if (atoi(strstr(server_text(server, "INFO server"), "redis_version:") + strlen("redis_version:")) < 7)
 		skip();
 	play("listen B SSUBSCRIBE leash:{orders}:wake:; cfg 60000 3600000 200000 1 SPUBLISH -; line A1 B1; release A1 = 1;"
 	     "holder = B1; told B = B1");

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "redis/resolve.h"
-#include "tests/support/descriptors.h"
 #include "tests/support/socket.h"
 
 #include <arpa/inet.h>
@@ -135,9 +134,9 @@ SCENE(a_resolver_that_hangs_is_left_at_the_deadline_and_ends_by_itself,
 SENTENCE(many_names_are_resolved_at_once_and_given_up_at_any_time)
 {
 	struct lsh_request *request[16];
-	unsigned fds = descriptors_count();
 	int e;
 
+	play("let d descriptors");
 	for (int round = 0; round < 20; round++) {
 		play("resolves %s 127.0.0.1 ::1", round % 2 == 0 ? "hangs" : "");
 		for (size_t i = 0; i < COUNT(request); i++) {
@@ -161,7 +160,7 @@ SENTENCE(many_names_are_resolved_at_once_and_given_up_at_any_time)
 			lsh_request_drop(request[i]);
 		}
 	}
-	await_true(descriptors_count() == fds);
+	play("await descriptors = $d");
 }
 
 SENTENCE(a_numeric_address_asks_nobody)

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "tests/redis/seers.h"
-#include "tests/support/descriptors.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -203,37 +202,18 @@ SENTENCE(a_wrong_password_is_denied_and_not_shown) /* and one of them will do */
 	     "log ~ WRONGPASS !~ opensesame; is s1 honest; ask = 1000");
 }
 
-SENTENCE(nonsense_is_no_answer_and_another_sentinels_answer_counts)
-{
-	static const char *const nonsense[] = {
-		"HTTP/1.1 400 Bad Request\r\n\r\n",
-		"+OK\r\n",
-		":7\r\n",
-		"$5\r\nhello\r\n",
-		"*0\r\n",
-		"*1\r\n$9\r\n127.0.0.1\r\n",
-		"*2\r\n$9\r\n127.0.0.1\r\n$1\r\n0\r\n",
-		"*2\r\n$9\r\n127.0.0.1\r\n$5\r\n65536\r\n",
-		"*2\r\n$9\r\n127.0.0.1\r\n$2\r\n-1\r\n",
-		"*2\r\n$0\r\n\r\n$4\r\n1000\r\n",
-		"*2\r\n$10\r\n127.0.\r\n.1\r\n$4\r\n1000\r\n",
-		"*2\r\n$9\r\n127 0 0 1\r\n$4\r\n1000\r\n",
-		"*2\r\n$9\r\n127.0.0.1XY$4\r\n1000\r\n",
-		"*2\r\n*1\r\n:1\r\n$4\r\n1000\r\n",
-		"*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
-		"*1073741823\r\n:1\r\n",
-		"*-7\r\n",
-		"%1\r\n+a\r\n+b\r\n",
-		"*2\r\n$9\r\n127.0.0.1\r\n$4\r\n1000\r\n*2\r\n$9\r\n127.0.0.1\r\n$4\r\n1000\r\n*0\r\n*0\r\n*0\r\n",
-	};
-
-	for (size_t i = 0; i < COUNT(nonsense); i++) {
-		on("s0", "SENTINEL", "%s", nonsense[i]);
-		play("%sask ~ PROTOCOL:", i == 0 ? "begin 1 '' 500; " : "");
-	}
-	play("on s0 SENTINEL '$536870912\r\n'; ask ~ UNAVAILABLE:"); /* the rest does not come */
-	play("off s0 SENTINEL; ask = 1000; end; on s0 SENTINEL '+OK\r\n'; begin 3; ask = 1000");
-}
+SCENE(nonsense_is_no_answer_and_another_sentinels_answer_counts,
+      "on s0 SENTINEL +OK\r\n; begin 1 '' 500;"
+      "each x +OK\r\n :7\r\n 'HTTP/1.1 400 Bad Request\r\n\r\n' $5\r\nhello\r\n *0\r\n *1\r\n$9\r\n127.0.0.1\r\n"
+      "  *2\r\n$9\r\n127.0.0.1\r\n$1\r\n0\r\n *2\r\n$9\r\n127.0.0.1\r\n$5\r\n65536\r\n"
+      "  *2\r\n$9\r\n127.0.0.1\r\n$2\r\n-1\r\n *2\r\n$0\r\n\r\n$4\r\n1000\r\n"
+      "  *2\r\n$10\r\n127.0.\r\n.1\r\n$4\r\n1000\r\n '*2\r\n$9\r\n127 0 0 1\r\n$4\r\n1000\r\n'"
+      "  *2\r\n$9\r\n127.0.0.1XY$4\r\n1000\r\n *2\r\n*1\r\n:1\r\n$4\r\n1000\r\n *1\r\n*1\r\n*1\r\n*1\r\n:1\r\n"
+      "  *1073741823\r\n:1\r\n *-7\r\n %1\r\n+a\r\n+b\r\n"
+      "  *2\r\n$9\r\n127.0.0.1\r\n$4\r\n1000\r\n*2\r\n$9\r\n127.0.0.1\r\n$4\r\n1000\r\n*0\r\n*0\r\n*0\r\n;"
+      "on s0 SENTINEL '$x'; ask ~ PROTOCOL:; next;"
+      "on s0 SENTINEL $536870912\r\n; ask ~ UNAVAILABLE:;" /* the rest does not come */
+      "off s0 SENTINEL; ask = 1000; end; on s0 SENTINEL +OK\r\n; begin 3; ask = 1000")
 
 SENTENCE(an_answer_that_never_ends_is_cut_short)
 {
@@ -257,18 +237,9 @@ SENTENCE(an_answer_that_is_cut_off_anywhere_is_no_answer)
 	play("off s0 SENTINEL; ask = 1000");
 }
 
-/* The other ends of the connections are in this process, too. */
-SENTENCE(it_leaves_no_descriptor_behind_in_whatever_state_it_ends)
-{
-	static const char nobody[] = "await inside s0 = 0; await inside s1 = 0; await inside s2 = 0";
-	static const char *const moods[] = {"honest", "strange", "mute", "denying", "ordinary", "terse", "closing"};
-	unsigned before;
+#define NOBODY "await inside s0 = 0; await inside s1 = 0; await inside s2 = 0;"
 
-	play("begin 3; end; %s", nobody);
-	before = descriptors_count();
-	for (size_t i = 0; i < 30; i++)
-		play("begin 3; is s1 %s; %s %s end", moods[i % COUNT(moods)], i % 3 > 0 ? "ask = 1000;" : "",
-		     i % 3 > 1 ? "await hears s0 >= 1;" : "");
-	play(nobody);
-	assert_int_equal(descriptors_count(), before);
-}
+SCENE(it_leaves_no_descriptor_behind_in_whatever_state_it_ends, /* the other ends are in this process, too */
+      "begin 3; end;" NOBODY "let d descriptors; each m honest strange mute denying ordinary terse closing;"
+      "begin 3; is s1 $m; end; begin 3; ask = 1000; end; begin 3; ask = 1000; await hears s0 >= 1; end; next;"
+      NOBODY "descriptors = $d")

@@ -150,23 +150,17 @@ SCENE(an_older_server_that_wants_a_certificate_gets_it_or_says_so,
 
 /* ---- files ---- */
 
-SENTENCE(files_that_are_of_no_use_are_named_at_once) /* nobody need be there for it */
-{
-	static const char *const rows[][2] = {
-		{"cafile=/nowhere/ca.crt", "cafile '/nowhere/ca.crt' cannot be used: No such file or directory"},
-		{"cafile=/tmp", "cafile '/tmp' cannot be used: Is a directory"},
-		{"cafile=$a", "cannot be used: there is no certificate in it (PEM is wanted)"},
-		{"$c&cert=/nowhere/c.crt&key=$y", "cert '/nowhere/c.crt' cannot be used: No such file or directory"},
-		{"$c&cert=$x&key=/nowhere/c.key", "key '/nowhere/c.key' cannot be used: No such file or directory"},
-		{"$c&cert=$x&key=$x", "cannot be used: there is no private key in it (PEM is wanted)"},
-		{"$c&cert=$x&key=$l", "is under a passphrase, which nobody is here to be asked for"},
-		{"$c&cert=$x&key=$k", "key '$k' does not belong to cert '$x'"},
-	};
-
-	play("let a key authority; let k key server; let l key locked; let x file client; let y key client");
-	for (size_t i = 0; i < COUNT(rows); i++)
-		play("connect rediss://127.0.0.1:1?%s ~ INVALID: \"%s\"", rows[i][0], rows[i][1]);
-}
+SCENE(files_that_are_of_no_use_are_named_at_once, /* nobody need be there for it */
+      "let a key authority; let k key server; let l key locked; let x file client; let y key client;"
+      "each ue cafile=/nowhere/ca.crt \"cafile '/nowhere/ca.crt' cannot be used: No such file or directory\""
+      "  cafile=/tmp \"cafile '/tmp' cannot be used: Is a directory\""
+      "  cafile=$a 'cannot be used: there is no certificate in it (PEM is wanted)'"
+      "  $c&cert=/nowhere/c.crt&key=$y \"cert '/nowhere/c.crt' cannot be used: No such file or directory\""
+      "  $c&cert=$x&key=/nowhere/c.key \"key '/nowhere/c.key' cannot be used: No such file or directory\""
+      "  $c&cert=$x&key=$x 'cannot be used: there is no private key in it (PEM is wanted)'"
+      "  $c&cert=$x&key=$l 'is under a passphrase, which nobody is here to be asked for'"
+      "  $c&cert=$x&key=$k \"key '$k' does not belong to cert '$x'\";"
+      "connect rediss://127.0.0.1:1?$u ~ INVALID: \"$e\"")
 
 static void
 copy_file(const char *from, const char *to)
@@ -259,20 +253,11 @@ SENTENCE(a_server_that_hangs_is_told_apart_from_one_that_does_not_speak_tls)
 	server_resume(mute);
 }
 
-SENTENCE(whatever_is_said_in_plain_text_is_no_tls)
-{
-	static const char *const said[] = {"+PONG\r\n", "-ERR max number of clients reached\r\n", "-DENIED Redis is "
-	                                   "running in protected mode\r\n",
-	                                   "HTTP/1.1 400 Bad Request\r\n\r\n", "\n", "SSH-2.0-OpenSSH_9.2\r\n", "220 "
-	                                   "mail\r\n"};
-
-	for (size_t i = 0; i < 2 * COUNT(said); i++)
-		play("puppet p '%s'; manner p closes %s;"
-		     "try rediss://127.0.0.1:$p?$c ~ PROTOCOL: 'the server does not speak TLS: write redis:// for "
-		     "it'", said[i / 2],
-		     i % 2 == 1 ? "at_once" : "");
-}
-
+SCENE(whatever_is_said_in_plain_text_is_no_tls,
+      "each x +PONG\r\n '-ERR max number of clients reached\r\n' '-DENIED Redis is running in protected mode\r\n'"
+      "  'HTTP/1.1 400 Bad Request\r\n\r\n' \n SSH-2.0-OpenSSH_9.2\r\n '220 mail\r\n'; each m '' at_once;"
+      "puppet p '$x'; manner p closes $m;"
+      "try rediss://127.0.0.1:$p?$c ~ PROTOCOL: 'the server does not speak TLS: write redis:// for it'; next")
 SCENE(a_server_that_hangs_up_instead_of_speaking_tls_is_unavailable,
       "puppet p; manner p closes;"
       "try rediss://127.0.0.1:$p?$c ~ UNAVAILABLE: 'the server closed the connection instead of speaking TLS'")
