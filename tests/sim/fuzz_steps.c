@@ -1,12 +1,70 @@
-/* Random steps for a real and a simulated server. See fuzz_steps.h. */
+/* Random steps for a real and a simulated server, by a grammar. See fuzz_steps.h. */
 #include "tests/sim/fuzz_steps.h"
 
 #include "lua/scripts.h"
 
+#include <ctype.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* In a rule "a|b" is one of the two, "3*a|b" mostly the first, and parentheses group. $name is a rule, #name the sum of
+ * a script, @s a moment so many seconds from now. A space ends a word; '_' is one in a word, and '\' takes the next
+ * character as it is. */
+static const struct rule {
+	const char *name, *is;
+} rules[] = {
+	{"step", "5*$acquire|3*$release|2*$heartbeat|$renew|$look|2*$hash|2*$queue|$string|$range|$any|$befall"},
+
+	/* scripts */
+	{"acquire", "EVALSHA #acquire 3 $keys $token $ms (9*9000000000000000|$moment) $cfg(9*| $moment)"},
+	{"release", "EVALSHA #release 3 $keys $token $cfg"},
+	{"heartbeat", "EVALSHA #heartbeat 3 $keys $client $ms $token(| $token| $token $token) $cfg(9*| $moment)"},
+	{"renew", "EVALSHA #renew (1 $lock $token $ms (1|2|x) $ms|0 $ms $item(| $item| $item $item| $item $item $item))"},
+	{"look", "3*EVALSHA #inspect 3 $keys|2*EVALSHA #raise 2 $lock $fence $moment $ms"},
+	{"keys", "$lock $fence $queued"},
+	{"lock", "32*leash:{orders}|$key"},
+	{"fence", "32*leash:{orders}:fence|$key"},
+	{"queued", "32*leash:{orders}:queue|$key"},
+	{"item", "(3*leash:{orders}|$key) $token $ms (1|2|x)"},
+	{"cfg", "19*(2*3000_3600000_10000_1_$wake|60000_3600000_200000_0_$wake|3000_3600000_10000_1_SPUBLISH_-|"
+	        "3000_5_10000_1_$wake|0_3600000_10000_1_$wake)|(|rubbish|3000|2*3000_3600000_10000_1_(EVAL|NONE)_-)"},
+	{"wake", "PUBLISH_leash:wake:"},
+
+	/* commands */
+	{"hash", "2*HSET $hashkey $token (1|2|)|3*(HDEL|HGET|HEXISTS) $hashkey $token|2*(HLEN|HGETALL) $hashkey"},
+	{"hashkey", "3*leash:{orders}|$key"},
+	{"queue", "2*ZADD $queuekey( NX|) $score $member|2*(ZREM|ZSCORE) $queuekey $member|"
+	          "ZINCRBY $queuekey (-1000000|1|x) $member"},
+	{"queuekey", "3*leash:{orders}:queue|$key"},
+	{"range", "2*ZRANGEBYSCORE $queuekey $bounds(3* $scores|2*)(2* LIMIT (0|1|-1|x) (0|2|-1|9)|3*)|"
+	          "ZCOUNT $queuekey $bounds|ZREVRANGE $queuekey (0|1|-2|x) (0|2|-1|9)(3* $scores|2*)"},
+	{"bounds", "(\\(0|-inf|\\(1|1|x|\\() (+inf|\\(2|0|nan|inf)"},
+	{"scores", "2*WITHSCORES|withscores|WHAT"},
+	{"string", "3*SET $textkey $moment(7* PX $ms|3*)(2* (NX|GET|get|WHAT)|3*)|GET $textkey|"
+	           "GETRANGE $textkey (0|1|-3|100|x) (0|2|-1|-5|100)"},
+	{"textkey", "3*leash:{orders}:fence|$key"},
+	{"any", "2*DEL $anykeys|EXISTS $anykeys|PTTL $hashkey|2*PEXPIRE $hashkey ($ms|0|1|1000|3000)(2* (2*GT|gt|WHAT)|3*)|"
+	        "PERSIST $hashkey|RPUSH $hashkey theirs|TIME|NONE"},
+	{"anykeys", "$hashkey(| $queuekey| $queuekey $queuekey)"},
+
+	/* what befalls the server */
+	{"befall", "3*CONFIG SET maxmemory (1|2*0)|3*REPLICAOF (127.0.0.1 1|2*NO ONE)|"
+	           "4*ACL SETUSER ann reset on nopass &* +@all (3*~*|2*~leash:({orders}|{orders}*|{bills}*))"
+	           "(| -$command| -$command -$command)"},
+	{"command", "del|evalsha|exists|get|hdel|hexists|hget|hset|pexpire|pttl|publish|set|time|zadd|zcount|zrangebyscore|"
+	            "zrem|zrevrange|zscore"},
+
+	/* words */
+	{"key", "leash:{orders}|leash:{orders}:fence|leash:{orders}:queue|leash:{bills}|leash:{bills}:fence"},
+	{"client", FUZZ_CLIENT_ANN "|" FUZZ_CLIENT_BOB "|" FUZZ_CLIENT_CID},
+	{"token", "$client:(1|2)"},
+	{"member", "(|rubbish|2*" FUZZ_CLIENT_ANN ":1(|_0))|2*$client|5*$token_(3000|60000)"},
+	{"ms", "17*(1|5|1000|3000|60000|3600000|86400000)|3*(0|-1|86400001|x||1e300|0.5|007|-0|99999999999999999999)"},
+	{"moment", "9*@(-3600|-1|0|1|3600|3601|31535999|31536001)|(orders||nan|inf|-5|1e300|1|0)"},
+	{"score", "(-|)@(-20|-7|-3|-1|0)|(1|2|-7|0|inf|-inf|x|nan||_1|9007199254740992)"},
+};
 
 static uint64_t state;
 static int64_t now_us;
@@ -19,15 +77,6 @@ chance(unsigned n)
 	return (unsigned)((state >> 33) % n);
 }
 
-static bool
-percent(unsigned n)
-{
-	return chance(100) < n;
-}
-
-#define ONE_OF(...) \
-	(((const char *const[]){__VA_ARGS__})[chance(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))])
-
 void
 fuzz_begin(uint64_t seed)
 {
@@ -36,308 +85,118 @@ fuzz_begin(uint64_t seed)
 	last = (struct fuzz_step){0};
 }
 
-__attribute__((format(printf, 2, 3))) static void
-say(struct fuzz_step *step, const char *format, ...)
-{
-	va_list args;
+/* ---- the grammar ---- */
 
-	va_start(args, format);
-	vsnprintf(step->words[step->count++], FUZZ_WORD_SIZE, format, args);
-	va_end(args);
+static void say(struct fuzz_step *step, const char *rule, const char *end);
+
+/* Where the alternative ends that begins there: at a '|', or at what ends the group. */
+static const char *
+end_of(const char *at, const char *end)
+{
+	for (int depth = 0; at < end && (depth > 0 || (*at != '|' && *at != ')')); at++) {
+		depth += (*at == '(') - (*at == ')');
+		at += *at == '\\';
+	}
+	return at;
 }
 
-/* ---- words ---- */
+/* One of the alternatives from there on; the end of all. */
+static const char *
+choose(struct fuzz_step *step, const char *from, const char *end)
+{
+	const char *chosen = from, *at = from;
+	unsigned sum = 0;
+
+	for (;;) {
+		size_t digits = strspn(at, "0123456789");
+		bool is_weighted = digits > 0 && at[digits] == '*';
+		unsigned weight = is_weighted ? (unsigned)atoi(at) : 1;
+
+		at += is_weighted ? digits + 1 : 0;
+		sum += weight;
+		if (chance(sum) < weight)
+			chosen = at;
+		at = end_of(at, end);
+		if (at == end || *at == ')')
+			break;
+		at++;
+	}
+	say(step, chosen, end_of(chosen, end));
+	return at;
+}
 
 static void
-say_key(struct fuzz_step *step, const char *usual)
+put(struct fuzz_step *step, const char *text, size_t size)
 {
-	say(step, "%s", percent(75) ? usual : ONE_OF(FUZZ_KEYS));
+	char *word = step->words[step->count - 1];
+	size_t used = strlen(word);
+
+	if (used + size >= FUZZ_WORD_SIZE)
+		abort();
+	snprintf(word + used, size + 1, "%s", text);
 }
 
 static const char *
-client(void)
+sum_of(const char *name, size_t size)
 {
-	return ONE_OF(FUZZ_CLIENT_ANN, FUZZ_CLIENT_BOB, FUZZ_CLIENT_CID);
+	for (const struct lsh_script *const *s = lsh_scripts; *s != NULL; s++)
+		if (strlen((*s)->name) == size && memcmp((*s)->name, name, size) == 0)
+			return (*s)->sha1;
+	abort();
+}
+
+static const char *
+rule_of(const char *name, size_t size)
+{
+	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+		if (strlen(rules[i].name) == size && memcmp(rules[i].name, name, size) == 0)
+			return rules[i].is;
+	abort();
+}
+
+/* The digits behind it, or a group of those, become a moment. */
+static const char *
+say_moment(struct fuzz_step *step, const char *at, const char *end)
+{
+	char *word = step->words[step->count - 1], *seconds = word + strlen(word);
+
+	at = choose(step, at + 1, end);
+	snprintf(seconds, 24, "%" PRId64, now_us + (int64_t)atoll(seconds) * 1000000 + chance(1000));
+	return at + 1;
 }
 
 static void
-say_token(struct fuzz_step *step)
+say(struct fuzz_step *step, const char *at, const char *end)
 {
-	say(step, "%s:%u", client(), 1 + chance(2));
-}
+	while (at < end) {
+		size_t name = 1;
 
-/* A member of a queue. */
-static void
-say_member(struct fuzz_step *step)
-{
-	switch (chance(8)) {
-	case 0:
-		say(step, "%s", ONE_OF("", "rubbish", FUZZ_CLIENT_ANN ":1", FUZZ_CLIENT_ANN ":1 0"));
-		break;
-	case 1:
-	case 2:
-		say(step, "%s", client());
-		break;
-	default:
-		say(step, "%s:%u %s", client(), 1 + chance(2), ONE_OF("3000", "60000"));
+		while (at + name < end && islower(at[name]) && (*at == '$' || *at == '#'))
+			name++;
+		if (*at == '(') {
+			at = choose(step, at + 1, end) + 1;
+		} else if (*at == '@' && at[1] == '(') {
+			at = say_moment(step, at + 1, end);
+		} else if (*at == '$') {
+			const char *rule = rule_of(at + 1, name - 1);
+
+			choose(step, rule, rule + strlen(rule));
+			at += name;
+		} else if (*at == '#') {
+			put(step, sum_of(at + 1, name - 1), 40);
+			at += name;
+		} else if (*at == ' ') {
+			step->words[step->count++][0] = '\0';
+			at++;
+		} else {
+			at += *at == '\\';
+			put(step, *at == '_' ? " " : at, 1);
+			at++;
+		}
 	}
 }
 
-static void
-say_ms(struct fuzz_step *step)
-{
-	if (percent(85))
-		say(step, "%s", ONE_OF("1", "5", "1000", "3000", "60000", "3600000", "86400000"));
-	else
-		say(step, "%s", ONE_OF("0", "-1", "86400001", "x", "", "1e300", "0.5", "007", "-0", "99999999999999999999"));
-}
-
-static void
-say_moment(struct fuzz_step *step)
-{
-	static const int64_t s[] = {-3600, -1, 0, 1, 3600, 3601, 31535999, 31536001};
-
-	if (percent(90))
-		say(step, "%" PRId64, now_us + s[chance(8)] * 1000000 + chance(1000));
-	else
-		say(step, "%s", ONE_OF("orders", "", "nan", "inf", "-5", "1e300", "1", "0"));
-}
-
-static void
-say_score(struct fuzz_step *step)
-{
-	if (percent(50))
-		say(step, "%s%" PRId64, percent(50) ? "-" : "", now_us - chance(20000000));
-	else
-		say(step, "%s", ONE_OF("1", "2", "-7", "0", "inf", "-inf", "x", "nan", "", " 1", "9007199254740992"));
-}
-
-static void
-say_cfg(struct fuzz_step *step)
-{
-	if (percent(95))
-		say(step, "%s", ONE_OF("3000 3600000 10000 1 PUBLISH leash:wake:", "3000 3600000 10000 1 PUBLISH leash:wake:",
-		                       "60000 3600000 200000 0 PUBLISH leash:wake:", "3000 3600000 10000 1 SPUBLISH -",
-		                       "3000 5 10000 1 PUBLISH leash:wake:", "0 3600000 10000 1 PUBLISH leash:wake:"));
-	else
-		say(step, "%s", ONE_OF("", "rubbish", "3000", "3000 3600000 10000 1 EVAL -", "3000 3600000 10000 1 NONE -"));
-}
-
-/* ---- scripts ---- */
-
-static void
-say_script(struct fuzz_step *step, const struct lsh_script *script, int keys)
-{
-	static const char *const usual[] = {FUZZ_KEYS};
-
-	say(step, "EVALSHA");
-	say(step, "%s", script->sha1);
-	say(step, "%d", keys);
-	for (int i = 0; i < keys; i++)
-		say(step, "%s", percent(97) ? usual[i] : ONE_OF(FUZZ_KEYS));
-}
-
-static void
-acquire(struct fuzz_step *step)
-{
-	say_script(step, &lsh_script_acquire, 3);
-	say_token(step);
-	say_ms(step);
-	if (percent(90))
-		say(step, "9000000000000000");
-	else
-		say_moment(step);
-	say_cfg(step);
-	if (percent(10))
-		say_moment(step);
-}
-
-static void
-release(struct fuzz_step *step)
-{
-	say_script(step, &lsh_script_release, 3);
-	say_token(step);
-	say_cfg(step);
-}
-
-static void
-heartbeat(struct fuzz_step *step)
-{
-	say_script(step, &lsh_script_heartbeat, 3);
-	say(step, "%s", client());
-	say_ms(step);
-	for (unsigned n = 1 + chance(3); n > 0; n--)
-		say_token(step);
-	say_cfg(step);
-	if (percent(10))
-		say_moment(step);
-}
-
-static void
-renew(struct fuzz_step *step)
-{
-	bool many = percent(50);
-
-	say_script(step, &lsh_script_renew, many ? 0 : 1);
-	if (many)
-		say_ms(step);
-	for (unsigned n = many ? 1 + chance(4) : 1; n > 0; n--) {
-		if (many)
-			say_key(step, "leash:{orders}");
-		say_token(step);
-		say_ms(step);
-		say(step, "%s", ONE_OF("1", "2", "x"));
-	}
-	if (!many)
-		say_ms(step);
-}
-
-static void
-look_or_raise(struct fuzz_step *step)
-{
-	if (percent(60)) {
-		say_script(step, &lsh_script_inspect, 3);
-		return;
-	}
-	say_script(step, &lsh_script_raise, 2);
-	say_moment(step);
-	say_ms(step);
-}
-
-/* ---- commands ---- */
-
-static void
-of_strings(struct fuzz_step *step)
-{
-	const char *name = ONE_OF("SET", "SET", "SET", "GET", "GETRANGE");
-
-	say(step, "%s", name);
-	say_key(step, "leash:{orders}:fence");
-	if (strcmp(name, "GETRANGE") == 0) {
-		say(step, "%s", ONE_OF("0", "1", "-3", "100", "x"));
-		say(step, "%s", ONE_OF("0", "2", "-1", "-5", "100"));
-	}
-	if (strcmp(name, "SET") != 0)
-		return;
-	say_moment(step);
-	if (percent(70)) {
-		say(step, "PX");
-		say_ms(step);
-	}
-	if (percent(40))
-		say(step, "%s", ONE_OF("NX", "GET", "get", "WHAT"));
-}
-
-static void
-of_hashes(struct fuzz_step *step)
-{
-	const char *name = ONE_OF("HSET", "HSET", "HDEL", "HGET", "HEXISTS", "HLEN", "HGETALL");
-
-	say(step, "%s", name);
-	say_key(step, "leash:{orders}");
-	if (strcmp(name, "HLEN") == 0 || strcmp(name, "HGETALL") == 0)
-		return;
-	say_token(step);
-	if (strcmp(name, "HSET") == 0)
-		say(step, "%s", ONE_OF("1", "2", ""));
-}
-
-static void
-of_queues(struct fuzz_step *step)
-{
-	const char *name = ONE_OF("ZADD", "ZADD", "ZREM", "ZSCORE", "ZINCRBY");
-
-	say(step, "%s", name);
-	say_key(step, "leash:{orders}:queue");
-	if (strcmp(name, "ZADD") == 0) {
-		if (percent(50))
-			say(step, "NX");
-		say_score(step);
-	} else if (strcmp(name, "ZINCRBY") == 0) {
-		say(step, "%s", ONE_OF("-1000000", "1", "x"));
-	}
-	say_member(step);
-}
-
-static void
-of_ranges(struct fuzz_step *step)
-{
-	const char *name = ONE_OF("ZRANGEBYSCORE", "ZRANGEBYSCORE", "ZCOUNT", "ZREVRANGE");
-	bool by_rank = strcmp(name, "ZREVRANGE") == 0;
-
-	say(step, "%s", name);
-	say_key(step, "leash:{orders}:queue");
-	say(step, "%s", by_rank ? ONE_OF("0", "1", "-2", "x") : ONE_OF("(0", "-inf", "(1", "1", "x", "("));
-	say(step, "%s", by_rank ? ONE_OF("0", "2", "-1", "9") : ONE_OF("+inf", "(2", "0", "nan", "inf"));
-	if (strcmp(name, "ZCOUNT") == 0)
-		return;
-	if (percent(60))
-		say(step, "%s", ONE_OF("WITHSCORES", "withscores", "WITHSCORES", "WHAT"));
-	if (!by_rank && percent(40)) {
-		say(step, "LIMIT");
-		say(step, "%s", ONE_OF("0", "1", "-1", "x"));
-		say(step, "%s", ONE_OF("0", "2", "-1", "9"));
-	}
-}
-
-static void
-of_any_key(struct fuzz_step *step)
-{
-	const char *name = ONE_OF("DEL", "DEL", "EXISTS", "PTTL", "PEXPIRE", "PEXPIRE", "PERSIST", "RPUSH", "TIME", "NONE");
-
-	say(step, "%s", name);
-	if (strcmp(name, "TIME") == 0 || strcmp(name, "NONE") == 0)
-		return;
-	say_key(step, "leash:{orders}");
-	if (strcmp(name, "RPUSH") == 0)
-		say(step, "theirs");
-	if (strcmp(name, "EXISTS") == 0 || strcmp(name, "DEL") == 0)
-		for (unsigned n = chance(3); n > 0; n--)
-			say_key(step, "leash:{orders}:queue");
-	if (strcmp(name, "PEXPIRE") == 0) {
-		if (percent(50))
-			say_ms(step);
-		else
-			say(step, "%s", ONE_OF("0", "1", "1000", "3000"));
-		if (percent(40))
-			say(step, "%s", ONE_OF("GT", "GT", "gt", "WHAT"));
-	}
-}
-
-/* ---- what befalls the server ---- */
-
-static void
-have_rights(struct fuzz_step *step)
-{
-	static const char *const words[] = {"ACL", "SETUSER", "ann", "reset", "on", "nopass", "&*", "+@all"};
-	static const char *const commands[] = {
-		"del",  "evalsha", "exists", "get",  "hdel", "hexists", "hget",   "hset",          "pexpire", "pttl",
-		"publish", "set",  "time",   "zadd", "zcount", "zrangebyscore",   "zrem",          "zrevrange", "zscore",
-	};
-
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		say(step, "%s", words[i]);
-	say(step, "%s", percent(60) ? "~*" : ONE_OF("~leash:{orders}", "~leash:{orders}*", "~leash:{bills}*"));
-	for (unsigned n = chance(3); n > 0; n--)
-		say(step, "-%s", commands[chance(sizeof commands / sizeof *commands)]);
-}
-
-static void
-befall(struct fuzz_step *step)
-{
-	static const char *const words[][4] = {
-		{"CONFIG", "SET", "maxmemory", "1"}, {"CONFIG", "SET", "maxmemory", "0"}, {"CONFIG", "SET", "maxmemory", "0"},
-		{"REPLICAOF", "127.0.0.1", "1"},     {"REPLICAOF", "NO", "ONE"},          {"REPLICAOF", "NO", "ONE"},
-	};
-	unsigned what = chance(10);
-
-	if (what >= sizeof words / sizeof *words) {
-		have_rights(step);
-		return;
-	}
-	for (int i = 0; i < 4 && words[what][i] != NULL; i++)
-		say(step, "%s", words[what][i]);
-}
+/* ---- steps ---- */
 
 /* Mostly it goes on a bit; sometimes for as long as a claim or a lease lasts, and sometimes it goes back. */
 static void
@@ -345,28 +204,30 @@ let_time_pass(void)
 {
 	static const int64_t ms[] = {0, 1, 5, 1000, 3000, 10001, 60000, 3600000, -1, -2500};
 
-	if (percent(65))
-		now_us += percent(70) ? (int64_t)chance(1500) : ms[chance(10)] * 1000 + (int64_t)chance(1000);
+	if (chance(100) < 65)
+		now_us += chance(100) < 70 ? (int64_t)chance(1500) : ms[chance(10)] * 1000 + (int64_t)chance(1000);
+}
+
+static bool
+befalls(const struct fuzz_step *step)
+{
+	const char *name = step->words[0];
+
+	return strcmp(name, "CONFIG") == 0 || strcmp(name, "REPLICAOF") == 0 || strcmp(name, "ACL") == 0;
 }
 
 void
 fuzz_make(struct fuzz_step *step)
 {
-	static void (*const makers[])(struct fuzz_step *step) = {
-		acquire,   acquire, acquire, acquire,   acquire,   release,   release,    release,    heartbeat, heartbeat,
-		of_hashes, renew,   befall,  of_hashes, of_queues, of_queues, of_strings, of_any_key, of_ranges, look_or_raise,
-	};
-	void (*make)(struct fuzz_step *step);
+	static const char all[] = "$step";
 
-	if (percent(8) && last.now_us == now_us) { /* once more, at the same moment */
+	if (chance(100) < 8 && last.now_us == now_us) { /* once more, at the same moment */
 		*step = last;
 		return;
 	}
 	let_time_pass();
-	make = makers[chance(sizeof makers / sizeof *makers)];
-	step->count = 0;
-	step->now_us = now_us;
-	step->by_limited = make != befall && percent(15);
-	make(step);
+	*step = (struct fuzz_step){.now_us = now_us, .count = 1};
+	say(step, all, all + strlen(all));
+	step->by_limited = !befalls(step) && chance(100) < 15;
 	last = *step;
 }
