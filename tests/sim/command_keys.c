@@ -4,51 +4,68 @@
 #include <string.h>
 
 static int64_t
-now_ms(const struct sim_context *context)
+now_ms(const struct sim_call *c)
 {
-	return context->now_us / 1000;
+	return c->context->now_us / 1000;
 }
 
 static struct sim_slot *
-find(const struct sim_context *context, const struct sim_arg *name)
+find(const struct sim_call *c, size_t index)
 {
-	return sim_key_find(&context->keyspace, name->bytes, name->size, now_ms(context));
+	return sim_key_find(&c->context->keyspace, c->args[index].bytes, c->args[index].size, now_ms(c));
+}
+
+static bool
+slot_of(const struct sim_call *c, enum sim_type type, struct sim_slot **slot)
+{
+	*slot = find(c, 1);
+	return *slot == NULL || (*slot)->key->type == type ||
+	       sim_reply_error(c->reply, "WRONGTYPE Operation against a key holding the wrong kind of value");
 }
 
 bool
-sim_key_of(struct sim_context *context, const struct sim_arg *args, enum sim_type type, struct sim_slot **slot,
-           struct sim_reply *reply)
+sim_key_of(const struct sim_call *c, enum sim_type type, const struct sim_key **key)
 {
-	*slot = find(context, &args[1]);
-	if (*slot == NULL || (*slot)->key->type == type)
-		return true;
-	sim_reply_error(reply, "WRONGTYPE Operation against a key holding the wrong kind of value");
-	return false;
+	struct sim_slot *s;
+	bool is_right = slot_of(c, type, &s);
+
+	*key = s != NULL ? s->key : NULL;
+	return is_right;
 }
 
 struct sim_key *
-sim_key_for(struct sim_context *context, const struct sim_arg *args, enum sim_type type, struct sim_reply *reply)
+sim_key_for(const struct sim_call *c, enum sim_type type)
 {
 	struct sim_slot *s;
 
-	if (!sim_key_of(context, args, type, &s, reply))
+	if (!slot_of(c, type, &s))
 		return NULL;
 	if (s == NULL)
-		s = sim_key_make(&context->keyspace, args[1].bytes, args[1].size, type);
+		s = sim_key_make(&c->context->keyspace, c->args[1].bytes, c->args[1].size, type);
 	return sim_key_change(s);
 }
 
+bool
+sim_member_of(const struct sim_call *c, enum sim_type type, const struct sim_member **member)
+{
+	const struct sim_key *k;
+	bool is_right = sim_key_of(c, type, &k);
+	size_t at = is_right && k != NULL ? sim_member_find(k, c->args[2].bytes, c->args[2].size) : 0;
+
+	*member = is_right && k != NULL && at < k->count ? k->members[at] : NULL;
+	return is_right;
+}
+
 void
-sim_members_delete(struct sim_context *context, const struct sim_arg *args, size_t count, enum sim_type type,
-                   struct sim_reply *reply)
+sim_members_delete(const struct sim_call *c, enum sim_type type)
 {
 	struct sim_slot *s;
 	int64_t n = 0;
 
-	if (!sim_key_of(context, args, type, &s, reply))
+	if (!slot_of(c, type, &s))
 		return;
-	for (size_t i = 2; s != NULL && i < count; i++) {
-		size_t at = sim_member_find(s->key, args[i].bytes, args[i].size);
+	for (size_t i = 2; s != NULL && i < c->count; i++) {
+		size_t at = sim_member_find(s->key, c->args[i].bytes, c->args[i].size);
 
 		if (at == s->key->count)
 			continue;
@@ -56,169 +73,142 @@ sim_members_delete(struct sim_context *context, const struct sim_arg *args, size
 		n++;
 		if (s->key->count > 0)
 			continue;
-		sim_key_delete(&context->keyspace, s);
+		sim_key_delete(&c->context->keyspace, s);
 		s = NULL;
 	}
-	sim_reply_integer(reply, n);
+	sim_reply_integer(c->reply, n);
+}
+
+bool
+sim_read_integer(const struct sim_call *c, size_t index, int64_t *out)
+{
+	return sim_arg_integer(&c->args[index], out) ||
+	       sim_reply_error(c->reply, "ERR value is not an integer or out of range");
 }
 
 /* ---- of any type ---- */
 
-void
-sim_dbsize(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(dbsize)
 {
-	(void)args, (void)count;
-	sim_reply_integer(reply, (int64_t)sim_keyspace_size(&context->keyspace, now_ms(context)));
+	sim_reply_integer(c->reply, (int64_t)sim_keyspace_size(&c->context->keyspace, now_ms(c)));
 }
 
-void
-sim_flushall(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(flushall)
 {
-	(void)args, (void)count;
-	sim_keyspace_clear(&context->keyspace);
-	sim_reply_status(reply, "OK");
+	sim_keyspace_clear(&c->context->keyspace);
+	sim_reply_status(c->reply, "OK");
 }
 
-void
-sim_del(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(del)
 {
 	int64_t n = 0;
 
-	for (size_t i = 1; i < count; i++) {
-		struct sim_slot *s = find(context, &args[i]);
+	for (size_t i = 1; i < c->count; i++) {
+		struct sim_slot *s = find(c, i);
 
 		if (s == NULL)
 			continue;
-		sim_key_delete(&context->keyspace, s);
+		sim_key_delete(&c->context->keyspace, s);
 		n++;
 	}
-	sim_reply_integer(reply, n);
+	sim_reply_integer(c->reply, n);
 }
 
-void
-sim_exists(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(exists)
 {
 	int64_t n = 0;
 
-	for (size_t i = 1; i < count; i++)
-		n += find(context, &args[i]) != NULL;
-	sim_reply_integer(reply, n);
+	for (size_t i = 1; i < c->count; i++)
+		n += find(c, i) != NULL;
+	sim_reply_integer(c->reply, n);
 }
 
-void
-sim_pttl(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(pttl)
 {
-	const struct sim_slot *s = find(context, &args[1]);
+	const struct sim_slot *s = find(c, 1);
 	int64_t expires_ms = s != NULL ? s->key->expires_ms : 0;
 
-	(void)count;
-	sim_reply_integer(reply, s == NULL ? -2 : expires_ms == SIM_NO_TTL ? -1 : expires_ms - now_ms(context));
+	sim_reply_integer(c->reply, s == NULL ? -2 : expires_ms == SIM_NO_TTL ? -1 : expires_ms - now_ms(c));
 }
 
-void
-sim_persist(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(persist)
 {
-	struct sim_slot *s = find(context, &args[1]);
+	struct sim_slot *s = find(c, 1);
 	bool had_one = s != NULL && s->key->expires_ms != SIM_NO_TTL;
 
-	(void)count;
 	if (had_one)
 		sim_key_change(s)->expires_ms = SIM_NO_TTL;
-	sim_reply_integer(reply, had_one);
+	sim_reply_integer(c->reply, had_one);
 }
 
-void
-sim_pexpire(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(pexpire)
 {
-	struct sim_slot *s = find(context, &args[1]);
+	struct sim_slot *s = find(c, 1);
 	int64_t ms;
-	bool greater = false;
+	bool greater = false, is_done;
 
-	for (size_t i = 3; i < count; i++) {
-		greater = sim_arg_is(&args[i], "GT");
+	for (size_t i = 3; i < c->count; i++) {
+		greater = sim_arg_is(&c->args[i], "GT");
 		if (!greater) {
-			sim_reply_error(reply, "ERR Unsupported option %.*s", (int)args[i].size, args[i].bytes);
+			sim_reply_error(c->reply, "ERR Unsupported option %.*s", (int)c->args[i].size, c->args[i].bytes);
 			return;
 		}
 	}
-	if (!sim_arg_integer(&args[2], &ms)) {
-		sim_reply_error(reply, "ERR value is not an integer or out of range");
+	if (!sim_read_integer(c, 2, &ms))
+		return;
+	if (ms > INT64_MAX - now_ms(c)) {
+		sim_reply_error(c->reply, "ERR invalid expire time in 'pexpire' command");
 		return;
 	}
-	if (ms > INT64_MAX - now_ms(context)) {
-		sim_reply_error(reply, "ERR invalid expire time in 'pexpire' command");
-		return;
-	}
-	context->deadly += ms <= 0;
-	ms += now_ms(context);
-	if (s == NULL || (greater && ms <= s->key->expires_ms)) { /* nothing is greater than no TTL */
-		sim_reply_integer(reply, 0);
-		return;
-	}
-	if (ms <= now_ms(context))
-		sim_key_delete(&context->keyspace, s);
-	else
+	c->context->deadly += ms <= 0;
+	ms += now_ms(c);
+	is_done = s != NULL && (!greater || ms > s->key->expires_ms); /* nothing is greater than no TTL */
+	if (is_done && ms <= now_ms(c))
+		sim_key_delete(&c->context->keyspace, s);
+	else if (is_done)
 		sim_key_change(s)->expires_ms = ms;
-	sim_reply_integer(reply, 1);
+	sim_reply_integer(c->reply, is_done);
 }
 
-void
-sim_push(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(push)
 {
-	struct sim_key *k = sim_key_for(context, args, SIM_LIST, reply);
+	struct sim_key *k = sim_key_for(c, SIM_LIST);
 	char index[SIM_NUMBER_SIZE];
 
-	(void)count;
 	if (k == NULL)
 		return;
 	/* Nobody here looks into a list: only its contents count, and they are a stranger's. */
-	sim_member_set(k, index, sim_number_print(index, (double)k->count), args[2].bytes, args[2].size);
-	sim_reply_integer(reply, (int64_t)k->count);
+	sim_member_set(k, index, sim_number_print(index, (double)k->count), c->args[2].bytes, c->args[2].size);
+	sim_reply_integer(c->reply, (int64_t)k->count);
 }
 
 /* ---- strings ---- */
 
-static bool
-get(struct sim_context *context, const struct sim_arg *args, bool copied, struct sim_reply *reply)
+static void
+reply_value(const struct sim_call *c, const struct sim_member *m)
 {
-	struct sim_slot *s;
-	const struct sim_member *m;
-
-	if (!sim_key_of(context, args, SIM_STRING, &s, reply))
-		return false;
-	if (s == NULL) {
-		sim_reply_nil(reply);
-		return true;
-	}
-	m = s->key->members[0];
-	if (copied)
-		sim_reply_copy(reply, LSH_STRING, sim_member_value(m), m->value_size);
+	if (m == NULL)
+		sim_reply_nil(c->reply);
 	else
-		sim_reply_add(reply, (struct lsh_item){LSH_STRING, 0, sim_member_value(m), m->value_size});
-	return true;
+		sim_reply_text(c->reply, sim_member_value(m), m->value_size);
 }
 
-void
-sim_get(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(get)
 {
-	(void)count;
-	get(context, args, false, reply);
+	const struct sim_key *k;
+
+	if (sim_key_of(c, SIM_STRING, &k))
+		reply_value(c, k != NULL ? k->members[0] : NULL);
 }
 
-void
-sim_getrange(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(getrange)
 {
-	struct sim_slot *s;
+	const struct sim_key *k;
 	int64_t from, to, size;
 
-	(void)count;
-	if (!sim_arg_integer(&args[2], &from) || !sim_arg_integer(&args[3], &to)) {
-		sim_reply_error(reply, "ERR value is not an integer or out of range");
+	if (!sim_read_integer(c, 2, &from) || !sim_read_integer(c, 3, &to) || !sim_key_of(c, SIM_STRING, &k))
 		return;
-	}
-	if (!sim_key_of(context, args, SIM_STRING, &s, reply))
-		return;
-	size = s != NULL ? (int64_t)s->key->members[0]->value_size : 0;
+	size = k != NULL ? (int64_t)k->members[0]->value_size : 0;
 	if (from < 0 && to < 0 && from > to)
 		size = 0;
 	from = from < 0 ? from + size : from;
@@ -226,158 +216,116 @@ sim_getrange(struct sim_context *context, const struct sim_arg *args, size_t cou
 	from = from < 0 ? 0 : from;
 	to = to < 0 ? 0 : to >= size ? size - 1 : to;
 	if (size == 0 || from > to)
-		sim_reply_copy(reply, LSH_STRING, "", 0);
+		sim_reply_text(c->reply, "", 0);
 	else
-		sim_reply_copy(reply, LSH_STRING, sim_member_value(s->key->members[0]) + from, (size_t)(to - from + 1));
+		sim_reply_copy(c->reply, LSH_STRING, sim_member_value(k->members[0]) + from, (size_t)(to - from + 1));
 }
 
 struct set_options {
-	bool has_ttl, only_new, get;
+	bool only_new, get;
+	size_t ttl; /* the word that says it; 0: none does */
 	int64_t ms;
 };
 
 static bool
-read_set(const struct sim_context *context, const struct sim_arg *args, size_t count, struct set_options *options,
-         struct sim_reply *reply)
+read_set(const struct sim_call *c, struct set_options *options)
 {
-	const struct sim_arg *ttl = NULL;
-
-	for (size_t i = 3; i < count; i++) {
-		if (sim_arg_is(&args[i], "NX")) {
+	for (size_t i = 3; i < c->count; i++)
+		if (sim_arg_is(&c->args[i], "NX"))
 			options->only_new = true;
-		} else if (sim_arg_is(&args[i], "GET")) {
+		else if (sim_arg_is(&c->args[i], "GET"))
 			options->get = true;
-		} else if (sim_arg_is(&args[i], "PX") && ttl == NULL && i + 1 < count) {
-			ttl = &args[++i];
-		} else {
-			sim_reply_error(reply, "ERR syntax error");
-			return false;
-		}
-	}
-	if (ttl == NULL)
+		else if (sim_arg_is(&c->args[i], "PX") && options->ttl == 0 && i + 1 < c->count)
+			options->ttl = ++i;
+		else
+			return sim_reply_error(c->reply, "ERR syntax error");
+	if (options->ttl == 0)
 		return true;
-	options->has_ttl = true;
-	if (!sim_arg_integer(ttl, &options->ms)) {
-		sim_reply_error(reply, "ERR value is not an integer or out of range");
-		return false;
-	}
-	if (options->ms <= 0 || options->ms > INT64_MAX - now_ms(context)) {
-		sim_reply_error(reply, "ERR invalid expire time in 'set' command");
-		return false;
-	}
-	return true;
+	return sim_read_integer(c, options->ttl, &options->ms) &&
+	       ((options->ms > 0 && options->ms <= INT64_MAX - now_ms(c)) ||
+	        sim_reply_error(c->reply, "ERR invalid expire time in 'set' command"));
 }
 
-void
-sim_set(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(set)
 {
 	struct set_options options = {0};
+	const struct sim_key *old;
 	struct sim_slot *s;
 
-	if (!read_set(context, args, count, &options, reply) || (options.get && !get(context, args, true, reply)))
+	if (!read_set(c, &options) || (options.get && !sim_key_of(c, SIM_STRING, &old)))
 		return;
-	s = options.only_new ? find(context, &args[1]) : NULL;
-	if (s != NULL) {
-		if (!options.get)
-			sim_reply_nil(reply);
+	if (options.get && old != NULL) /* which is gone then */
+		sim_reply_copy(c->reply, LSH_STRING, sim_member_value(old->members[0]), old->members[0]->value_size);
+	else if (options.get || (options.only_new && find(c, 1) != NULL))
+		sim_reply_nil(c->reply);
+	else
+		sim_reply_status(c->reply, "OK");
+	if (options.only_new && find(c, 1) != NULL)
 		return;
-	}
-	s = sim_key_make(&context->keyspace, args[1].bytes, args[1].size, SIM_STRING);
-	sim_member_set(s->key, "", 0, args[2].bytes, args[2].size);
-	if (options.has_ttl)
-		s->key->expires_ms = now_ms(context) + options.ms;
-	if (!options.get)
-		sim_reply_status(reply, "OK");
+	s = sim_key_make(&c->context->keyspace, c->args[1].bytes, c->args[1].size, SIM_STRING);
+	sim_member_set(s->key, "", 0, c->args[2].bytes, c->args[2].size);
+	if (options.ttl != 0)
+		s->key->expires_ms = now_ms(c) + options.ms;
 }
 
 /* ---- hashes ---- */
 
-/* The field args[2]; NULL: there is none, or the reply is an error, which *failed says. */
-static const struct sim_member *
-field(struct sim_context *context, const struct sim_arg *args, bool *failed, struct sim_reply *reply)
+COMMAND(hget)
 {
-	struct sim_slot *s;
-	size_t at;
+	const struct sim_member *m;
 
-	*failed = !sim_key_of(context, args, SIM_HASH, &s, reply);
-	if (*failed || s == NULL)
-		return NULL;
-	at = sim_member_find(s->key, args[2].bytes, args[2].size);
-	return at < s->key->count ? s->key->members[at] : NULL;
+	if (sim_member_of(c, SIM_HASH, &m))
+		reply_value(c, m);
 }
 
-void
-sim_hget(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(hexists)
 {
-	bool failed;
-	const struct sim_member *m = field(context, args, &failed, reply);
+	const struct sim_member *m;
 
-	(void)count;
-	if (m != NULL)
-		sim_reply_add(reply, (struct lsh_item){LSH_STRING, 0, sim_member_value(m), m->value_size});
-	else if (!failed)
-		sim_reply_nil(reply);
+	if (sim_member_of(c, SIM_HASH, &m))
+		sim_reply_integer(c->reply, m != NULL);
 }
 
-void
-sim_hexists(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(hgetall)
 {
-	bool failed;
-	const struct sim_member *m = field(context, args, &failed, reply);
+	const struct sim_key *k;
 
-	(void)count;
-	if (!failed)
-		sim_reply_integer(reply, m != NULL);
-}
-
-void
-sim_hgetall(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
-{
-	struct sim_slot *s;
-
-	(void)count;
-	if (!sim_key_of(context, args, SIM_HASH, &s, reply))
+	if (!sim_key_of(c, SIM_HASH, &k))
 		return;
-	sim_reply_array(reply);
-	for (size_t i = 0; s != NULL && i < s->key->count; i++) {
-		const struct sim_member *m = s->key->members[i];
-
-		sim_reply_add(reply, (struct lsh_item){LSH_STRING, 0, m->bytes, m->size});
-		sim_reply_add(reply, (struct lsh_item){LSH_STRING, 0, sim_member_value(m), m->value_size});
+	sim_reply_array(c->reply);
+	for (size_t i = 0; k != NULL && i < k->count; i++) {
+		sim_reply_text(c->reply, k->members[i]->bytes, k->members[i]->size);
+		reply_value(c, k->members[i]);
 	}
 }
 
-void
-sim_hlen(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(hlen)
 {
-	struct sim_slot *s;
+	const struct sim_key *k;
 
-	(void)count;
-	if (sim_key_of(context, args, SIM_HASH, &s, reply))
-		sim_reply_integer(reply, s != NULL ? (int64_t)s->key->count : 0);
+	if (sim_key_of(c, SIM_HASH, &k))
+		sim_reply_integer(c->reply, k != NULL ? (int64_t)k->count : 0);
 }
 
-void
-sim_hset(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(hset)
 {
 	struct sim_key *k;
 	size_t before;
 
-	if (count % 2 != 0) {
-		sim_reply_error(reply, "ERR wrong number of arguments for 'hset' command");
+	if (c->count % 2 != 0) {
+		sim_reply_error(c->reply, "ERR wrong number of arguments for 'hset' command");
 		return;
 	}
-	k = sim_key_for(context, args, SIM_HASH, reply);
+	k = sim_key_for(c, SIM_HASH);
 	if (k == NULL)
 		return;
 	before = k->count;
-	for (size_t i = 2; i < count; i += 2)
-		sim_member_set(k, args[i].bytes, args[i].size, args[i + 1].bytes, args[i + 1].size);
-	sim_reply_integer(reply, (int64_t)(k->count - before));
+	for (size_t i = 2; i < c->count; i += 2)
+		sim_member_set(k, c->args[i].bytes, c->args[i].size, c->args[i + 1].bytes, c->args[i + 1].size);
+	sim_reply_integer(c->reply, (int64_t)(k->count - before));
 }
 
-void
-sim_hdel(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(hdel)
 {
-	sim_members_delete(context, args, count, SIM_HASH, reply);
+	sim_members_delete(c, SIM_HASH);
 }

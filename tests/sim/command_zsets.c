@@ -43,8 +43,10 @@ read_double(const char *bytes, size_t size, double *out)
 }
 
 static bool
-read_score(const struct sim_arg *arg, double *out, struct sim_reply *reply)
+read_score(const struct sim_call *c, size_t index, double *out)
 {
+	const struct sim_arg *arg = &c->args[index];
+
 	if (arg->bytes == NULL) {
 		*out = arg->number;
 		if (!isnan(*out))
@@ -55,8 +57,7 @@ read_score(const struct sim_arg *arg, double *out, struct sim_reply *reply)
 	           (errno != ERANGE || (fabs(*out) != HUGE_VAL && *out != 0))) {
 		return true;
 	}
-	sim_reply_error(reply, "ERR value is not a valid float");
-	return false;
+	return sim_reply_error(c->reply, "ERR value is not a valid float");
 }
 
 struct bound {
@@ -72,12 +73,10 @@ read_bound(const struct sim_arg *arg, struct bound *out)
 }
 
 static bool
-read_range(const struct sim_arg *args, struct bound range[static 2], struct sim_reply *reply)
+read_range(const struct sim_call *c, struct bound range[static 2])
 {
-	if (read_bound(&args[2], &range[0]) && read_bound(&args[3], &range[1]))
-		return true;
-	sim_reply_error(reply, "ERR min or max is not a float");
-	return false;
+	return (read_bound(&c->args[2], &range[0]) && read_bound(&c->args[3], &range[1])) ||
+	       sim_reply_error(c->reply, "ERR min or max is not a float");
 }
 
 static bool
@@ -87,54 +86,43 @@ is_in(const struct bound range[static 2], double score)
 	       (range[1].excluded ? score < range[1].score : score <= range[1].score);
 }
 
-static bool
-read_indices(const struct sim_arg *args, int64_t *from, int64_t *to, struct sim_reply *reply)
-{
-	if (sim_arg_integer(&args[0], from) && sim_arg_integer(&args[1], to))
-		return true;
-	sim_reply_error(reply, "ERR value is not an integer or out of range");
-	return false;
-}
-
 static void
-reply_score(struct sim_reply *reply, double score)
+reply_score(const struct sim_call *c, double score)
 {
 	char text[SIM_NUMBER_SIZE];
 
-	sim_reply_copy(reply, LSH_STRING, text, sim_number_print(text, score));
+	sim_reply_copy(c->reply, LSH_STRING, text, sim_number_print(text, score));
 }
 
 static void
-reply_member(struct sim_reply *reply, const struct sim_member *member, bool with_score)
+reply_member(const struct sim_call *c, const struct sim_member *member, bool with_score)
 {
-	sim_reply_add(reply, (struct lsh_item){LSH_STRING, 0, member->bytes, member->size});
+	sim_reply_text(c->reply, member->bytes, member->size);
 	if (with_score)
-		reply_score(reply, member->score);
+		reply_score(c, member->score);
 }
 
 /* ---- commands ---- */
 
-void
-sim_zadd(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(zadd)
 {
-	size_t first = sim_arg_is(&args[2], "NX") ? 3 : 2;
+	size_t first = sim_arg_is(&c->args[2], "NX") ? 3 : 2, before;
 	double scores[SIM_WORDS];
 	struct sim_key *k;
-	size_t before;
 
-	if (count == first || (count - first) % 2 != 0) {
-		sim_reply_error(reply, "ERR syntax error");
+	if (c->count == first || (c->count - first) % 2 != 0) {
+		sim_reply_error(c->reply, "ERR syntax error");
 		return;
 	}
-	for (size_t i = first; i < count; i += 2)
-		if (!read_score(&args[i], &scores[i], reply))
+	for (size_t i = first; i < c->count; i += 2)
+		if (!read_score(c, i, &scores[i]))
 			return;
-	k = sim_key_for(context, args, SIM_ZSET, reply);
+	k = sim_key_for(c, SIM_ZSET);
 	if (k == NULL)
 		return;
 	before = k->count;
-	for (size_t i = first; i < count; i += 2) {
-		struct sim_arg name = args[i + 1];
+	for (size_t i = first; i < c->count; i += 2) {
+		struct sim_arg name = c->args[i + 1];
 		char digits[SIM_NUMBER_SIZE];
 
 		if (name.bytes == NULL)
@@ -142,118 +130,101 @@ sim_zadd(struct sim_context *context, const struct sim_arg *args, size_t count, 
 		if (first == 2 || sim_member_find(k, name.bytes, name.size) == k->count)
 			sim_member_score(k, name.bytes, name.size, scores[i]);
 	}
-	sim_reply_integer(reply, (int64_t)(k->count - before));
+	sim_reply_integer(c->reply, (int64_t)(k->count - before));
 }
 
-void
-sim_zincrby(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(zincrby)
 {
-	double by, score;
+	const struct sim_arg *name = &c->args[3];
+	double score;
 	struct sim_key *k;
 	size_t at;
 
-	(void)count;
-	if (!read_score(&args[2], &by, reply))
+	if (!read_score(c, 2, &score) || (k = sim_key_for(c, SIM_ZSET)) == NULL)
 		return;
-	k = sim_key_for(context, args, SIM_ZSET, reply);
-	if (k == NULL)
-		return;
-	at = sim_member_find(k, args[3].bytes, args[3].size);
-	score = by + (at < k->count ? k->members[at]->score : 0);
-	sim_member_score(k, args[3].bytes, args[3].size, score);
-	reply_score(reply, score);
+	at = sim_member_find(k, name->bytes, name->size);
+	score += at < k->count ? k->members[at]->score : 0;
+	sim_member_score(k, name->bytes, name->size, score);
+	reply_score(c, score);
 }
 
-void
-sim_zrem(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(zrem)
 {
-	sim_members_delete(context, args, count, SIM_ZSET, reply);
+	sim_members_delete(c, SIM_ZSET);
 }
 
-void
-sim_zscore(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(zscore)
 {
-	struct sim_slot *s;
-	size_t at;
+	const struct sim_member *m;
 
-	(void)count;
-	if (!sim_key_of(context, args, SIM_ZSET, &s, reply))
+	if (!sim_member_of(c, SIM_ZSET, &m))
 		return;
-	at = s != NULL ? sim_member_find(s->key, args[2].bytes, args[2].size) : 0;
-	if (s != NULL && at < s->key->count)
-		reply_score(reply, s->key->members[at]->score);
+	if (m != NULL)
+		reply_score(c, m->score);
 	else
-		sim_reply_nil(reply);
+		sim_reply_nil(c->reply);
 }
 
-void
-sim_zcount(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(zcount)
 {
 	struct bound range[2];
-	struct sim_slot *s;
+	const struct sim_key *k;
 	int64_t n = 0;
 
-	(void)count;
-	if (!read_range(args, range, reply) || !sim_key_of(context, args, SIM_ZSET, &s, reply))
+	if (!read_range(c, range) || !sim_key_of(c, SIM_ZSET, &k))
 		return;
-	for (size_t i = 0; s != NULL && i < s->key->count; i++)
-		n += is_in(range, s->key->members[i]->score);
-	sim_reply_integer(reply, n);
+	for (size_t i = 0; k != NULL && i < k->count; i++)
+		n += is_in(range, k->members[i]->score);
+	sim_reply_integer(c->reply, n);
 }
 
-void
-sim_zrangebyscore(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(zrangebyscore)
 {
 	struct bound range[2];
 	bool with_scores = false;
 	int64_t skipped = 0, most = -1;
-	struct sim_slot *s;
+	const struct sim_key *k;
 
-	for (size_t i = 4; i < count; i++) {
-		if (sim_arg_is(&args[i], "WITHSCORES")) {
+	for (size_t i = 4; i < c->count; i++) {
+		if (sim_arg_is(&c->args[i], "WITHSCORES")) {
 			with_scores = true;
-		} else if (sim_arg_is(&args[i], "LIMIT") && i + 2 < count) {
-			if (!read_indices(&args[i + 1], &skipped, &most, reply))
+		} else if (sim_arg_is(&c->args[i], "LIMIT") && i + 2 < c->count) {
+			if (!sim_read_integer(c, i + 1, &skipped) || !sim_read_integer(c, i + 2, &most))
 				return;
 			i += 2;
 		} else {
-			sim_reply_error(reply, "ERR syntax error");
+			sim_reply_error(c->reply, "ERR syntax error");
 			return;
 		}
 	}
-	if (!read_range(args, range, reply) || !sim_key_of(context, args, SIM_ZSET, &s, reply))
+	if (!read_range(c, range) || !sim_key_of(c, SIM_ZSET, &k))
 		return;
-	sim_reply_array(reply);
-	for (size_t i = 0; skipped >= 0 && s != NULL && i < s->key->count && most != 0; i++) {
-		const struct sim_member *m = s->key->members[i];
-
-		if (!is_in(range, m->score) || skipped-- > 0)
+	sim_reply_array(c->reply);
+	for (size_t i = 0; skipped >= 0 && k != NULL && i < k->count && most != 0; i++) {
+		if (!is_in(range, k->members[i]->score) || skipped-- > 0)
 			continue;
 		skipped = 0;
-		reply_member(reply, m, with_scores);
+		reply_member(c, k->members[i], with_scores);
 		most--;
 	}
 }
 
-void
-sim_zrevrange(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+COMMAND(zrevrange)
 {
-	bool with_scores = count == 5 && sim_arg_is(&args[4], "WITHSCORES");
-	struct sim_slot *s;
+	bool with_scores = c->count == 5 && sim_arg_is(&c->args[4], "WITHSCORES");
+	const struct sim_key *k;
 	int64_t from, to, size;
 
-	if (count > 4 && !with_scores) {
-		sim_reply_error(reply, "ERR syntax error");
+	if (c->count > 4 && !with_scores) {
+		sim_reply_error(c->reply, "ERR syntax error");
 		return;
 	}
-	if (!read_indices(&args[2], &from, &to, reply))
+	if (!sim_read_integer(c, 2, &from) || !sim_read_integer(c, 3, &to) || !sim_key_of(c, SIM_ZSET, &k))
 		return;
-	if (!sim_key_of(context, args, SIM_ZSET, &s, reply))
-		return;
-	size = s != NULL ? (int64_t)s->key->count : 0;
+	size = k != NULL ? (int64_t)k->count : 0;
 	from = from < 0 ? from + size : from;
 	to = to < 0 ? to + size : to;
-	sim_reply_array(reply);
+	sim_reply_array(c->reply);
 	for (int64_t i = from < 0 ? 0 : from; i <= to && i < size; i++)
-		reply_member(reply, s->key->members[size - 1 - i], with_scores);
+		reply_member(c, k->members[size - 1 - i], with_scores);
 }

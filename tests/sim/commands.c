@@ -3,6 +3,7 @@
 
 #include "tests/sim/command_keys.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -11,60 +12,57 @@ enum { WRITES = 1, GROWS = 2, NO_SCRIPT = 4, CHANNEL = 8, KEYED = 16, MANY_KEYS 
 
 struct sim_command {
 	const char *name;
-	void (*run)(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply);
+	sim_run *run;
 	size_t least, most; /* words */
 	unsigned flags;
 };
 
 static void
-ping(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+ping(const struct sim_call *c)
 {
-	(void)context, (void)args, (void)count;
-	sim_reply_status(reply, "PONG");
+	sim_reply_status(c->reply, "PONG");
 }
 
 static void
-tell_time(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+tell_time(const struct sim_call *c)
 {
 	char text[SIM_NUMBER_SIZE];
 
-	(void)args, (void)count;
-	sim_reply_array(reply);
-	sim_reply_copy(reply, LSH_STRING, text, sim_number_print(text, (double)(context->now_us / 1000000)));
-	sim_reply_copy(reply, LSH_STRING, text, sim_number_print(text, (double)(context->now_us % 1000000)));
+	sim_reply_array(c->reply);
+	sim_reply_copy(c->reply, LSH_STRING, text, sim_number_print(text, (double)(c->context->now_us / 1000000)));
+	sim_reply_copy(c->reply, LSH_STRING, text, sim_number_print(text, (double)(c->context->now_us % 1000000)));
 }
 
 static void
-publish(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+publish(const struct sim_call *c)
 {
-	const struct sim_hooks *h = context->hooks;
+	const struct sim_hooks *h = c->context->hooks;
+	const struct sim_arg *channel = &c->args[1], *text = &c->args[2];
 	int64_t heard = 0;
 
-	(void)count;
 	if (h != NULL && h->publish != NULL)
-		heard = h->publish(context->ctx, args[1].bytes, args[1].size, args[2].bytes, args[2].size);
-	sim_reply_integer(reply, heard);
+		heard = h->publish(c->context->ctx, channel->bytes, channel->size, text->bytes, text->size);
+	sim_reply_integer(c->reply, heard);
 }
 
 static void
-wait_for_replicas(struct sim_context *context, const struct sim_arg *args, size_t count, struct sim_reply *reply)
+wait_for_replicas(const struct sim_call *c)
 {
-	const struct sim_hooks *h = context->hooks;
-	bool fsynced = count == 4, own = false;
+	const struct sim_hooks *h = c->context->hooks;
+	bool fsynced = c->count == 4, own = false;
 	int64_t n = 0;
 
-	(void)args;
-	if (context->is_replica) {
-		sim_reply_error(reply, "ERR %s cannot be used with replica instances.", fsynced ? "WAITAOF" : "WAIT");
+	if (c->context->is_replica) {
+		sim_reply_error(c->reply, "ERR %s cannot be used with replica instances.", fsynced ? "WAITAOF" : "WAIT");
 		return;
 	}
 	if (h != NULL && h->acknowledged != NULL)
-		n = h->acknowledged(context->ctx, fsynced, &own);
+		n = h->acknowledged(c->context->ctx, fsynced, &own);
 	if (fsynced) {
-		sim_reply_array(reply);
-		sim_reply_add(reply, (struct lsh_item){.type = LSH_INTEGER, .integer = own});
+		sim_reply_array(c->reply);
+		sim_reply_integer(c->reply, own);
 	}
-	sim_reply_add(reply, (struct lsh_item){.type = LSH_INTEGER, .integer = n});
+	sim_reply_integer(c->reply, n);
 }
 
 enum { ANY = 1000000 };
@@ -140,110 +138,79 @@ may_use(const struct sim_rights *rights, const struct sim_arg *key)
 	return false;
 }
 
+/* In a script it is worded otherwise. */
 static bool
-forbid(const struct sim_command *command, const struct sim_context *context, const struct sim_arg *keys, size_t count,
-       struct sim_reply *reply)
+forbid(const struct sim_call *c, const char *in_script, const char *elsewhere)
 {
-	const struct sim_rights *r = context->rights;
-	const char *in_script = "ERR The user executing the script can't", *out = "NOPERM this user has no permissions to";
-
-	if ((r->denied >> sim_command_id(command) & 1) != 0) {
-		if (context->in_script)
-			sim_reply_error(reply, "%s run this command or subcommand", in_script);
-		else
-			sim_reply_error(reply, "%s run the '%s' command", out, command->name);
-		return true;
-	}
-	for (size_t i = 0; i < count; i++) {
-		if (may_use(r, &keys[i]))
-			continue;
-		if (context->in_script)
-			sim_reply_error(reply, "%s access at least one of the keys mentioned in the command arguments", in_script);
-		else
-			sim_reply_error(reply, "%s access one of the keys used as arguments", out);
-		return true;
-	}
-	if (!r->deaf || (command->flags & CHANNEL) == 0)
-		return false;
-	if (context->in_script)
-		sim_reply_error(reply, "%s publish to the channel mentioned in the command", in_script);
-	else
-		sim_reply_error(reply, "%s access one of the channels used as arguments", out);
-	return true;
+	if (c->context->in_script)
+		return !sim_reply_error(c->reply, "ERR The user executing the script can't %s", in_script);
+	return !sim_reply_error(c->reply, "NOPERM this user has no permissions to %s", elsewhere);
 }
 
 static bool
-miscounts(const struct sim_command *command, bool in_script, size_t count, struct sim_reply *reply)
+is_forbidden(const struct sim_command *command, const struct sim_call *c, size_t first, size_t keys)
 {
-	if (count >= command->least && count <= command->most)
-		return false;
-	if (in_script)
-		sim_reply_error(reply, "ERR Wrong number of args calling Redis command from script");
-	else
-		sim_reply_error(reply, "ERR wrong number of arguments for '%s' command", command->name);
-	return true;
+	const struct sim_rights *r = c->context->rights;
+	char run[60];
+
+	snprintf(run, sizeof run, "run the '%s' command", command->name);
+	if ((r->denied >> sim_command_id(command) & 1) != 0)
+		return forbid(c, "run this command or subcommand", run);
+	for (size_t i = first; i < first + keys; i++)
+		if (!may_use(r, &c->args[i]))
+			return forbid(c, "access at least one of the keys mentioned in the command arguments",
+			              "access one of the keys used as arguments");
+	return r->deaf && (command->flags & CHANNEL) != 0 &&
+	       forbid(c, "publish to the channel mentioned in the command", "access one of the channels used as arguments");
 }
 
 bool
-sim_command_refuse(const struct sim_command *command, struct sim_context *context, const struct sim_arg *args,
-                   size_t count, size_t first, size_t keys, struct sim_reply *reply)
+sim_command_refuse(const struct sim_command *command, const struct sim_call *c, size_t first, size_t keys)
 {
-	if (miscounts(command, context->in_script, count, reply))
+	const struct sim_context *context = c->context;
+
+	if (c->count < command->least || c->count > command->most)
+		return !(context->in_script
+		                 ? sim_reply_error(c->reply, "ERR Wrong number of args calling Redis command from script")
+		                 : sim_reply_error(c->reply, "ERR wrong number of arguments for '%s' command", command->name));
+	if (context->in_script && (command->flags & NO_SCRIPT) != 0)
+		return !sim_reply_error(c->reply, "ERR This Redis command is not allowed from script");
+	if (context->rights != NULL && is_forbidden(command, c, first, keys))
 		return true;
-	if (context->in_script && (command->flags & NO_SCRIPT) != 0) {
-		sim_reply_error(reply, "ERR This Redis command is not allowed from script");
-		return true;
-	}
-	if (context->rights != NULL && forbid(command, context, args + first, keys, reply))
-		return true;
-	if (context->is_replica && (command->flags & WRITES) != 0) {
-		sim_reply_error(reply, "READONLY You can't write against a read only replica.");
-		return true;
-	}
-	if (context->is_full && (command->flags & GROWS) != 0 && !context->script_wrote) {
-		sim_reply_error(reply, "OOM command not allowed when used memory > 'maxmemory'.");
-		return true;
-	}
-	context->calls[sim_command_id(command)]++;
-	return false;
+	if (context->is_replica && (command->flags & WRITES) != 0)
+		return !sim_reply_error(c->reply, "READONLY You can't write against a read only replica.");
+	return context->is_full && (command->flags & GROWS) != 0 && !context->script_wrote &&
+	       !sim_reply_error(c->reply, "OOM command not allowed when used memory > 'maxmemory'.");
 }
 
 /* Most want text, and those few that take numbers look at them as they are. */
 static bool
 wants_text(const struct sim_command *command, size_t i)
 {
-	switch (sim_command_id(command)) {
-	case SIM_PEXPIRE:
-		return i != 2;
-	case SIM_ZADD:
-		return i == 1;
-	case SIM_SET:
-		return i != 4;
-	default:
-		return true;
-	}
+	enum sim_command_id id = sim_command_id(command);
+
+	return id == SIM_PEXPIRE ? i != 2 : id == SIM_ZADD ? i == 1 : id == SIM_SET ? i != 4 : true;
 }
 
 void
-sim_command_run(const struct sim_command *command, struct sim_context *context, const struct sim_arg *args,
-                size_t count, struct sim_reply *reply)
+sim_command_run(const struct sim_command *command, const struct sim_call *c)
 {
 	struct sim_arg words[SIM_WORDS];
+	const struct sim_call printed = {c->context, words, c->count, c->reply};
 	char digits[SIM_WORDS][SIM_NUMBER_SIZE];
-	size_t keys = (command->flags & KEYED) == 0 ? 0 : (command->flags & MANY_KEYS) != 0 ? count - 1 : 1;
+	size_t keys = (command->flags & KEYED) == 0 ? 0 : (command->flags & MANY_KEYS) != 0 ? c->count - 1 : 1;
 
-	reply->used = 0;
-	reply->message.type = LSH_NIL;
-	if (count > SIM_WORDS)
+	c->reply->used = 0;
+	c->reply->message.type = LSH_NIL;
+	if (c->count > SIM_WORDS)
 		abort();
-	for (size_t i = 1; i < count; i++) {
-		words[i] = args[i];
-		if (args[i].bytes == NULL && wants_text(command, i))
-			words[i] = (struct sim_arg){digits[i], sim_number_print(digits[i], args[i].number), 0};
+	for (size_t i = 0; i < c->count; i++) {
+		words[i] = c->args[i];
+		if (i > 0 && words[i].bytes == NULL && wants_text(command, i))
+			words[i] = (struct sim_arg){digits[i], sim_number_print(digits[i], words[i].number), 0};
 	}
-	words[0] = args[0];
-	if (sim_command_refuse(command, context, words, count, 1, count > 1 ? keys : 0, reply))
+	if (sim_command_refuse(command, &printed, 1, c->count > 1 ? keys : 0))
 		return;
-	context->script_wrote |= context->in_script && (command->flags & WRITES) != 0;
-	command->run(context, words, count, reply);
+	c->context->script_wrote |= c->context->in_script && (command->flags & WRITES) != 0;
+	command->run(&printed);
 }

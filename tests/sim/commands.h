@@ -43,8 +43,15 @@ struct sim_context {
 	const struct sim_rights *rights; /* NULL: all */
 	const struct sim_hooks *hooks;
 	void *ctx;
-	uint64_t calls[SIM_COMMANDS];    /* so often it was executed, in scripts too */
 	uint64_t deadly;                 /* so often PEXPIRE was told a time of zero or less, which deletes the key */
+};
+
+/* A command, with args[0] its name, and where its reply goes. */
+struct sim_call {
+	struct sim_context *context;
+	const struct sim_arg *args;
+	size_t count;
+	struct sim_reply *reply;
 };
 
 struct sim_command;
@@ -53,12 +60,10 @@ struct sim_command;
 const struct sim_command *sim_command_find(const char *name, size_t size);
 enum sim_command_id sim_command_id(const struct sim_command *command);
 
-/* args[0] is the command's name. The reply is an error if the command is refused. */
-void sim_command_run(const struct sim_command *command, struct sim_context *context, const struct sim_arg *args,
-                     size_t count, struct sim_reply *reply);
+/* The reply is an error if the command is refused. */
+void sim_command_run(const struct sim_command *command, const struct sim_call *c);
 
 /* Is it refused before it is run? For commands that are run elsewhere; `keys` are args[first] and so on. */
-bool sim_command_refuse(const struct sim_command *command, struct sim_context *context, const struct sim_arg *args,
-                        size_t count, size_t first, size_t keys, struct sim_reply *reply);
+bool sim_command_refuse(const struct sim_command *command, const struct sim_call *c, size_t first, size_t keys);
 
 #endif

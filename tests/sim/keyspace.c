@@ -16,20 +16,15 @@ grown(void *old, size_t size)
 	return new;
 }
 
-static uint64_t
-mix(uint64_t hash, const void *bytes, size_t size)
-{
-	const unsigned char *at = bytes;
-
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ at[i]) * UINT64_C(1099511628211);
-	return hash;
-}
-
+/* FNV-1a */
 static uint64_t
 hash_of(const char *name, size_t size)
 {
-	return mix(UINT64_C(14695981039346656037), name, size);
+	uint64_t hash = UINT64_C(14695981039346656037);
+
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ (unsigned char)name[i]) * UINT64_C(1099511628211);
+	return hash;
 }
 
 size_t
@@ -150,14 +145,6 @@ sim_member_score(struct sim_key *key, const char *name, size_t size, double scor
 
 /* ---- keys ---- */
 
-const char *
-sim_type_name(enum sim_type type)
-{
-	static const char *const names[] = {"string", "hash", "zset", "list"};
-
-	return names[type];
-}
-
 static struct sim_key *
 key_new(const char *name, size_t size, enum sim_type type)
 {
@@ -259,7 +246,6 @@ sim_key_change(struct sim_slot *slot)
 		key_drop(slot->key);
 		slot->key = copy;
 	}
-	slot->key->digest = 0;
 	return slot->key;
 }
 
@@ -307,35 +293,6 @@ sim_keyspace_size(const struct sim_keyspace *keyspace, int64_t now_ms)
 	return n;
 }
 
-static uint64_t
-digest_of(struct sim_key *key)
-{
-	uint64_t d = hash_of(key->name, key->size);
-
-	if (key->digest != 0)
-		return key->digest;
-	d = mix(d, &key->type, sizeof key->type);
-	d = mix(d, &key->expires_ms, sizeof key->expires_ms);
-	for (size_t i = 0; i < key->count; i++) {
-		const struct sim_member *m = key->members[i];
-
-		d = mix(d, &m->score, sizeof m->score);
-		d = mix(d, m->bytes, m->size + m->value_size + 2);
-	}
-	return key->digest = d | 1;
-}
-
-uint64_t
-sim_keyspace_digest(const struct sim_keyspace *keyspace, int64_t now_ms)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < keyspace->count; i++)
-		if (!is_over(keyspace->slots[i].key, now_ms))
-			sum += digest_of(keyspace->slots[i].key);
-	return sum;
-}
-
 static int
 by_name(const void *a, const void *b)
 {
@@ -347,9 +304,10 @@ by_name(const void *a, const void *b)
 static void
 print_key(const struct sim_key *key, int64_t now_ms, FILE *out)
 {
+	static const char *const types[] = {"string", "hash", "zset", "list"};
 	int64_t ttl = key->expires_ms == SIM_NO_TTL ? -1 : key->expires_ms - now_ms;
 
-	fprintf(out, "%s %s %" PRId64, key->name, sim_type_name(key->type), ttl);
+	fprintf(out, "%s %s %" PRId64, key->name, types[key->type], ttl);
 	for (size_t i = 0; i < key->count; i++) {
 		const struct sim_member *m = key->members[i];
 		char number[SIM_NUMBER_SIZE];

@@ -1,8 +1,8 @@
 /* The keys of a simulated server: strings, hashes, sorted sets, and lists, which are only ever somebody else's.
  *
- * A copy of a keyspace shares its keys with the original until one of them changes: so a copy costs a pointer for each
- * key, and so does a digest, as a key remembers its own. The caller says what time it is, in ms of the server's clock;
- * a key whose time is over is found no more. Small: keys and members are looked for one after the other. */
+ * A copy of a keyspace shares its keys with the original until one of them changes: so it costs a pointer for each
+ * key. The caller says what time it is, in ms of the server's clock; a key whose time is over is found no more. Small:
+ * keys and members are looked for one after the other. */
 #ifndef LEASH_TEST_SIM_KEYSPACE_H
 #define LEASH_TEST_SIM_KEYSPACE_H
 
@@ -27,7 +27,6 @@ struct sim_key {
 	unsigned references; /* of keyspaces */
 	enum sim_type type;
 	int64_t expires_ms;
-	uint64_t digest; /* 0: to be made anew */
 	struct sim_member **members;
 	size_t count, capacity, size;
 	char name[];
@@ -49,9 +48,6 @@ void sim_keyspace_copy(struct sim_keyspace *to, const struct sim_keyspace *from)
 void sim_keyspace_expire(struct sim_keyspace *keyspace, int64_t now_ms); /* delete each key whose time is over */
 size_t sim_keyspace_size(const struct sim_keyspace *keyspace, int64_t now_ms);
 
-/* Two keyspaces with the same keys, contents and TTLs have the same, in whichever order the keys came. */
-uint64_t sim_keyspace_digest(const struct sim_keyspace *keyspace, int64_t now_ms);
-
 /* A line for each key, in the order of their bytes: "name type pttl content". */
 void sim_keyspace_print(const struct sim_keyspace *keyspace, int64_t now_ms, FILE *out);
 
@@ -62,8 +58,6 @@ void sim_key_delete(struct sim_keyspace *keyspace, struct sim_slot *slot);
 
 /* Before each change of a key: from then on it is this keyspace's alone. */
 struct sim_key *sim_key_change(struct sim_slot *slot);
-
-const char *sim_type_name(enum sim_type type);
 
 /* The index of the member; or that of the end, `key->count`. */
 size_t sim_member_find(const struct sim_key *key, const char *name, size_t size);

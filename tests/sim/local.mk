@@ -21,8 +21,6 @@ sim_sources += tests/sim/keyspace.c
 sim_sources += tests/sim/keyspace.h
 sim_sources += tests/sim/lua.c
 sim_sources += tests/sim/lua.h
-sim_sources += tests/sim/lua_redis.c
-sim_sources += tests/sim/lua_redis.h
 sim_sources += tests/sim/reply.c
 sim_sources += tests/sim/reply.h
 sim_sources += tests/sim/server.c
@@ -39,7 +37,7 @@ sim_libs = tests/sim/libsim.la $(LDADD)
 tests_sim_test_fuzz_SOURCES = tests/sim/test_fuzz.c tests/sim/fuzz_steps.c tests/sim/fuzz_steps.h
 tests_sim_test_fuzz_SOURCES += tests/sim/mirror.c tests/sim/mirror.h
 tests_sim_test_fuzz_LDADD = $(sim_libs)
-tests_sim_test_keyspace_SOURCES = tests/sim/test_keyspace.c
+tests_sim_test_keyspace_SOURCES = tests/sim/test_keyspace.c $(scenes_sources)
 tests_sim_test_keyspace_LDADD = $(sim_libs)
 
 # The tests of the scripts once more: each step is a real server's and a simulated one's.

@@ -1,7 +1,9 @@
-/* Lua scripts on simulated servers. See lua.h. */
-#include "tests/sim/lua_redis.h"
+/* Lua scripts on simulated servers, and what they find in `redis`: call, pcall, error_reply and status_reply, as in
+ * Redis 7. See lua.h. */
+#include "tests/sim/lua.h"
 
 #include <lauxlib.h>
+#include <lua.h>
 #include <lualib.h>
 #include <openssl/evp.h>
 
@@ -9,6 +11,196 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct sim_lua {
+	lua_State *state;
+	struct sim_script scripts[SIM_SCRIPTS];
+	unsigned count;
+	int on_error, ok, redis;         /* in the registry: functions and tables that are made once, */
+	int tables[2];                   /* KEYS and ARGV, */
+	size_t filled[2];                /* with so many elements */
+	int version;
+	struct sim_context *context;     /* of the script that runs; */
+	struct sim_reply reply;          /* to its last command */
+};
+
+/* ---- redis ---- */
+
+static void
+push_error(lua_State *L, const char *text, size_t size)
+{
+	lua_createtable(L, 0, 3);
+	lua_pushlstring(L, text, size);
+	lua_setfield(L, -2, "err");
+}
+
+static void
+push_item(struct sim_lua *lua, const struct lsh_item *item)
+{
+	lua_State *L = lua->state;
+
+	switch (item->type) {
+	case LSH_INTEGER:
+		lua_pushnumber(L, (lua_Number)item->integer);
+		break;
+	case LSH_STRING:
+		lua_pushlstring(L, item->text, item->length);
+		break;
+	case LSH_STATUS:
+		lua_rawgeti(L, LUA_REGISTRYINDEX, lua->ok);
+		break;
+	case LSH_ERROR:
+		push_error(L, item->text, item->length);
+		break;
+	default:
+		lua_pushboolean(L, false);
+	}
+}
+
+static void
+push_reply(struct sim_lua *lua)
+{
+	const struct lsh_message *m = &lua->reply.message;
+
+	if (m->type != LSH_ARRAY) {
+		push_item(lua, &m->item[0]);
+		return;
+	}
+	lua_createtable(lua->state, (int)m->count, 0);
+	for (unsigned i = 0; i < m->count; i++) {
+		push_item(lua, &m->item[i]);
+		lua_rawseti(lua->state, -2, (int)i + 1);
+	}
+}
+
+/* The command of the name at index 1, looked for once for each spelling. */
+static const struct sim_command *
+command_of(lua_State *L)
+{
+	const struct sim_command *command;
+	const char *name;
+	size_t size;
+
+	lua_pushvalue(L, 1);
+	lua_rawget(L, lua_upvalueindex(2));
+	command = lua_touserdata(L, -1);
+	lua_pop(L, 1);
+	if (command != NULL || lua_type(L, 1) != LUA_TSTRING)
+		return command;
+	name = lua_tolstring(L, 1, &size);
+	command = sim_command_find(name, size);
+	if (command == NULL)
+		return NULL;
+	lua_pushvalue(L, 1);
+	lua_pushlightuserdata(L, (void *)(uintptr_t)command);
+	lua_rawset(L, lua_upvalueindex(2));
+	return command;
+}
+
+/* NULL: all is well. */
+static const char *
+read_args(lua_State *L, int count, struct sim_arg *args)
+{
+	if (count == 0)
+		return "ERR Please specify at least one argument for this redis lib call";
+	if (count > 64)
+		abort();
+	for (int i = 0; i < count; i++) {
+		int type = lua_type(L, i + 1);
+
+		if (type == LUA_TNUMBER)
+			args[i] = (struct sim_arg){NULL, 0, lua_tonumber(L, i + 1)};
+		else if (type == LUA_TSTRING)
+			args[i].bytes = lua_tolstring(L, i + 1, &args[i].size);
+		else
+			return "ERR Lua redis lib command arguments must be strings or integers";
+	}
+	return NULL;
+}
+
+static int
+run_command(lua_State *L, bool raises)
+{
+	struct sim_lua *lua = lua_touserdata(L, lua_upvalueindex(1));
+	int count = lua_gettop(L);
+	struct sim_arg args[64];
+	const char *wrong = read_args(L, count, args);
+	const struct sim_command *command = wrong == NULL ? command_of(L) : NULL;
+
+	if (command != NULL) {
+		sim_command_run(command, &(struct sim_call){lua->context, args, (size_t)count, &lua->reply});
+		push_reply(lua);
+		return raises && lua->reply.message.type == LSH_ERROR ? lua_error(L) : 1;
+	}
+	if (wrong == NULL)
+		wrong = "ERR Unknown Redis command called from script";
+	push_error(L, wrong, strlen(wrong));
+	return raises ? lua_error(L) : 1;
+}
+
+static int
+redis_call(lua_State *L)
+{
+	return run_command(L, true);
+}
+
+static int
+redis_pcall(lua_State *L)
+{
+	return run_command(L, false);
+}
+
+static int
+redis_error_reply(lua_State *L)
+{
+	const char *text = luaL_checkstring(L, 1);
+
+	text += *text == '-';
+	lua_pushfstring(L, "%s%s", strchr(text, ' ') != NULL ? "" : "ERR ", text);
+	push_error(L, lua_tostring(L, -1), lua_objlen(L, -1));
+	return 1;
+}
+
+static int
+redis_status_reply(lua_State *L)
+{
+	lua_createtable(L, 0, 1);
+	lua_pushvalue(L, 1);
+	lua_setfield(L, -2, "ok");
+	return 1;
+}
+
+static void
+define(struct sim_lua *lua, const char *name, lua_CFunction function)
+{
+	lua_State *L = lua->state;
+
+	lua_pushlightuserdata(L, lua);
+	lua_newtable(L);
+	lua_pushcclosure(L, function, 2);
+	lua_setfield(L, -2, name);
+}
+
+static void
+define_redis(struct sim_lua *lua)
+{
+	lua_State *L = lua->state;
+
+	lua_newtable(L);
+	define(lua, "call", redis_call);
+	define(lua, "pcall", redis_pcall);
+	define(lua, "error_reply", redis_error_reply);
+	define(lua, "status_reply", redis_status_reply);
+	lua_pushvalue(L, -1);
+	lua->redis = luaL_ref(L, LUA_REGISTRYINDEX);
+	lua_setglobal(L, "redis");
+	lua_createtable(L, 0, 1);
+	lua_pushliteral(L, "OK");
+	lua_setfield(L, -2, "ok");
+	lua->ok = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+/* ---- the interpreter ---- */
 
 /* What was raised becomes a table that says where: as in Redis, the innermost line of Lua. */
 static int
@@ -21,7 +213,7 @@ on_error(lua_State *L)
 		known = lua_getstack(L, 2, &at) != 0 && lua_getinfo(L, "Sl", &at) != 0;
 	if (!lua_istable(L, 1)) {
 		lua_pushfstring(L, "ERR %s", lua_tostring(L, 1));
-		sim_lua_push_error(L, lua_tostring(L, -1), lua_objlen(L, -1));
+		push_error(L, lua_tostring(L, -1), lua_objlen(L, -1));
 	}
 	if (known) {
 		lua_pushstring(L, at.source);
@@ -31,8 +223,6 @@ on_error(lua_State *L)
 	}
 	return 1;
 }
-
-/* ---- the interpreter ---- */
 
 struct sim_lua *
 sim_lua_new(void)
@@ -45,7 +235,7 @@ sim_lua_new(void)
 		abort();
 	lua->state = L;
 	luaL_openlibs(L);
-	sim_lua_define(lua);
+	define_redis(lua);
 	for (int i = 0; i < 2; i++) {
 		lua_createtable(L, 512, 0);
 		lua_pushvalue(L, -1);
@@ -233,23 +423,22 @@ read_error(lua_State *L, const struct sim_script *script, struct sim_reply *repl
 }
 
 void
-sim_lua_run(struct sim_lua *lua, const struct sim_script *script, struct sim_context *context, int version,
-            const struct sim_arg *args, size_t keys, size_t count, struct sim_reply *reply)
+sim_lua_run(struct sim_lua *lua, const struct sim_script *script, int version, const struct sim_call *c, size_t keys)
 {
 	lua_State *L = lua->state;
 
-	lua->context = context;
-	context->in_script = true;
-	context->script_wrote = false;
+	lua->context = c->context;
+	c->context->in_script = true;
+	c->context->script_wrote = false;
 	set_version(lua, version);
-	fill(lua, 0, args, keys);
-	fill(lua, 1, args + keys, count - keys);
+	fill(lua, 0, c->args + 3, keys);
+	fill(lua, 1, c->args + 3 + keys, c->count - 3 - keys);
 	lua_rawgeti(L, LUA_REGISTRYINDEX, lua->on_error);
 	lua_rawgeti(L, LUA_REGISTRYINDEX, script->function);
 	if (lua_pcall(L, 0, 1, -2) == 0)
-		read_result(L, reply);
+		read_result(L, c->reply);
 	else
-		read_error(L, script, reply);
+		read_error(L, script, c->reply);
 	lua_pop(L, 1);
-	context->in_script = context->script_wrote = false;
+	c->context->in_script = c->context->script_wrote = false;
 }

@@ -22,8 +22,8 @@ void sim_lua_free(struct sim_lua *lua);
 const struct sim_script *sim_lua_find(const struct sim_lua *lua, const char *sha1, size_t size);
 const struct sim_script *sim_lua_load(struct sim_lua *lua, const char *text, size_t size, struct sim_reply *reply);
 
-/* `args` are the keys and then the others. `version`: redis.REDIS_VERSION_NUM; 0: before 7.0, where there was none. */
-void sim_lua_run(struct sim_lua *lua, const struct sim_script *script, struct sim_context *context, int version,
-                 const struct sim_arg *args, size_t keys, size_t count, struct sim_reply *reply);
+/* Of an EVAL, with so many keys. `version`: redis.REDIS_VERSION_NUM; 0: before 7.0, where there was none. */
+void sim_lua_run(struct sim_lua *lua, const struct sim_script *script, int version, const struct sim_call *c,
+                 size_t keys);
 
 #endif

@@ -53,8 +53,8 @@ sim_arg_integer(const struct sim_arg *arg, int64_t *out)
 	return !negative || n != 0;
 }
 
-void
-sim_reply_add(struct sim_reply *reply, struct lsh_item item)
+static void
+add(struct sim_reply *reply, struct lsh_item item)
 {
 	struct lsh_message *m = &reply->message;
 
@@ -69,6 +69,12 @@ sim_reply_add(struct sim_reply *reply, struct lsh_item item)
 }
 
 void
+sim_reply_text(struct sim_reply *reply, const char *bytes, size_t size)
+{
+	add(reply, (struct lsh_item){.type = LSH_STRING, .text = bytes, .length = size});
+}
+
+void
 sim_reply_copy(struct sim_reply *reply, enum lsh_type type, const char *bytes, size_t size)
 {
 	char *at = reply->text + reply->used;
@@ -78,7 +84,7 @@ sim_reply_copy(struct sim_reply *reply, enum lsh_type type, const char *bytes, s
 	memcpy(at, bytes, size);
 	at[size] = '\0';
 	reply->used += size + 1;
-	sim_reply_add(reply, (struct lsh_item){.type = type, .text = at, .length = size});
+	add(reply, (struct lsh_item){.type = type, .text = at, .length = size});
 }
 
 void
@@ -91,22 +97,22 @@ sim_reply_array(struct sim_reply *reply)
 void
 sim_reply_integer(struct sim_reply *reply, int64_t n)
 {
-	sim_reply_add(reply, (struct lsh_item){.type = LSH_INTEGER, .integer = n});
+	add(reply, (struct lsh_item){.type = LSH_INTEGER, .integer = n});
 }
 
 void
 sim_reply_nil(struct sim_reply *reply)
 {
-	sim_reply_add(reply, (struct lsh_item){.type = LSH_NIL});
+	add(reply, (struct lsh_item){.type = LSH_NIL});
 }
 
 void
 sim_reply_status(struct sim_reply *reply, const char *text)
 {
-	sim_reply_add(reply, (struct lsh_item){.type = LSH_STATUS, .text = text, .length = strlen(text)});
+	add(reply, (struct lsh_item){.type = LSH_STATUS, .text = text, .length = strlen(text)});
 }
 
-void
+bool
 sim_reply_error(struct sim_reply *reply, const char *format, ...)
 {
 	char text[512];
@@ -117,4 +123,5 @@ sim_reply_error(struct sim_reply *reply, const char *format, ...)
 	va_end(args);
 	reply->message.type = LSH_ERROR; /* also in the middle of an array */
 	sim_reply_copy(reply, LSH_ERROR, text, strlen(text));
+	return false;
 }

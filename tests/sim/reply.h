@@ -25,11 +25,12 @@ bool sim_arg_integer(const struct sim_arg *arg, int64_t *out); /* as strictly as
 void sim_reply_integer(struct sim_reply *reply, int64_t n);
 void sim_reply_nil(struct sim_reply *reply);
 void sim_reply_status(struct sim_reply *reply, const char *text);
-void sim_reply_error(struct sim_reply *reply, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* False: so that it can be said in the same breath. */
+bool sim_reply_error(struct sim_reply *reply, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sim_reply_array(struct sim_reply *reply);
-/* The next element of an array that was begun; else the whole reply. */
-void sim_reply_add(struct sim_reply *reply, struct lsh_item item);
-/* The same, of a text that is copied. */
+/* The next element of an array that was begun; else the whole reply: a string that stays where it is, */
+void sim_reply_text(struct sim_reply *reply, const char *bytes, size_t size);
+/* or a text that is copied. */
 void sim_reply_copy(struct sim_reply *reply, enum lsh_type type, const char *bytes, size_t size);
 
 #endif

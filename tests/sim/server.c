@@ -17,7 +17,6 @@ sim_server_new(struct sim_lua *lua, const struct sim_hooks *hooks, void *ctx)
 	s->context.hooks = hooks;
 	s->context.ctx = ctx;
 	s->version = SIM_VERSION;
-	s->life = 1;
 	return s;
 }
 
@@ -63,13 +62,6 @@ sim_server_restart(struct sim_server *server, const struct sim_keyspace *data)
 		sim_keyspace_copy(&server->context.keyspace, data);
 	sim_server_flush_scripts(server);
 	server->context.is_full = server->context.is_replica = false;
-	server->life++;
-}
-
-uint64_t
-sim_server_calls(const struct sim_server *server, enum sim_command_id id)
-{
-	return server->context.calls[id];
 }
 
 /* ---- scripts ---- */
@@ -93,46 +85,44 @@ script_of(struct sim_server *server, enum sim_command_id id, const struct sim_ar
 }
 
 static void
-eval(struct sim_server *server, const struct sim_command *command, const struct sim_arg *args, size_t count)
+eval(struct sim_server *server, const struct sim_command *command, const struct sim_call *c)
 {
-	struct sim_reply *reply = &server->reply;
 	const struct sim_script *script;
 	int64_t keys = 0;
-	bool is_number = count > 2 && sim_arg_integer(&args[2], &keys);
-	bool has_keys = is_number && keys >= 0 && (size_t)keys <= count - 3;
+	bool is_number = c->count > 2 && sim_arg_integer(&c->args[2], &keys);
+	bool has_keys = is_number && keys >= 0 && (size_t)keys <= c->count - 3;
 
-	if (sim_command_refuse(command, &server->context, args, count, 3, has_keys ? (size_t)keys : 0, reply))
+	if (sim_command_refuse(command, c, 3, has_keys ? (size_t)keys : 0))
 		return;
 	if (!is_number) {
-		sim_reply_error(reply, "ERR value is not an integer or out of range");
+		sim_reply_error(c->reply, "ERR value is not an integer or out of range");
 	} else if (!has_keys) {
-		sim_reply_error(reply, keys < 0 ? "ERR Number of keys can't be negative"
-		                                : "ERR Number of keys can't be greater than number of args");
+		sim_reply_error(c->reply, keys < 0 ? "ERR Number of keys can't be negative"
+		                                   : "ERR Number of keys can't be greater than number of args");
 	} else {
-		script = script_of(server, sim_command_id(command), &args[1]);
+		script = script_of(server, sim_command_id(command), &c->args[1]);
 		if (script != NULL)
-			sim_lua_run(server->lua, script, &server->context, server->version, args + 3, (size_t)keys, count - 3,
-			            reply);
+			sim_lua_run(server->lua, script, server->version, c, (size_t)keys);
 	}
 }
 
 static void
-manage_scripts(struct sim_server *server, const struct sim_command *command, const struct sim_arg *args, size_t count)
+manage_scripts(struct sim_server *server, const struct sim_command *command, const struct sim_call *c)
 {
 	const struct sim_script *s;
 
-	if (sim_command_refuse(command, &server->context, args, count, 0, 0, &server->reply))
+	if (sim_command_refuse(command, c, 0, 0))
 		return;
-	if (sim_arg_is(&args[1], "FLUSH")) {
+	if (sim_arg_is(&c->args[1], "FLUSH")) {
 		sim_server_flush_scripts(server);
-		sim_reply_status(&server->reply, "OK");
-	} else if (sim_arg_is(&args[1], "LOAD") && count == 3) {
-		s = script_of(server, SIM_SCRIPT, &args[2]);
+		sim_reply_status(c->reply, "OK");
+	} else if (sim_arg_is(&c->args[1], "LOAD") && c->count == 3) {
+		s = script_of(server, SIM_SCRIPT, &c->args[2]);
 		if (s != NULL)
-			sim_reply_copy(&server->reply, LSH_STRING, s->sha1, 40);
+			sim_reply_copy(c->reply, LSH_STRING, s->sha1, 40);
 	} else {
-		sim_reply_error(&server->reply, "ERR unknown subcommand '%.*s'. Try SCRIPT HELP.", (int)args[1].size,
-		                args[1].bytes);
+		sim_reply_error(c->reply, "ERR unknown subcommand '%.*s'. Try SCRIPT HELP.", (int)c->args[1].size,
+		                c->args[1].bytes);
 	}
 }
 
@@ -154,23 +144,22 @@ sim_server_run(struct sim_server *server, const struct lsh_arg *args, size_t cou
 {
 	const struct sim_command *command = sim_command_find(args[0].bytes, args[0].size);
 	struct sim_arg words[WORDS];
+	const struct sim_call c = {&server->context, words, count, &server->reply};
 
 	if (count > WORDS)
 		abort();
-	for (size_t i = 0; i < count; i++) {
-		words[i].bytes = args[i].bytes;
-		words[i].size = args[i].size;
-	}
+	for (size_t i = 0; i < count; i++)
+		words[i] = (struct sim_arg){.bytes = args[i].bytes, .size = args[i].size};
 	set_time(server, sim_server_us(server, now_us));
 	server->reply.used = 0;
 	server->reply.message.type = LSH_NIL;
 	if (command == NULL)
 		sim_reply_error(&server->reply, "ERR unknown command '%.*s'", (int)args[0].size, args[0].bytes);
 	else if (sim_command_id(command) == SIM_EVALSHA || sim_command_id(command) == SIM_EVAL)
-		eval(server, command, words, count);
+		eval(server, command, &c);
 	else if (sim_command_id(command) == SIM_SCRIPT)
-		manage_scripts(server, command, words, count);
+		manage_scripts(server, command, &c);
 	else
-		sim_command_run(command, &server->context, words, count, &server->reply);
+		sim_command_run(command, &c);
 	return &server->reply.message;
 }

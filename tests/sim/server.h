@@ -12,13 +12,12 @@
 enum { SIM_VERSION = 0x070200 }; /* of a new server */
 
 struct sim_server {
-	/* The caller may change is_full, is_replica and rights at any time, also from one command to the next; look at
-	 * and copy the keyspace; and read the calls. */
+	/* The caller may change is_full, is_replica and rights at any time, also from one command to the next; and look at
+	 * and copy the keyspace. */
 	struct sim_context context;
 	struct sim_lua *lua;    /* may be that of all servers */
 	uint64_t scripts;       /* that it knows: a bit for each */
 	int version;            /* 0: of 6.2, which scripts are not told */
-	unsigned life;          /* 1, and one more for each restart */
 	uint64_t runs;          /* commands so far, but those of scripts, */
 	bool was_replica;       /* at the last of them */
 	/* The wall clock: from since_us on, by the world's time, it is ahead_us ahead, and gains ppm. */
@@ -45,8 +44,5 @@ void sim_server_set_clock(struct sim_server *server, int64_t now_us, int64_t ahe
 void sim_server_restart(struct sim_server *server, const struct sim_keyspace *data);
 
 void sim_server_flush_scripts(struct sim_server *server);
-
-/* So often such a command was executed, in scripts too, since it was made. */
-uint64_t sim_server_calls(const struct sim_server *server, enum sim_command_id id);
 
 #endif

@@ -1,22 +1,21 @@
-/* What a simulated server has besides its commands: copies and digests of its keys, time, restarts, hooks, counters.
- * That its commands and scripts do what a real server's do is shown by the other programs of this folder (mirror.h). */
+/* What a simulated server has besides its commands: copies of its keys, time, restarts, hooks. That its commands and
+ * scripts do what a real server's do is shown by the other programs of this folder (mirror.h). */
 #include "lua/scripts.h"
+#include "tests/redis/scenes.h"
 #include "tests/sim/server.h"
 #include "tests/support/test.h"
 
-#define S INT64_C(1000000)
 #define LOCK "leash:{orders}"
+#define KEYS LOCK " " LOCK ":fence " LOCK ":queue "
 #define ANN1 "aaaaaaaa-0000-4000-8000-00000000000a:1"
 #define BOB1 "bbbbbbbb-0000-4000-8000-00000000000b:1"
-#define CFG  "3000 3600000 10000 1 PUBLISH leash:wake:"
-
-enum { WORDS = 12 };
+#define CFG  "'3000 3600000 10000 1 PUBLISH leash:wake:'"
 
 static struct sim_lua *lua;
-static struct sim_server *server;
-static int64_t now_us;
-static char heard[256];
-static int64_t replicas;
+static struct sim_server *server, *other; /* which is of 6.2, and has no hooks */
+static struct sim_keyspace copy;
+static int64_t now_us, replicas;
+static char heard[256], noted[1000];
 
 static int64_t
 publish(void *ctx, const char *channel, size_t channel_size, const char *text, size_t size)
@@ -34,14 +33,16 @@ acknowledged(void *ctx, bool fsynced, bool *own)
 	return replicas;
 }
 
-static const struct sim_hooks hooks = {publish, acknowledged};
-
 static void
 begin(void)
 {
+	static const struct sim_hooks hooks = {publish, acknowledged};
+
 	lua = sim_lua_new();
 	server = sim_server_new(lua, &hooks, NULL);
-	now_us = 1760000000 * S;
+	other = sim_server_new(lua, NULL, NULL);
+	other->version = 0;
+	now_us = INT64_C(1760000000000000);
 	replicas = 0;
 }
 
@@ -49,196 +50,105 @@ static void
 end(void)
 {
 	sim_server_free(server);
+	sim_server_free(other);
+	sim_keyspace_clear(&copy);
 	sim_lua_free(lua);
 }
 
 FIXTURE(begin, end);
 
-static const struct lsh_message *
-say_words(const char *const *words)
+/* What it answers: the first word of an error, or all elements. A word that is the name of a script is its text, or
+ * behind EVALSHA its sum. */
+static const char *
+ask(struct sim_server *asked, char **word)
 {
 	struct lsh_arg args[WORDS];
+	const struct lsh_message *m;
+	char text[1000] = "";
 	size_t n = 0;
 
-	for (; words[n] != NULL; n++)
-		args[n] = lsh_arg_text(words[n]);
-	return sim_server_run(server, args, n, now_us);
+	for (; *word[n] != '\0'; n++) {
+		args[n] = lsh_arg_text(word[n]);
+		for (const struct lsh_script *const *s = lsh_scripts; n > 0 && *s != NULL; s++)
+			if (strcmp(word[n], (*s)->name) == 0)
+				args[n] = lsh_arg_text(strcmp(word[0], "EVALSHA") == 0 ? (*s)->sha1 : (*s)->text);
+	}
+	m = sim_server_run(asked, args, n, now_us);
+	if (m->type == LSH_ERROR)
+		return seen("%.*s", (int)strcspn(m->item[0].text, " "), m->item[0].text);
+	for (unsigned i = 0; i < m->count; i++) {
+		const struct lsh_item *item = &m->item[i];
+		const char *shown = item->type == LSH_INTEGER ? seen_number(item->integer) : item->text;
+
+		snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i > 0 ? " " : "", shown);
+	}
+	return seen("%s", text);
 }
 
-#define say(...) say_words((const char *const[]){__VA_ARGS__, NULL})
-#define say_integer(...) say(__VA_ARGS__)->item[0].integer
-#define expect_error(message, expected) \
-	do { \
-		const struct lsh_message *message_ = (message); \
-		assert_int_equal(message_->type, LSH_ERROR); \
-		assert_memory_equal(message_->item[0].text, expected, strlen(expected)); \
-	} while (0)
-
-static const struct lsh_message *
-acquire(const char *token)
+static void
+print(const struct sim_keyspace *keys, char out[static 1000])
 {
-	return say("EVAL", lsh_script_acquire.text, "3", LOCK, LOCK ":fence", LOCK ":queue", token, "30000",
-	           "9000000000000000", CFG);
+	FILE *file = fmemopen(out, 1000, "w");
+
+	sim_keyspace_print(keys, now_us / 1000, file);
+	fclose(file);
 }
 
-static const struct lsh_message *
-release(const char *token)
+static const char *
+is_noted(const struct sim_keyspace *keys)
 {
-	return say("EVAL", lsh_script_release.text, "3", LOCK, LOCK ":fence", LOCK ":queue", token, CFG);
+	char found[1000];
+
+	print(keys, found);
+	return seen_whether(strcmp(found, noted) == 0);
 }
 
-static uint64_t
-digest(const struct sim_keyspace *keyspace)
-{
-	return sim_keyspace_digest(keyspace, now_us / 1000);
-}
+SEES(say, ask(server, word + 1))
+SEES(say_other, ask(other, word + 1))
+SEES(told, heard)
+DOES(later, now_us += 1000 * number_of(word[1], 0)) /* ms */
+DOES(set_clock, sim_server_set_clock(server, now_us, 1000 * number_of(word[1], 0), number_of(word[2], 0))) /* ms, ppm */
+DOES(copy, sim_keyspace_copy(&copy, &server->context.keyspace); print(&copy, noted))
+SEES(copy_is_noted, is_noted(&copy))
+SEES(keys_are_noted, is_noted(&server->context.keyspace))
+DOES(restart, sim_server_restart(server, &server->context.keyspace))
+DOES(restart_with_copy, sim_server_restart(server, &copy))
+DOES(restart_empty, sim_server_restart(server, NULL))
+DOES(have_replicas, replicas = number_of(word[1], 0))
+DOES(be_replica, server->context.is_replica = true)
 
-/* ---- copies ---- */
+#define ACQUIRE(token) "say EVAL acquire 3 " KEYS token " 30000 9000000000000000 " CFG ";"
 
-SENTENCE(a_copy_is_left_as_it_is_by_what_becomes_of_the_original)
-{
-	struct sim_keyspace copy = {0};
-	uint64_t before;
-
-	acquire(ANN1);
-	acquire(BOB1);
-	before = digest(&server->context.keyspace);
-	sim_keyspace_copy(&copy, &server->context.keyspace);
-	assert_true(digest(&copy) == before);
-	say("HSET", LOCK, ANN1, "2");
-	say("ZADD", LOCK ":queue", "1", "more");
-	say("PEXPIRE", LOCK ":fence", "1");
-	assert_true(digest(&server->context.keyspace) != before);
-	say("FLUSHALL");
-	assert_true(digest(&copy) == before);
-	sim_server_restart(server, &copy);
-	assert_true(digest(&server->context.keyspace) == before);
-	assert_int_equal(say_integer("HEXISTS", LOCK, ANN1), 1);
-	sim_keyspace_clear(&copy);
-	assert_int_equal(say_integer("DBSIZE"), 3);
-}
-
-SENTENCE(a_digest_is_of_keys_contents_and_ttls_and_not_of_the_order_in_which_keys_came)
-{
-	uint64_t both, now;
-
-	say("SET", "a", "1", "PX", "1000");
-	say("HSET", "b", "field", "value");
-	both = digest(&server->context.keyspace);
-	say("DEL", "a");
-	now = digest(&server->context.keyspace);
-	assert_true(now != both);
-	say("SET", "a", "1", "PX", "1000");
-	assert_true(digest(&server->context.keyspace) == both);
-	say("PEXPIRE", "a", "1001");
-	assert_true(digest(&server->context.keyspace) != both);
-	say("SET", "a", "2", "PX", "1000");
-	assert_true(digest(&server->context.keyspace) != both);
-	now_us += 1001 * 1000; /* without being looked at, a is over */
-	assert_true(digest(&server->context.keyspace) == now);
-}
+SCENE(a_copy_is_left_as_it_is_by_what_becomes_of_the_original,
+      ACQUIRE(ANN1) ACQUIRE(BOB1) "copy; keys_are_noted = yes; say HSET " LOCK " " ANN1 " 2; copy_is_noted = yes;"
+      "keys_are_noted = no; say ZADD " LOCK ":queue 1 more; say PEXPIRE " LOCK ":fence 1; say FLUSHALL;"
+      "copy_is_noted = yes; restart_with_copy; keys_are_noted = yes; say HEXISTS " LOCK " " ANN1 " = 1; say DBSIZE = 3")
 
 /* ---- time ---- */
 
-SENTENCE(a_key_is_there_until_its_last_millisecond_is_over)
-{
-	say("SET", "a", "1", "PX", "1000");
-	now_us += 1000 * 1000;
-	assert_int_equal(say_integer("PTTL", "a"), 0);
-	now_us += 1000;
-	assert_int_equal(say_integer("PTTL", "a"), -2);
-	assert_int_equal(say_integer("DBSIZE"), 0);
-}
-
-SENTENCE(a_clock_that_jumps_takes_the_ttls_with_it)
-{
-	say("SET", "a", "1", "PX", "1000");
-	sim_server_set_clock(server, now_us, -60 * S, 0);
-	assert_int_equal(say_integer("PTTL", "a"), 61000);
-	sim_server_set_clock(server, now_us, 2 * S, 0);
-	assert_int_equal(say_integer("PTTL", "a"), -2);
-}
-
-SENTENCE(a_clock_that_drifts_gains_from_when_it_was_set)
-{
-	const struct lsh_message *time;
-
-	sim_server_set_clock(server, now_us, 5 * S, 1000);
-	now_us += 3600 * S;
-	assert_true(sim_server_us(server, now_us) == now_us + 5 * S + 3600 * 1000);
-	time = say("TIME");
-	assert_string_equal(time->item[0].text, "1760003608");
-	assert_string_equal(time->item[1].text, "600000");
-}
+SCENE(a_key_is_there_until_its_last_millisecond_is_over,
+      "say SET a 1 PX 1000; later 1000; say PTTL a = 0; later 1; say PTTL a = -2; say DBSIZE = 0")
+SCENE(a_clock_that_jumps_takes_the_ttls_with_it,
+      "say SET a 1 PX 1000; set_clock -60000; say PTTL a = 61000; set_clock 2000; say PTTL a = -2")
+SCENE(a_clock_that_drifts_gains_from_when_it_was_set,
+      "set_clock 5000 1000; later 3600000; say TIME = '1760003608 600000'")
 
 /* ---- restarts ---- */
 
-SENTENCE(a_server_that_was_restarted_knows_no_script_and_has_the_keys_that_it_is_given)
-{
-	const char *sha1 = lsh_script_inspect.sha1;
+SCENE(a_server_that_was_restarted_knows_no_script_and_has_the_keys_that_it_is_given,
+      "say EVALSHA inspect 3 " KEYS "= NOSCRIPT; say SCRIPT LOAD inspect; say EVALSHA inspect 3 " KEYS "!~ NOSCRIPT;"
+      "say SET a 1; restart; say EVALSHA inspect 3 " KEYS "= NOSCRIPT; say EXISTS a = 1;"
+      "restart_empty; say EXISTS a = 0")
+SCENE(servers_share_an_interpreter_and_nothing_else,
+      ACQUIRE(ANN1) "say_other EVAL 'return redis.REDIS_VERSION_NUM or \"none\"' 0 = none; say_other DBSIZE = 0;"
+      "say_other EVALSHA acquire 0 = NOSCRIPT;"
+      "say EVAL 'return redis.REDIS_VERSION_NUM or \"none\"' 0 = 459264; say DBSIZE = 2")
 
-	expect_error(say("EVALSHA", sha1, "3", LOCK, LOCK ":fence", LOCK ":queue"), "NOSCRIPT");
-	assert_string_equal(say("SCRIPT", "LOAD", lsh_script_inspect.text)->item[0].text, sha1);
-	assert_int_equal(say("EVALSHA", sha1, "3", LOCK, LOCK ":fence", LOCK ":queue")->type, LSH_STRING);
-	say("SET", "a", "1");
-	server->context.is_full = true;
-	sim_server_restart(server, &server->context.keyspace);
-	assert_int_equal(server->life, 2);
-	expect_error(say("EVALSHA", sha1, "3", LOCK, LOCK ":fence", LOCK ":queue"), "NOSCRIPT");
-	assert_int_equal(say_integer("EXISTS", "a"), 1);
-	sim_server_restart(server, NULL);
-	assert_int_equal(say_integer("EXISTS", "a"), 0);
-}
+/* ---- hooks ---- */
 
-SENTENCE(servers_share_an_interpreter_and_nothing_else)
-{
-	struct sim_server *first = server, *second = sim_server_new(lua, NULL, NULL);
-
-	acquire(ANN1);
-	server = second;
-	second->version = 0;
-	assert_int_equal(say("EVAL", "return redis.REDIS_VERSION_NUM or 'none'", "0")->type, LSH_STRING);
-	assert_int_equal(say_integer("DBSIZE"), 0);
-	expect_error(say("EVALSHA", lsh_script_acquire.sha1, "0"), "NOSCRIPT");
-	server = first;
-	assert_int_equal(say_integer("EVAL", "return redis.REDIS_VERSION_NUM or 'none'", "0"), SIM_VERSION);
-	assert_int_equal(say_integer("DBSIZE"), 2);
-	sim_server_free(second);
-}
-
-/* ---- hooks and counters ---- */
-
-SENTENCE(who_is_given_the_lock_is_told_by_the_hook)
-{
-	acquire(ANN1);
-	acquire(BOB1);
-	assert_int_equal(release(ANN1)->item[0].integer, 1);
-	assert_string_equal(heard, "leash:wake:bbbbbbbb-0000-4000-8000-00000000000b: g " BOB1 " 1760000000000001 " LOCK);
-}
-
-SENTENCE(wait_says_what_is_acknowledged_by_now)
-{
-	const struct lsh_message *both;
-
-	assert_int_equal(say_integer("WAIT", "1", "100"), 0);
-	replicas = 2;
-	assert_int_equal(say_integer("WAIT", "1", "100"), 2);
-	both = say("WAITAOF", "1", "1", "100");
-	assert_int_equal(both->count, 2);
-	assert_int_equal(both->item[0].integer, 1);
-	assert_int_equal(both->item[1].integer, 2);
-	server->context.is_replica = true;
-	expect_error(say("WAIT", "1", "100"), "ERR");
-}
-
-SENTENCE(an_acquire_and_its_release_are_counted_as_seven_calls)
-{
-	uint64_t sum = 0;
-
-	acquire(ANN1);
-	release(ANN1);
-	assert_int_equal(sim_server_calls(server, SIM_EVAL), 2);
-	for (int i = 0; i < SIM_COMMANDS; i++)
-		sum += sim_server_calls(server, (enum sim_command_id)i);
-	assert_int_equal(sum, 2 + 7);
-}
+SCENE(who_is_given_the_lock_is_told_by_the_hook,
+      ACQUIRE(ANN1) ACQUIRE(BOB1) "say EVAL release 3 " KEYS ANN1 " " CFG " = 1;"
+      "told = 'leash:wake:bbbbbbbb-0000-4000-8000-00000000000b: g " BOB1 " 1760000000000001 " LOCK "'")
+SCENE(wait_says_what_is_acknowledged_by_now,
+      "say WAIT 1 100 = 0; have_replicas 2; say WAIT 1 100 = 2; say WAITAOF 1 1 100 = '1 2'; be_replica;"
+      "say WAIT 1 100 = ERR")
