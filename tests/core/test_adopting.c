@@ -44,7 +44,8 @@ SCENE(an_answer_that_comes_when_its_lease_is_over_is_not_believed_and_releases_n
 /* ---- what was adopted is a hold as any other ---- */
 
 SCENE(what_is_adopted_lasts_no_longer_than_max_hold_ms,
-      "ann wants max_hold_ms 1500;" ADOPTED "pass 1500 -> told ann LOST, ann left 0, release 1; ann releases -> ann LOST")
+      "ann wants max_hold_ms 1500;" ADOPTED
+      "pass 1500 -> told ann LOST, ann left 0, release 1; ann releases -> ann LOST")
 SCENE(what_is_adopted_is_not_renewed_with_no_renew,
       "ann wants lease_ms 1500; ann wants no_renew 1;" ADOPTED
       "pass 1500 -> told ann LOST, ann left 0, release 1; ann releases -> ann LOST")
@@ -67,4 +68,5 @@ SCENE(the_end_of_its_owner_abandons_what_was_adopted, ADOPTED "abandon ann -> to
 SCENE(the_last_handle_that_is_freed_abandons_what_was_adopted, ADOPTED "free_handle -> told ann ABANDONED, release 1")
 SCENE(a_close_releases_what_was_adopted, ADOPTED "later 50 RELEASED; close_client -> release 1, ann left 0")
 SCENE(nothing_is_adopted_so_soon_after_a_restart_as_the_guard_says,
-      "ann wants restart_guard_ms 86400000; restart; ann adopts; pass 10000 -> ann UNAVAILABLE, ann why restart_guard_ms")
+      "ann wants restart_guard_ms 86400000; restart; ann adopts;"
+      "pass 10000 -> ann UNAVAILABLE, ann why restart_guard_ms")
