@@ -1,4 +1,6 @@
-/* The laws. See laws.h, and scene.h for the processes that keep them. */
+/* The laws. See laws.h, and scene.h for the processes that keep them. That fences grow whatever ends a hold, and that
+ * nobody is given the lock who has left, is seen in the simulator's worlds (sim/judge.c); what a cancel and a close do
+ * to those who hold and wait, core/test_single says. */
 #include "tests/contract/laws.h"
 
 #include "tests/contract/scene.h"
@@ -60,24 +62,22 @@ let_all_take_turns(int64_t wait_ms, bool alike)
 
 	scene->judge = judge_new(1);
 	scene_start(kind, LONG_MS, 5000);
-	for (int i = 0; i < PARTIES; i++)
-		for (int j = 0; j < ACTORS; j++) {
-			struct actor *a = &scene->party[i].actor[j];
+	for (int i = 0; i < PARTIES * ACTORS; i++) {
+		struct actor *a = &scene->party[i / ACTORS].actor[i % ACTORS];
 
-			a->wait_ms = wait_ms;
-			/* without, a turn waits for its chance */
-			a->turns = !alike ? (unsigned)(4 + 7 * j + 3 * i) : !place_is(PLACE_NO_QUEUE) ? 40 : 15;
-			actor_tell(a, scene_take_turns);
-		}
-	for (int i = 0; i < PARTIES; i++)
-		for (int j = 0; j < ACTORS; j++) {
-			struct actor *a = &scene->party[i].actor[j];
+		a->wait_ms = wait_ms;
+		/* without, a turn waits for its chance */
+		a->turns = !alike ? (unsigned)(4 + 7 * (i % ACTORS) + 3 * (i / ACTORS)) : !place_is(PLACE_NO_QUEUE) ? 40 : 15;
+		actor_tell(a, scene_take_turns);
+	}
+	for (int i = 0; i < PARTIES * ACTORS; i++) {
+		struct actor *a = &scene->party[i / ACTORS].actor[i % ACTORS];
 
-			assert_heard(LEASH_OK, a);
-			turns += a->count;
-			if (wait_ms == LEASH_FOREVER)
-				assert_int_equal(a->count, a->turns);
-		}
+		assert_heard(LEASH_OK, a);
+		turns += a->count;
+		if (wait_ms == LEASH_FOREVER)
+			assert_int_equal(a->count, a->turns);
+	}
 	if (judge_violations(scene->judge) != 0)
 		judge_print(scene->judge);
 	assert_int_equal(judge_violations(scene->judge), 0);
@@ -106,20 +106,17 @@ SENTENCE(one_holds_it_at_a_time_while_others_run_out_of_time)
 
 SENTENCE(who_only_tries_takes_no_place)
 {
-	struct actor *stranger;
-
 	begin(LONG_MS, 5000);
-	stranger = &scene->party[1].actor[0];
-	holder->wait_ms = mate->wait_ms = stranger->wait_ms = 0;
+	holder->wait_ms = mate->wait_ms = first->wait_ms = 0;
 	for (int i = 0; i < 3; i++) {
 		assert_done(LEASH_OK, holder, actor_acquire);
 		assert_done(LEASH_TIMEOUT, mate, actor_acquire);
-		assert_done(LEASH_TIMEOUT, stranger, actor_acquire);
-		assert_false(mate->held || stranger->held);
+		assert_done(LEASH_TIMEOUT, first, actor_acquire);
+		assert_false(mate->held || first->held);
 		assert_int_equal(place_integer("law", "EXISTS leash:{law}:queue"), 0);
 		assert_done(LEASH_OK, holder, actor_release);
 		place_assert_empty();
-		assert_done(LEASH_NOT_HELD, stranger, actor_release);
+		assert_done(LEASH_NOT_HELD, first, actor_release);
 	}
 	scene_end();
 }
@@ -130,13 +127,11 @@ SENTENCE(an_owner_nests_without_asking_anybody_and_keeps_others_out_until_the_la
 {
 	enum { DEPTH = 5 };
 	struct monitor *monitor;
-	struct actor *stranger;
 	uint64_t fence;
 
 	begin(LONG_MS, 5000);
 	monitor = monitor_start(place_at("law"));
-	stranger = &scene->party[1].actor[0];
-	mate->wait_ms = stranger->wait_ms = 0;
+	mate->wait_ms = first->wait_ms = 0;
 	assert_done(LEASH_OK, holder, actor_acquire);
 	fence = holder->fence;
 	monitor_mark(monitor);
@@ -154,12 +149,12 @@ SENTENCE(an_owner_nests_without_asking_anybody_and_keeps_others_out_until_the_la
 		assert_int_equal(mate->depth, 0);
 	}
 	assert_int_equal(monitor_count(monitor, "evalsha"), 0);
-	assert_done(LEASH_TIMEOUT, stranger, actor_acquire);
+	assert_done(LEASH_TIMEOUT, first, actor_acquire);
 	assert_done(LEASH_OK, holder, actor_release);
 	assert_true(!holder->held && holder->depth == 0 && holder->fence == 0);
 	assert_done(LEASH_NOT_HELD, holder, actor_release);
-	assert_done(LEASH_OK, stranger, actor_acquire);
-	assert_done(LEASH_OK, stranger, actor_release);
+	assert_done(LEASH_OK, first, actor_acquire);
+	assert_done(LEASH_OK, first, actor_release);
 	monitor_stop(monitor);
 	scene_end();
 }
@@ -224,16 +219,13 @@ SENTENCE(the_lock_of_a_killed_holder_goes_to_the_first_who_waits_when_its_lease_
 
 SENTENCE(a_holder_that_was_stopped_past_its_lease_knows_it_when_it_goes_on)
 {
-	struct actor *waiter;
-
 	begin(600, 5000);
-	waiter = &scene->party[1].actor[0];
 	assert_done(LEASH_OK, holder, actor_acquire);
 	assert_true(holder->held);
 	child_pause(scene->party[0].pid);
 	actor_tell(holder, actor_look); /* the first that it does when it wakes */
-	assert_done(LEASH_OK, waiter, actor_acquire);
-	assert_true(waiter->fence > holder->fence);
+	assert_done(LEASH_OK, first, actor_acquire);
+	assert_true(first->fence > holder->fence);
 	child_resume(scene->party[0].pid);
 	actor_hear(holder);
 	assert_true(!holder->held && holder->fence == 0 && holder->depth == 1);
@@ -241,28 +233,27 @@ SENTENCE(a_holder_that_was_stopped_past_its_lease_knows_it_when_it_goes_on)
 	assert_done(LEASH_LOST, holder, actor_acquire);
 	assert_done(LEASH_LOST, holder, actor_release);
 	assert_done(LEASH_NOT_HELD, holder, actor_release);
-	assert_done(LEASH_OK, waiter, actor_look);
-	assert_true(waiter->held);
+	assert_done(LEASH_OK, first, actor_look);
+	assert_true(first->held);
 	await_true(place_integer("law", kind->holders != NULL ? kind->holders : "HLEN leash:{law}") == 1);
-	assert_done(LEASH_OK, waiter, actor_release);
+	assert_done(LEASH_OK, first, actor_release);
 	scene_end();
 	assert_int_equal(scene->party[0].events.count[LEASH_EVENT_LOST], 1);
 }
 
 /* ---- hand-off ---- */
 
-SENTENCE(who_waits_in_another_process_has_it_as_soon_as_it_is_released, .but = PLACE_NO_QUEUE)
+/* Round after round, one releases, and the other has it; who that is. */
+static void
+hand_on(struct actor *(*who)(int i), bool leaves_nothing)
 {
 	enum { ROUNDS = 15 };
-	struct monitor *monitor;
 	int soon = 0;
 
-	scene_start(kind, LONG_MS, 5000); /* a word every second */
-	monitor = monitor_start(place_at("law"));
 	for (int i = 0; i < ROUNDS; i++) {
-		struct actor *waiter = &scene->party[(i + 1) % 2].actor[0];
+		struct actor *waiter = who(i + 1);
 
-		holder = &scene->party[i % 2].actor[0];
+		holder = who(i);
 		assert_done(LEASH_OK, holder, actor_acquire);
 		scene_let_wait(waiter, actor_acquire);
 		assert_done(LEASH_OK, holder, actor_release);
@@ -270,63 +261,40 @@ SENTENCE(who_waits_in_another_process_has_it_as_soon_as_it_is_released, .but = P
 		assert_true(waiter->held && waiter->fence > holder->fence);
 		soon += (double)(waiter->ended_ns - holder->began_ns) < 100e6 * await_slowness();
 		assert_done(LEASH_OK, waiter, actor_release);
+		if (leaves_nothing)
+			place_assert_empty();
 	}
 	assert_true(soon > ROUNDS / 2);
-	assert_int_equal(monitor_count_in_scripts(monitor, "publish"), ROUNDS);
+}
+
+static struct actor *
+of_two_processes(int i)
+{
+	return &scene->party[i % 2].actor[0];
+}
+
+static struct actor *
+of_one_process(int i)
+{
+	return &scene->party[0].actor[i % 2];
+}
+
+SENTENCE(who_waits_in_another_process_has_it_as_soon_as_it_is_released, .but = PLACE_NO_QUEUE)
+{
+	struct monitor *monitor;
+
+	scene_start(kind, LONG_MS, 5000); /* a word every second */
+	monitor = monitor_start(place_at("law"));
+	hand_on(of_two_processes, false);
+	assert_int_equal(monitor_count_in_scripts(monitor, "publish"), 15);
 	monitor_stop(monitor);
 	scene_end();
 }
 
 SENTENCE(who_waits_in_the_same_process_has_it_as_soon_as_it_is_released)
 {
-	enum { ROUNDS = 15 };
-
 	scene_start(kind, LONG_MS, 5000);
-	for (int p = 0; p < 2; p++) {
-		int soon = 0;
-
-		for (int i = 0; i < ROUNDS; i++) {
-			struct actor *waiter = &scene->party[p].actor[(i + 1) % 2];
-
-			holder = &scene->party[p].actor[i % 2];
-			assert_done(LEASH_OK, holder, actor_acquire);
-			scene_let_wait(waiter, actor_acquire);
-			assert_done(LEASH_OK, holder, actor_release);
-			assert_heard(LEASH_OK, waiter);
-			assert_true(waiter->held && waiter->fence > holder->fence);
-			soon += (double)(waiter->ended_ns - holder->began_ns) < 100e6 * await_slowness();
-			assert_done(LEASH_OK, waiter, actor_release);
-			place_assert_empty();
-		}
-		assert_true(soon > ROUNDS / 2);
-	}
-	scene_end();
-}
-
-SENTENCE(who_has_left_the_queue_is_not_given_the_lock, .but = PLACE_NO_QUEUE)
-{
-	struct actor *leaver, *stayer;
-	struct monitor *monitor;
-
-	begin(LONG_MS, 5000);
-	monitor = monitor_start(place_at("law"));
-	leaver = &scene->party[1].actor[0];
-	stayer = &scene->party[2].actor[0];
-	assert_done(LEASH_OK, holder, actor_acquire);
-	leaver->wait_ms = 500;
-	actor_tell(leaver, actor_acquire);
-	await_true(scene_places() == 1 || actor_is_done(leaver));
-	scene_let_wait(stayer, actor_acquire);
-	assert_heard(LEASH_TIMEOUT, leaver);
-	place_await_waiting("law", 1);
-	monitor_mark(monitor);
-	assert_done(LEASH_OK, holder, actor_release);
-	assert_heard(LEASH_OK, stayer);
-	assert_int_equal(monitor_count_in_scripts(monitor, "publish"), 1);
-	assert_done(LEASH_OK, leaver, actor_look);
-	assert_false(leaver->held);
-	assert_done(LEASH_OK, stayer, actor_release);
-	monitor_stop(monitor);
+	hand_on(of_one_process, true);
 	scene_end();
 }
 
@@ -447,34 +415,6 @@ SENTENCE(all_are_served_in_the_order_that_is_promised, .but = PLACE_NO_QUEUE)
 	scene_end();
 }
 
-/* ---- cancel ---- */
-
-SENTENCE(who_is_canceled_leaves_and_the_others_go_on)
-{
-	begin(LONG_MS, 5000);
-	mate->cancel = scene->party[0].cancel;
-	first->cancel = scene->party[1].cancel;
-	assert_done(LEASH_OK, holder, actor_acquire);
-	scene_let_wait(first, actor_acquire);
-	scene_let_wait(mate, actor_acquire);
-	scene_let_wait(second, actor_acquire);
-	for (int i = 0; i < 2; i++) {
-		struct actor *firer = &scene->party[i].actor[3];
-
-		firer->cancel = scene->party[i].cancel;
-		assert_done(LEASH_OK, firer, actor_fire);
-	}
-	assert_heard(LEASH_CANCELED, first);
-	assert_heard(LEASH_CANCELED, mate);
-	assert_false(first->held || mate->held || first->depth != 0 || mate->depth != 0);
-	place_await_waiting("law", 1);
-	assert_done(LEASH_OK, holder, actor_release);
-	assert_heard(LEASH_OK, second);
-	assert_done(LEASH_OK, second, actor_release);
-	place_assert_empty();
-	scene_end();
-}
-
 /* ---- loss ---- */
 
 SENTENCE(a_loss_is_told_once_to_whom_it_befell_and_the_others_go_on, .but = PLACE_MADE_ANEW)
@@ -504,15 +444,11 @@ SENTENCE(a_loss_is_told_once_to_whom_it_befell_and_the_others_go_on, .but = PLAC
 	assert_done(LEASH_OK, first, actor_release);
 	/* one of them, and then the other */
 	await_true(actor_is_done(mate) || actor_is_done(second));
-	if (actor_is_done(mate)) {
-		assert_done(LEASH_OK, mate, actor_release);
-		assert_heard(LEASH_OK, second);
-		assert_done(LEASH_OK, second, actor_release);
-	} else {
-		assert_done(LEASH_OK, second, actor_release);
-		assert_heard(LEASH_OK, mate);
-		assert_done(LEASH_OK, mate, actor_release);
-	}
+	if (!actor_is_done(mate))
+		swap(&mate, &second);
+	assert_done(LEASH_OK, mate, actor_release);
+	assert_heard(LEASH_OK, second);
+	assert_done(LEASH_OK, second, actor_release);
 	assert_done(LEASH_OK, holder, actor_acquire);
 	assert_done(LEASH_OK, holder, actor_release);
 	assert_done(LEASH_OK, keeper, actor_look);
@@ -520,72 +456,10 @@ SENTENCE(a_loss_is_told_once_to_whom_it_befell_and_the_others_go_on, .but = PLAC
 	assert_done(LEASH_OK, keeper, actor_release);
 	scene_end();
 	assert_int_equal(scene->party[0].events.count[LEASH_EVENT_LOST], 1);
-	assert_int_equal(scene->party[1].events.count[LEASH_EVENT_LOST], 0);
-	assert_int_equal(scene->party[2].events.count[LEASH_EVENT_LOST], 0);
-}
-
-static void
-check_growth(uint64_t *last, const struct actor *a)
-{
-	assert_true(a->fence > *last);
-	*last = a->fence;
-}
-
-SENTENCE(fences_grow_whatever_ends_a_hold)
-{
-	struct actor *a[PARTIES];
-	uint64_t last = 0;
-
-	begin(600, 5000);
-	for (int i = 0; i < PARTIES; i++)
-		a[i] = &scene->party[i].actor[0];
-	assert_done(LEASH_OK, a[0], actor_acquire);
-	check_growth(&last, a[0]);
-	scene_let_wait(mate, actor_acquire);
-	assert_done(LEASH_OK, a[0], actor_release);
-	assert_heard(LEASH_OK, mate);
-	check_growth(&last, mate);
-	scene_let_wait(a[1], actor_acquire);
-	assert_done(LEASH_OK, mate, actor_release);
-	assert_heard(LEASH_OK, a[1]);
-	check_growth(&last, a[1]);
-	place_take_away("law");
-	assert_done(LEASH_OK, a[0], actor_acquire);
-	check_growth(&last, a[0]);
-	scene_kill(&scene->party[0]);
-	assert_done(LEASH_OK, a[2], actor_acquire);
-	check_growth(&last, a[2]);
-	assert_done(LEASH_OK, &scene->party[2].actor[3], scene_close_client);
-	assert_done(LEASH_LOST, a[1], actor_release);
-	assert_done(LEASH_OK, a[1], actor_acquire);
-	check_growth(&last, a[1]);
-	assert_done(LEASH_OK, a[1], actor_release);
-	scene_end();
+	assert_int_equal(scene->party[1].events.count[LEASH_EVENT_LOST] + scene->party[2].events.count[LEASH_EVENT_LOST], 0);
 }
 
 /* ---- close ---- */
-
-SENTENCE(close_ends_all_waits_at_once)
-{
-	struct actor *closer;
-
-	begin(LONG_MS, 5000);
-	closer = &scene->party[1].actor[3];
-	assert_done(LEASH_OK, holder, actor_acquire);
-	for (int i = 0; i < 3; i++)
-		scene_let_wait(&scene->party[1].actor[i], actor_acquire);
-	assert_done(LEASH_OK, closer, scene_close_client);
-	for (int i = 0; i < 3; i++) {
-		assert_heard(LEASH_CLOSED, &scene->party[1].actor[i]);
-		assert_true((double)(scene->party[1].actor[i].ended_ns - closer->began_ns) < 2000e6 * await_slowness());
-	}
-	assert_true((double)actor_took_ns(closer) < 2000e6 * await_slowness());
-	assert_int_equal(place_integer("law", "EXISTS leash:{law}:queue"), 0);
-	assert_done(LEASH_OK, holder, actor_look);
-	assert_true(holder->held);
-	assert_done(LEASH_OK, holder, actor_release);
-	scene_end();
-}
 
 SENTENCE(close_ends_all_waits_at_once_also_while_the_server_stands_still)
 {
@@ -613,29 +487,6 @@ SENTENCE(close_ends_all_waits_at_once_also_while_the_server_stands_still)
 	await_true(place_integer("law", "EXISTS leash:{law}:queue") == 0);
 	await_true(deployment_keys(place, "leash:{other}") == 0);
 	assert_done(LEASH_OK, holder, actor_release);
-	scene_end();
-}
-
-SENTENCE(close_releases_what_is_held)
-{
-	struct actor *waiter, *closer;
-
-	begin(LONG_MS, 5000);
-	closer = &scene->party[0].actor[3];
-	waiter = &scene->party[1].actor[0];
-	acquire_deep(holder);
-	scene_let_wait(mate, actor_acquire);
-	scene_let_wait(waiter, actor_acquire);
-	assert_done(LEASH_OK, closer, scene_close_client);
-	assert_heard(LEASH_CLOSED, mate);
-	assert_heard(LEASH_OK, waiter);
-	assert_true(waiter->held && waiter->fence > holder->fence);
-	assert_done(LEASH_CLOSED, holder, actor_release);
-	assert_true(!holder->held && holder->depth == 0);
-	assert_done(LEASH_OK, waiter, actor_look);
-	assert_true(waiter->held);
-	assert_done(LEASH_OK, waiter, actor_release);
-	place_assert_empty();
 	scene_end();
 }
 

@@ -27,12 +27,10 @@ static int
 run_party(void *arg)
 {
 	struct party *p = arg;
-	leash_error err;
 
 	p->client = place_client(&p->open_with);
 	p->lock = open_lock(p, "law");
 	p->other = open_lock(p, "other");
-	assert_status(LEASH_OK, leash_cancel_new(&p->cancel, &err));
 	for (int i = 0; i < ACTORS; i++) {
 		p->actor[i].ctx = p;
 		p->actor[i].lock = p->lock;
@@ -45,7 +43,6 @@ run_party(void *arg)
 	leash_close(p->client);
 	leash_lock_free(p->lock);
 	leash_lock_free(p->other);
-	leash_cancel_free(p->cancel);
 	return 0;
 }
 
@@ -133,8 +130,8 @@ scene_listeners(void)
 	return l.count;
 }
 
-int64_t
-scene_places(void)
+static int64_t
+places(void)
 {
 	return place_integer("law", "ZCOUNT leash:{law}:queue (0 +inf");
 }
@@ -239,7 +236,7 @@ void
 scene_let_wait(struct actor *a, actor_act *act)
 {
 	const struct party *p = a->ctx;
-	int64_t before = scene_places();
+	int64_t before = places();
 	bool has_place = p->options.fair;
 
 	if (place_is(PLACE_NO_QUEUE)) {
@@ -254,7 +251,7 @@ scene_let_wait(struct actor *a, actor_act *act)
 	}
 	actor_tell(a, act);
 	if (has_place)
-		await_true(scene_places() == before + 1);
+		await_true(places() == before + 1);
 	else
 		actor_await_asleep(a);
 }

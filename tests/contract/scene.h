@@ -32,7 +32,6 @@ struct party {
 	/* its own; only it can follow these */
 	leash_client *client;
 	leash_lock *lock, *other; /* "law" and "other" */
-	leash_cancel *cancel;
 };
 
 struct scene {
@@ -58,8 +57,7 @@ void scene_kill(struct party *party);
  * Redis: see it ask. */
 void scene_let_wait(struct actor *actor, actor_act *act);
 
-/* What is in Redis: places in the queue of "law", clients that listen for their wake-up, as each does from before its first ask. */
-int64_t scene_places(void);
+/* Clients that listen for their wake-up, as each does from before its first ask. */
 int64_t scene_listeners(void);
 
 /* What actors do here, besides what all can do. */
