@@ -38,7 +38,17 @@ CALL(adopt, leash_lock_adopt(lock, TOKEN, err))
 CALL(break_it, leash_lock_break(lock, err))
 CALL(scan, leash_client_scan(client, NULL, visit_lock, NULL, err))
 CALL(stats, leash_client_stats(client, &(leash_stats){.size = sizeof(leash_stats)}, err))
-CALL(new_lock, leash_lock_new(&(leash_lock *){NULL}, client, "another", NULL, err))
+
+static leash_status
+new_lock(leash_client *client, leash_lock *lock, leash_error *err)
+{
+	leash_lock *another = NULL;
+	leash_status status = leash_lock_new(&another, client, "another", NULL, err);
+
+	(void)lock;
+	leash_lock_free(another);
+	return status;
+}
 
 static const struct call {
 	const char *name;
@@ -73,14 +83,12 @@ calls_not_refused(leash_client *client, leash_lock *lock, leash_status expected)
 
 	for (size_t i = 0; i < COUNT(calls); i++) {
 		const struct call *c = &calls[i];
+		leash_status due = expected == LEASH_IN_CALLBACK && c->in_callback ? LEASH_OK : expected;
 		leash_error err = {.text = ""};
-		leash_status status, unexplained;
+		leash_status status = c->make(client, lock, &err), unexplained = c->make(client, lock, NULL);
 
-		if (expected == LEASH_IN_CALLBACK && c->in_callback)
-			continue;
-		status = c->make(client, lock, &err);
-		unexplained = c->make(client, lock, NULL);
-		if (status == expected && unexplained == expected && err.status == expected && is_named(c, lock, err.text))
+		if (status == due && unexplained == due &&
+		    (due == LEASH_OK || (err.status == due && is_named(c, lock, err.text))))
 			continue;
 		snprintf(wrong, sizeof wrong, "%s: %s, %s: '%s'", c->name, leash_status_name(status),
 		         leash_status_name(unexplained), err.text);

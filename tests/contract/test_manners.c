@@ -17,10 +17,10 @@
 
 static struct {
 	leash_client *client;
-	leash_lock *held, *unheld;
+	leash_lock *held;
 	const char *wrong; /* "" */
 	leash_status open;
-	bool memory_only, handles;
+	bool memory_only;
 	_Atomic int called, lines;
 	_Atomic bool ready;
 } inside;
@@ -29,17 +29,15 @@ static void
 call_everything(void)
 {
 	leash_client *none = NULL;
-	leash_lock *lock = NULL;
 	char token[LEASH_TOKEN_MAX];
 
 	inside.wrong = calls_not_refused(inside.client, inside.held, LEASH_IN_CALLBACK);
 	inside.open = leash_open(&none, LEASH_OPTIONS(.uri = place_uri()), &err);
 	/* callbacks own nothing */
-	inside.memory_only = !leash_lock_held(inside.held) && leash_lock_remaining_ms(inside.held) == 0 && leash_lock_depth(inside.held) == 0 &&
-		leash_lock_fence(inside.held) == 0 && leash_lock_token(inside.held, token, sizeof token) == 0;
+	inside.memory_only = !leash_lock_held(inside.held) && leash_lock_remaining_ms(inside.held) == 0 &&
+	                     leash_lock_depth(inside.held) == 0 && leash_lock_fence(inside.held) == 0 &&
+	                     leash_lock_token(inside.held, token, sizeof token) == 0;
 	leash_lock_alive(inside.held);
-	inside.handles = leash_lock_new(&lock, inside.client, "made inside", NULL, &err) == LEASH_OK;
-	leash_lock_free(lock);
 	leash_close(inside.client); /* does nothing */
 	inside.called++;
 }
@@ -66,12 +64,12 @@ check_inside(void)
 	assert_string_equal(inside.wrong, "");
 	assert_int_equal(inside.open, LEASH_IN_CALLBACK);
 	assert_true(inside.memory_only);
-	assert_true(inside.handles);
 	/* the client is alive */
 	assert_true(leash_lock_held(inside.held));
 	assert_status(LEASH_OK, leash_lock_extend(inside.held, 5000, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(inside.unheld, 5000, &err));
-	assert_status(LEASH_OK, leash_lock_release(inside.unheld, &err));
+	assert_status(LEASH_OK, leash_lock_release(inside.held, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(inside.held, 5000, &err));
+	assert_status(LEASH_OK, leash_lock_release(inside.held, &err));
 }
 
 FIXTURE(note_what_there_is, nothing_is_left);
@@ -86,7 +84,6 @@ SENTENCE(calls_from_a_callback_are_refused_if_they_might_wait)
 		inside.client = by_log ? place_client(LEASH_OPTIONS(.on_log = line_inside))
 		                       : place_client(LEASH_OPTIONS(.on_event = event_inside));
 		inside.held = leashed_lock(inside.client, "held", NULL);
-		inside.unheld = leashed_lock(inside.client, "unheld", NULL);
 		trigger = leashed_lock(inside.client, "trigger", NULL);
 		assert_status(LEASH_OK, leash_lock_acquire(inside.held, 0, &err));
 		assert_status(LEASH_OK, leash_lock_acquire(trigger, 0, &err));
@@ -96,9 +93,7 @@ SENTENCE(calls_from_a_callback_are_refused_if_they_might_wait)
 			place_cut(); /* which is worth a line */
 		await_true(inside.called == 1);
 		check_inside();
-		assert_status(LEASH_OK, leash_lock_release(inside.held, &err));
 		leash_lock_free(inside.held);
-		leash_lock_free(inside.unheld);
 		leash_close(inside.client);
 	}
 }
@@ -121,39 +116,35 @@ slow_event(void *arg, const leash_event *event)
 
 SENTENCE(a_callback_that_takes_its_time_delays_no_renewal)
 {
+	static const char *const names[] = {"l0", "l1", "l2", "l3"};
 	struct slow slow = {.block = true};
 	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 3000, .on_event = slow_event, .event_arg = &slow));
-	leash_lock *kept = leashed_lock(client, "kept", NULL), *lost[4];
+	leash_lock *stays = kept(leashed_lock(client, "stays", NULL)), *lost[COUNT(names)];
 	int64_t until;
 
-	assert_status(LEASH_OK, leash_lock_acquire(kept, 0, &err));
-	for (int i = 0; i < 4; i++) {
-		char name[] = {'l', (char)('0' + i), '\0'};
-
-		lost[i] = leashed_lock(client, name, NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(stays, 0, &err));
+	for (size_t i = 0; i < COUNT(names); i++) {
+		lost[i] = kept(leashed_lock(client, names[i], NULL));
 		assert_status(LEASH_OK, leash_lock_acquire(lost[i], 0, &err));
-		place_take_away(name);
+		place_take_away(names[i]);
 	}
 	await_true(slow.inside);
-	until = await_now_ns() + INT64_C(3500) * 1000000;
+	until = await_now_ns() + 3500 * MS;
 	while (await_now_ns() < until) {
-		assert_true(leash_lock_held(kept));
-		assert_true(place_left_ms("kept") > 0);
+		assert_true(leash_lock_held(stays));
+		assert_true(place_left_ms("stays") > 0);
 		await_ms(10);
 	}
-	for (int i = 0; i < 4; i++)
+	for (size_t i = 0; i < COUNT(names); i++)
 		assert_false(leash_lock_held(lost[i])); /* which needs no event */
 	assert_int_equal(slow.events.total, 1);
 	slow.block = false;
-	await_true(slow.events.count[LEASH_EVENT_LOST] == 4);
-	for (int i = 0; i < 4; i++) {
+	await_true(slow.events.count[LEASH_EVENT_LOST] == COUNT(names));
+	for (size_t i = 0; i < COUNT(names); i++)
 		assert_status(LEASH_LOST, leash_lock_release(lost[i], &err));
-		leash_lock_free(lost[i]);
-	}
-	assert_status(LEASH_OK, leash_lock_release(kept, &err));
-	leash_lock_free(kept);
+	assert_status(LEASH_OK, leash_lock_release(stays, &err));
 	leash_close(client);
-	assert_int_equal(slow.events.total - place_thin(&slow.events), 4);
+	assert_int_equal(slow.events.total - place_thin(&slow.events), COUNT(names));
 }
 
 static void *
@@ -217,8 +208,8 @@ hold_twice(leash_client **client, leash_lock **lock)
 
 SENTENCE(every_call_leaves_errno_alone)
 {
-	leash_client *client, *other = open_client(), *none;
-	leash_lock *lock, *theirs = leashed_lock(other, "errno", NULL), *none_either;
+	leash_lock *theirs = kept(leashed_lock(kept(open_client()), "errno", NULL)), *lock, *none;
+	leash_client *client, *no_client;
 
 	hold_twice(&client, &lock);
 	keeps(OK, leash_lock_release(lock, &err));
@@ -228,10 +219,10 @@ SENTENCE(every_call_leaves_errno_alone)
 	keeps(TIMEOUT, leash_lock_acquire(lock, 500, &err));
 	keeps(OK, leash_lock_release(theirs, &err));
 	keeps(INVALID, leash_lock_acquire(lock, -1, &err));
-	keeps(INVALID, leash_lock_new(&none_either, client, "", NULL, &err));
-	keeps(INVALID, leash_open(&none, LEASH_OPTIONS(.uri = "x"), &err));
-	keeps(INVALID, leash_open(&none, LEASH_OPTIONS(.uri = "redis://h?password_file=/nowhere"), &err));
-	keeps(UNAVAILABLE, leash_open(&none, LEASH_OPTIONS(.uri = "unix:///nowhere"), &err));
+	keeps(INVALID, leash_lock_new(&none, client, "", NULL, &err));
+	keeps(INVALID, leash_open(&no_client, LEASH_OPTIONS(.uri = "x"), &err));
+	keeps(INVALID, leash_open(&no_client, LEASH_OPTIONS(.uri = "redis://h?password_file=/nowhere"), &err));
+	keeps(UNAVAILABLE, leash_open(&no_client, LEASH_OPTIONS(.uri = "unix:///nowhere"), &err));
 	keeps_errno(leash_lock_free(lock));
 	keeps_errno(leash_close(client));
 
@@ -246,8 +237,6 @@ SENTENCE(every_call_leaves_errno_alone)
 	keeps_errno(leash_lock_free(NULL));
 	keeps_errno(leash_close(NULL));
 	keeps_errno(leash_status_name(LEASH_OK));
-	leash_lock_free(theirs);
-	leash_close(other);
 	place_restart();
 }
 
@@ -270,11 +259,12 @@ call_while_canceled(void *arg)
 
 	pthread_cancel(pthread_self()); /* from here on any cancellation point ends the thread */
 	if (leash_open(&client, LEASH_OPTIONS(.uri = place_uri(), .lease_ms = place_lease_ms(0)), &err) == LEASH_OK &&
-	    leash_lock_new(&lock, client, "canceled", NULL, &err) == LEASH_OK && leash_lock_acquire(lock, 5000, &err) == LEASH_OK &&
-	    leash_lock_acquire(lock, 0, &err) == LEASH_OK && leash_lock_extend(lock, place_lease_ms(20000), &err) == LEASH_OK && leash_lock_held(lock) &&
-	    leash_lock_depth(lock) == 2 && leash_lock_fence(lock) > 0 && leash_lock_remaining_ms(lock) > 0 && leash_lock_token(lock, NULL, 0) > 0 &&
-	    leash_lock_release(lock, &err) == LEASH_OK && leash_lock_release(lock, &err) == LEASH_OK &&
-	    leash_lock_release(lock, &err) == LEASH_NOT_HELD) {
+	    leash_lock_new(&lock, client, "canceled", NULL, &err) == LEASH_OK &&
+	    leash_lock_acquire(lock, 5000, &err) == LEASH_OK && leash_lock_acquire(lock, 0, &err) == LEASH_OK &&
+	    leash_lock_extend(lock, place_lease_ms(20000), &err) == LEASH_OK && leash_lock_held(lock) &&
+	    leash_lock_depth(lock) == 2 && leash_lock_fence(lock) > 0 && leash_lock_remaining_ms(lock) > 0 &&
+	    leash_lock_token(lock, NULL, 0) > 0 && leash_lock_release(lock, &err) == LEASH_OK &&
+	    leash_lock_release(lock, &err) == LEASH_OK && leash_lock_release(lock, &err) == LEASH_NOT_HELD) {
 		leash_lock_alive(lock);
 		leash_lock_free(lock);
 		leash_close(client);
@@ -316,13 +306,13 @@ wait_to_be_canceled(void *lock)
 
 SENTENCE(who_is_canceled_while_it_fires_a_cancel_wakes_all_who_wait)
 {
-	leash_client *client = kept(open_client()), *other = kept(open_client());
-	leash_lock *lock = kept(leashed_lock(client, "fired", NULL)), *theirs = kept(leashed_lock(other, "fired", NULL));
+	leash_lock *lock = kept(leashed_lock(kept(open_client()), "fired", NULL));
+	leash_lock *theirs = kept(leashed_lock(kept(open_client()), "fired", NULL));
 	pthread_t waiting, firing;
 	void *result;
 
+	cancel = kept(leashed_cancel());
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
-	assert_status(LEASH_OK, leash_cancel_new(&cancel, &err));
 	assert_int_equal(pthread_create(&waiting, NULL, wait_to_be_canceled, lock), 0);
 	place_await_waiting("fired", 1);
 	await_ms(50); /* until it sleeps, in a poll of the channel on which it would hear of the lock: to end that takes a write() */
@@ -333,7 +323,6 @@ SENTENCE(who_is_canceled_while_it_fires_a_cancel_wakes_all_who_wait)
 	pthread_join(waiting, &result);
 	assert_ptr_equal(result, lock);
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-	leash_cancel_free(cancel);
 }
 
 struct canceled {
@@ -361,42 +350,59 @@ acquire_and_be_canceled(void *arg)
 	return UNDER_ASAN ? NULL : c;
 }
 
+/* Amid a call, which goes on. */
+static void
+cancel_amid_call(pthread_t thread)
+{
+	await_ms(50); /* until it sleeps */
+	pthread_cancel(thread);
+	await_ms(50);
+	assert_int_equal(pthread_tryjoin_np(thread, NULL), EBUSY);
+}
+
+static void
+end_canceled(pthread_t thread, const struct canceled *c)
+{
+	void *result;
+
+	pthread_join(thread, &result);
+	assert_ptr_not_equal(result, c); /* canceled: glibc does not always say so */
+}
+
+static void
+take_and_give_back(leash_lock *lock)
+{
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
 SENTENCE(a_thread_that_is_canceled_amid_a_wait_goes_on_waiting_and_leaves_nothing)
 {
 	struct leashed_events events = {0};
 	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
-	leash_client *other = kept(open_client());
-	leash_lock *lock = kept(leashed_lock(client, "canceled", NULL)), *theirs = kept(leashed_lock(other, "canceled", NULL));
-	int abandoned = 0;
+	leash_lock *lock = kept(leashed_lock(client, "canceled", NULL));
+	leash_lock *theirs = kept(leashed_lock(kept(open_client()), "canceled", NULL));
+	bool may_be_asynchronous = !UNDER_TSAN && !UNDER_ASAN;
 
-	for (int i = 0; i < (UNDER_TSAN || UNDER_ASAN ? 1 : 2); i++) {
-		struct canceled c = {.lock = lock, .asynchronous = i == 1};
+	for (int asynchronous = 0; asynchronous <= may_be_asynchronous; asynchronous++) {
+		struct canceled c = {.lock = lock, .asynchronous = asynchronous};
 		pthread_t thread;
-		void *result;
 
 		assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
 		assert_int_equal(pthread_create(&thread, NULL, acquire_and_be_canceled, &c), 0);
 		await_true(c.inside);
 		place_await_waiting("canceled", 1);
-		await_ms(50); /* until it sleeps */
-		pthread_cancel(thread);
-		await_ms(50);
-		assert_int_equal(pthread_tryjoin_np(thread, NULL), EBUSY);
+		cancel_amid_call(thread);
 		assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-		pthread_join(thread, &result);
-		assert_ptr_not_equal(result, &c); /* canceled: glibc does not always say so */
-		if (i == 1) {
-			abandoned++;
-			await_true(events.count[LEASH_EVENT_ABANDONED] == abandoned); /* it ended with the call, and held the lock */
-		} else {
-			assert_int_equal(c.acquired, LEASH_OK);
-			assert_int_equal(c.released, LEASH_OK);
-		}
+		end_canceled(thread, &c);
+		if (asynchronous)
+			await_true(events.count[LEASH_EVENT_ABANDONED] == 1); /* it ended with the call, and held the lock */
+		else
+			assert_true(c.acquired == LEASH_OK && c.released == LEASH_OK);
 		await_true(place_is_free("canceled"));
-		assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
-		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		take_and_give_back(lock);
 	}
-	assert_int_equal(events.total, abandoned);
+	assert_int_equal(events.total, may_be_asynchronous);
 	leash_close(client);
 }
 
@@ -420,28 +426,20 @@ SENTENCE(a_thread_that_is_canceled_amid_a_release_releases, .but = PLACE_ONE_SOC
 {
 	struct proxy *proxy = kept(proxy_start(server_socket(server)));
 	leash_client *client = kept(leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 30000)));
-	leash_lock *lock = kept(leashed_lock(client, "canceled", NULL));
-	struct canceled c = {.lock = lock, .acquired = LEASH_UNKNOWN};
+	struct canceled c = {.lock = kept(leashed_lock(client, "canceled", NULL)), .acquired = LEASH_UNKNOWN};
 	pthread_t thread;
-	void *result;
 
 	if (UNDER_TSAN || UNDER_ASAN)
-		goto done;
+		return;
 	assert_int_equal(pthread_create(&thread, NULL, release_and_be_canceled, &c), 0);
 	await_true(c.acquired == LEASH_OK);
 	proxy_hold(proxy, PROXY_TO_CLIENT);
 	c.may_release = true;
 	await_true(c.inside && place_is_free("canceled"));
-	await_ms(50);
-	pthread_cancel(thread);
-	await_ms(50);
-	assert_int_equal(pthread_tryjoin_np(thread, NULL), EBUSY);
+	cancel_amid_call(thread);
 	proxy_release(proxy);
-	pthread_join(thread, &result);
-	assert_ptr_not_equal(result, &c); /* canceled: glibc does not always say so */
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-done:
+	end_canceled(thread, &c);
+	take_and_give_back(c.lock);
 }
 
 static void *
@@ -459,7 +457,7 @@ SENTENCE(a_thread_that_ends_with_a_hold_and_a_pending_cancel_harms_no_other)
 {
 	struct leashed_events events = {0};
 	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
-	leash_lock *lock = kept(leashed_lock(client, "ended", NULL)), *other;
+	leash_lock *lock = kept(leashed_lock(client, "ended", NULL));
 
 	for (int i = 1; i <= 3; i++) {
 		pthread_t thread;
@@ -470,9 +468,7 @@ SENTENCE(a_thread_that_ends_with_a_hold_and_a_pending_cancel_harms_no_other)
 		assert_ptr_equal(result, lock); /* nothing in leash's destructor was one */
 		await_true(events.count[LEASH_EVENT_ABANDONED] == i);
 	}
-	other = kept(leashed_lock(client, "another", NULL));
-	assert_status(LEASH_OK, leash_lock_acquire(other, 5000, &err));
-	assert_status(LEASH_OK, leash_lock_release(other, &err));
+	take_and_give_back(kept(leashed_lock(client, "another", NULL)));
 	leash_close(client);
 }
 
@@ -586,8 +582,7 @@ write_to_the_dead(void *arg)
 	}
 	leash_lock_free(lock);
 	leash_close(client);
-	if (proxy)
-		proxy_stop(proxy);
+	proxy_stop(proxy);
 	return 0;
 }
 

@@ -1,7 +1,6 @@
-/* What a client says it has done. */
+/* What a client says it has done. That a callback may ask is said by test_manners, with calls.c. */
 #include "tests/contract/refusal.h"
 
-#include "tests/contract/callback.h"
 #include "tests/support/kept.h"
 #include "tests/support/monitor.h"
 #include "tests/support/proxy.h"
@@ -184,19 +183,6 @@ SENTENCE(a_server_whose_clock_is_an_hour_ahead_is_an_hour_ahead, .but = PLACE_ON
 }
 
 /* ---- the call ---- */
-
-static leash_status
-ask_here(void *arg)
-{
-	(void)arg;
-	return leash_client_stats(client, &stats, NULL);
-}
-
-SENTENCE(a_callback_may_ask)
-{
-	assert_int_equal(status_in_callback(client, ask_here, NULL), LEASH_OK);
-	assert_true(stats.acquired == 1 && stats.lost == 1);
-}
 
 SENTENCE(a_server_that_stands_still_delays_nobody_who_asks)
 {
