@@ -334,6 +334,7 @@ tests_contract_test_one_write_SOURCES = tests/contract/test_one_write.c $(refusa
 tests_contract_test_owner_SOURCES = tests/contract/test_owner.c tests/contract/actor.c tests/contract/actor.h
 tests_contract_test_plain_SOURCES = tests/contract/test_plain.c $(law_sources)
 tests_contract_test_resources_SOURCES = tests/contract/test_resources.c $(life_sources)
+tests_contract_test_scan_SOURCES = tests/contract/test_scan.c $(life_sources)
 tests_contract_test_stats_SOURCES = tests/contract/test_stats.c $(refusal_sources)
 tests_contract_test_times_SOURCES = tests/contract/test_times.c $(refusal_sources)
 tests_contract_test_waiters_SOURCES = tests/contract/test_waiters.c $(refusal_sources)
