@@ -3,13 +3,14 @@
 
 #include "tests/judge/scribe.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- memory ---- */
 
@@ -188,9 +189,7 @@ account_alive(const struct account *a, const struct process *p)
 static int
 by_moment(const void *left, const void *right)
 {
-	const struct mark *l = left, *r = right;
-
-	return (l->moment > r->moment) - (l->moment < r->moment);
+	return account_compare(((const struct mark *)left)->moment, ((const struct mark *)right)->moment);
 }
 
 static int
@@ -199,9 +198,7 @@ by_pid(const void *left, const void *right, void *arg)
 	const struct account *a = arg;
 	const struct process *l = &a->processes.at[*(const uint32_t *)left], *r = &a->processes.at[*(const uint32_t *)right];
 
-	if (l->pid != r->pid)
-		return l->pid < r->pid ? -1 : 1;
-	return (l->started > r->started) - (l->started < r->started);
+	return l->pid != r->pid ? account_compare(l->pid, r->pid) : account_compare(l->started, r->started);
 }
 
 static bool
@@ -278,9 +275,7 @@ apply_marks(struct account *a)
 	qsort_r(order, a->processes.count, sizeof(*order), by_pid, a);
 	if (a->marks.count > 0)
 		qsort(a->marks.at, a->marks.count, sizeof(*a->marks.at), by_moment);
-	for (size_t i = 0; i < a->marks.count; i++) {
-		struct mark *mark = &a->marks.at[i];
-
+	EACH(struct mark, mark, a->marks) {
 		breach(a, mark, &depth);
 		if (mark->kind == LINE_BREACH || mark->kind == LINE_MENDED)
 			continue;
@@ -307,9 +302,7 @@ by_begin(const void *left, const void *right)
 {
 	const struct pause *l = left, *r = right;
 
-	if (l->process != r->process)
-		return l->process < r->process ? -1 : 1;
-	return (l->from > r->from) - (l->from < r->from);
+	return l->process != r->process ? account_compare(l->process, r->process) : account_compare(l->from, r->from);
 }
 
 static void
@@ -352,9 +345,7 @@ settle_pauses(struct account *a)
 static void
 excuse_torn(struct account *a, size_t unknown)
 {
-	for (size_t i = 0; i < a->torn.count; i++) {
-		const struct mark *torn = &a->torn.at[i];
-
+	EACH(const struct mark, torn, a->torn) {
 		if (torn->process != NOBODY && account_cut_short(&a->processes.at[torn->process]))
 			continue;
 		if (torn->process == NOBODY && torn->line == 1 && unknown > 0) {
@@ -388,9 +379,7 @@ first_asks(const struct account *a)
 	int64_t *asked = account_alloc(a->tokens.words.count, sizeof(*asked));
 	uint64_t *fence = account_alloc(a->tokens.words.count, sizeof(*fence));   /* the smallest so far */
 
-	for (size_t i = 0; i < a->holds.count; i++) {
-		const struct hold *hold = &a->holds.at[i];
-
+	EACH(const struct hold, hold, a->holds) {
 		if (hold->token == NOBODY || hold->fence == 0 || (fence[hold->token] != 0 && fence[hold->token] <= hold->fence))
 			continue;
 		fence[hold->token] = hold->fence;
@@ -427,31 +416,17 @@ settle_hold(const struct account *a, struct hold *hold, const int64_t *first_ask
 
 /* ---- the folder ---- */
 
-static int
-is_history(const struct dirent *entry)
-{
-	size_t n = strlen(entry->d_name);
-
-	return n > 8 && strcmp(entry->d_name + n - 8, ".history") == 0;
-}
-
 static bool
-read_one(struct account *a, const char *folder, const char *name)
+read_one(struct account *a, const char *path)
 {
 	struct reader reader;
-	char *path;
-	bool good;
 
-	if (asprintf(&path, "%s/%s", folder, name) < 0)
-		no_memory();
-	good = reader_open(&reader, path);
-	free(path);
-	if (!good)
+	if (!reader_open(&reader, path))
 		return false;
-	PUSH(&a->files, (struct file){ .name = strdup(name), .reader = reader, .process = NOBODY });
+	PUSH(&a->files, (struct file){ .name = strdup(strrchr(path, '/') + 1), .reader = reader, .process = NOBODY });
 	if (!a->files.at[a->files.count - 1].name)
 		no_memory();
-	a->verdict->bytes += reader.size;
+	a->verdict->bytes += (int64_t)reader.size;
 	scribe_read(a, (uint32_t)a->files.count - 1);
 	return true;
 }
@@ -459,20 +434,20 @@ read_one(struct account *a, const char *folder, const char *name)
 static bool
 read_all(struct account *a, const char *folder)
 {
-	struct dirent **entries;
-	int n = scandir(folder, &entries, is_history, alphasort);
-	bool good = n >= 0;
+	glob_t found = { .gl_pathc = 0 };
+	bool good = true;
+	char *pattern;
 	int saved;
 
-	for (int i = 0; i < n; i++) {
-		good = good && read_one(a, folder, entries[i]->d_name);
-		saved = errno;
-		free(entries[i]);
-		errno = saved;
-	}
+	if (access(folder, R_OK | X_OK) != 0)
+		return false;
+	if (asprintf(&pattern, "%s/*.history", folder) < 0 || glob(pattern, 0, NULL, &found) == GLOB_NOSPACE)
+		no_memory();
+	for (size_t i = 0; good && i < found.gl_pathc; i++)
+		good = read_one(a, found.gl_pathv[i]);
 	saved = errno;
-	if (n >= 0)
-		free(entries);
+	globfree(&found);
+	free(pattern);
 	errno = saved;
 	return good;
 }
@@ -488,8 +463,8 @@ account_read(struct account *a, struct verdict *verdict, const char *folder)
 	excuse_torn(a, apply_marks(a));
 	settle_pauses(a);
 	first_asked = first_asks(a);
-	for (size_t i = 0; i < a->holds.count; i++)
-		settle_hold(a, &a->holds.at[i], first_asked);
+	EACH(struct hold, hold, a->holds)
+		settle_hold(a, hold, first_asked);
 	free(first_asked);
 	return true;
 }
@@ -497,12 +472,12 @@ account_read(struct account *a, struct verdict *verdict, const char *folder)
 void
 account_free(struct account *a)
 {
-	for (size_t i = 0; i < a->files.count; i++) {
-		reader_close(&a->files.at[i].reader);
-		free(a->files.at[i].name);
+	EACH(struct file, file, a->files) {
+		reader_close(&file->reader);
+		free(file->name);
 	}
-	for (size_t i = 0; i < a->processes.count; i++)
-		free(a->processes.at[i].stills);
+	EACH(struct process, p, a->processes)
+		free(p->stills);
 	void *all[] = { a->files.at, a->processes.at, a->holds.at, a->deeds.at, a->renewals.at, a->marks.at, a->torn.at, a->pauses.at,
 		a->breaches.at, a->locks.words.at, a->locks.table, a->tokens.words.at, a->tokens.table };
 

@@ -52,7 +52,7 @@ struct hold {
 struct deed {
 	int64_t before, moment;        /* it was done in between */
 	uint64_t fence;
-	uint32_t hold, line;
+	uint32_t hold, lock, line;
 	bool taken;
 };
 
@@ -90,6 +90,16 @@ struct file {
 			(array)->at = account_grown((array)->at, &(array)->capacity, sizeof(*(array)->at)); \
 		(array)->at[(array)->count++] = __VA_ARGS__; \
 	} while (0)
+
+#define EACH(type, one, array) \
+	for (type *one = (array).at, *one##_end = one ? one + (array).count : one; one < one##_end; one++)
+
+/* Less than, equal to, or greater than 0. */
+static inline int
+account_compare(int64_t left, int64_t right)
+{
+	return (left > right) - (left < right);
+}
 
 /* The first `i` below `count` of which it is not so, `count` if there is none: it is so of those before it alone. */
 #define FIRST_NOT(i, count, it_is_so) \

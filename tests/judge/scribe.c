@@ -17,58 +17,12 @@ struct ending {
 struct scribe {
 	struct account *account;
 	const struct line *line;
+	struct hold *hold;         /* that the line's first word names, if its kind is about one */
 	uint32_t file, process;    /* process: NOBODY until it said who it is */
 	uint32_t first_hold;
 	struct names numbers;      /* of its holds, in their order */
 	ARRAY(struct ending) endings;
 };
-
-/* ---- objections ---- */
-
-static void
-object(struct scribe *s, const char *what)
-{
-	const struct line *line = s->line;
-
-	account_object(s->account, VERDICT_HISTORY, "%s:%" PRIu32 ": %s: \"%.*s\"", s->account->files.at[s->file].name, line->number, what,
-	               line->size < 200 ? (int)line->size : 200, line->at);
-}
-
-/* ---- holds by their number ---- */
-
-/* The hold that the line's first word names; NULL, and an objection, if it was never asked for. */
-static struct hold *
-find(struct scribe *s)
-{
-	uint32_t index = account_known(&s->numbers, &s->line->words[0]);
-	struct hold *hold;
-
-	if (index == NOBODY) {
-		object(s, "no such hold was asked for");
-		return NULL;
-	}
-	hold = &s->account->holds.at[s->first_hold + index];
-	if (s->line->moment < hold->last) {
-		object(s, "its moment is before that of the hold's last line");
-		return NULL;
-	}
-	return hold;
-}
-
-/* ... and that it was got. */
-static struct hold *
-find_got(struct scribe *s)
-{
-	struct hold *hold = find(s);
-
-	if (hold && hold->got_answer != ANSWER_OK) {
-		object(s, "this hold was never got");
-		return NULL;
-	}
-	return hold;
-}
-
-/* ---- words ---- */
 
 static enum answer
 answer(const struct word *word)
@@ -90,61 +44,53 @@ answer(const struct word *word)
 	return ANSWER_NONE;
 }
 
-/* ---- by a process that uses locks ---- */
+/* ---- each kind of line: what is wrong with it, or NULL ---- */
 
-static void
+static const char *
 process(struct scribe *s)
 {
 	struct account *a = s->account;
 
-	if (s->line->number != 1) {
-		object(s, "this belongs into the first line");
-		return;
-	}
+	if (s->line->number != 1)
+		return "this belongs into the first line";
 	s->process = (uint32_t)a->processes.count;
 	PUSH(&a->processes, (struct process){ .file = s->file, .pid = s->line->words[0].number, .started = s->line->moment, .ended = NEVER,
 		.killed = NEVER, .first_hold = s->first_hold });
 	a->files.at[s->file].process = s->process;
+	return NULL;
 }
 
-static void
+static const char *
 ask(struct scribe *s)
 {
 	const struct word *words = s->line->words;
 	struct account *a = s->account;
 
-	if (!word_is(&words[3], "plain") && !word_is(&words[3], "fair")) {
-		object(s, "neither plain nor fair");
-		return;
-	}
-	if (account_known(&s->numbers, &words[0]) != NOBODY) {
-		object(s, "this hold was asked for before");
-		return;
-	}
+	if (!word_is(&words[3], "plain") && !word_is(&words[3], "fair"))
+		return "neither plain nor fair";
+	if (account_known(&s->numbers, &words[0]) != NOBODY)
+		return "this hold was asked for before";
 	account_name(&s->numbers, &words[0]);
-	PUSH(&a->holds, (struct hold){ .number = (uint64_t)words[0].number, .process = s->process, .lock = account_name(&a->locks, &words[1]), .token = NOBODY,
-		.ask_line = s->line->number, .asked = s->line->moment, .wait_ms = words[2].number, .last = s->line->moment,
-		.got = NEVER, .told = NEVER, .announced = NEVER, .give = NEVER, .gave = NEVER, .let_go = NEVER, .later = NEVER, .later_hold = NOBODY });
+	PUSH(&a->holds, (struct hold){ .number = (uint64_t)words[0].number, .process = s->process, .lock = account_name(&a->locks, &words[1]),
+		.token = NOBODY, .ask_line = s->line->number, .asked = s->line->moment, .wait_ms = words[2].number, .last = s->line->moment,
+		.got = NEVER, .told = NEVER, .announced = NEVER, .give = NEVER, .gave = NEVER, .let_go = NEVER, .later = NEVER,
+		.later_hold = NOBODY });
+	return NULL;
 }
 
-static void
+static const char *
 got(struct scribe *s)
 {
 	const struct word *words = s->line->words;
-	struct hold *hold = find(s);
+	struct hold *hold = s->hold;
 	enum answer how = answer(&words[1]);
-	bool nothing = words[2].number == 0 && word_is(&words[3], "-") && words[4].number == 0;
 
-	if (!hold)
-		return;
-	if (hold->got_answer != ANSWER_NONE) {
-		object(s, "this acquire had returned before");
-		return;
-	}
-	if (how == ANSWER_NONE || (how != ANSWER_OK && !nothing)) {
-		object(s, how == ANSWER_NONE ? "no such status" : "not held, but it has something");
-		return;
-	}
+	if (hold->got_answer != ANSWER_NONE)
+		return "this acquire had returned before";
+	if (how == ANSWER_NONE)
+		return "no such status";
+	if (how != ANSWER_OK && (words[2].number != 0 || !word_is(&words[3], "-") || words[4].number != 0))
+		return "not held, but it has something";
 	hold->got_answer = how;
 	hold->got = hold->last = s->line->moment;
 	hold->got_line = hold->until_line = s->line->number;
@@ -153,18 +99,17 @@ got(struct scribe *s)
 	if (!word_is(&words[3], "-"))
 		hold->token = account_name(&s->account->tokens, &words[3]);
 	/* one that was lost before it could be looked at has no fence, or no token, any more; it has no valid-until either */
-	if ((hold->fence == 0 || hold->token == NOBODY) && hold->until != 0)
-		object(s, "held, but without a fence or a token");
+	return (hold->fence == 0 || hold->token == NOBODY) && hold->until != 0 ? "held, but without a fence or a token" : NULL;
 }
 
-static void
+static const char *
 look(struct scribe *s)
 {
-	struct hold *hold = find_got(s);
+	struct hold *hold = s->hold;
 	int64_t until = s->line->words[1].number;
 
-	if (!hold || hold->give != NEVER)
-		return;   /* it has been given up: of no use to anybody */
+	if (hold->give != NEVER)
+		return NULL;   /* it has been given up: of no use to anybody */
 	hold->last = s->line->moment;
 	if (until == 0 && hold->told == NEVER) {
 		hold->told = s->line->moment;
@@ -177,193 +122,180 @@ look(struct scribe *s)
 		hold->until = until;
 		hold->until_line = s->line->number;
 	}
+	return NULL;
 }
 
-static void
+static const char *
 give(struct scribe *s)
 {
-	struct hold *hold = find_got(s);
-
-	if (!hold)
-		return;
-	if (hold->give != NEVER) {
-		object(s, "this hold was given before");
-		return;
-	}
-	hold->give = hold->last = s->line->moment;
-	hold->give_line = s->line->number;
+	if (s->hold->give != NEVER)
+		return "this hold was given before";
+	s->hold->give = s->hold->last = s->line->moment;
+	s->hold->give_line = s->line->number;
+	return NULL;
 }
 
-static void
+static const char *
 gave(struct scribe *s)
 {
-	struct hold *hold = find_got(s);
+	struct hold *hold = s->hold;
 	enum answer how = answer(&s->line->words[1]);
 
-	if (!hold)
-		return;
-	if (hold->give == NEVER || hold->gave != NEVER) {
-		object(s, hold->give == NEVER ? "no release of this hold had begun" : "this release had returned before");
-		return;
-	}
-	if (how == ANSWER_NONE || how == ANSWER_TIMEOUT || how == ANSWER_CANCELED) {
-		object(s, "no status of a release");
-		return;
-	}
+	if (hold->give == NEVER)
+		return "no release of this hold had begun";
+	if (hold->gave != NEVER)
+		return "this release had returned before";
+	if (how == ANSWER_NONE || how == ANSWER_TIMEOUT || how == ANSWER_CANCELED)
+		return "no status of a release";
 	hold->gave = hold->last = s->line->moment;
 	hold->gave_answer = how;
+	return NULL;
 }
 
-static void
-end_hold(struct scribe *s, const struct word *lock, const struct word *fence, bool abandoned)
+static const char *
+end_hold(struct scribe *s, const struct word *lock, bool abandoned)
 {
-	PUSH(&s->endings, (struct ending){ .lock = account_name(&s->account->locks, lock), .fence = (uint64_t)fence->number,
+	PUSH(&s->endings, (struct ending){ .lock = account_name(&s->account->locks, lock), .fence = (uint64_t)lock[1].number,
 		.moment = s->line->moment, .line = s->line->number, .abandoned = abandoned });
+	return NULL;
 }
 
-static void
+static const char *
 lost(struct scribe *s)
 {
-	end_hold(s, &s->line->words[0], &s->line->words[1], false);
+	return end_hold(s, &s->line->words[0], false);
 }
 
-static void
+static const char *
 event(struct scribe *s)
 {
 	const struct word *words = s->line->words;
 
 	if (word_is(&words[0], "LOST"))
-		object(s, "that is \"lost\"");
-	else if (word_is(&words[0], "ABANDONED"))
-		end_hold(s, &words[1], &words[2], true);
+		return "that is \"lost\"";
+	return word_is(&words[0], "ABANDONED") ? end_hold(s, &words[1], true) : NULL;
 }
 
-static void
+static const char *
 wrote(struct scribe *s)
 {
 	const struct word *words = s->line->words;
-	struct hold *hold = find_got(s);
+	struct hold *hold = s->hold;
 	struct account *a = s->account;
 	bool taken = word_is(&words[3], "taken");
 
-	if (!hold)
-		return;
-	if (!taken && !word_is(&words[3], "refused")) {
-		object(s, "neither taken nor refused");
-		return;
-	}
-	if (account_name(&a->locks, &words[1]) != hold->lock || hold->fence != (uint64_t)words[2].number) {
-		object(s, "this hold has another lock, or another fence");
-		return;
-	}
+	if (!taken && !word_is(&words[3], "refused"))
+		return "neither taken nor refused";
+	if (account_name(&a->locks, &words[1]) != hold->lock || hold->fence != (uint64_t)words[2].number)
+		return "this hold has another lock, or another fence";
 	PUSH(&a->deeds, (struct deed){ .before = hold->last, .moment = s->line->moment, .fence = hold->fence,
-		.hold = (uint32_t)(hold - a->holds.at), .line = s->line->number, .taken = taken });
+		.hold = (uint32_t)(hold - a->holds.at), .lock = hold->lock, .line = s->line->number, .taken = taken });
 	hold->last = s->line->moment;
+	return NULL;
 }
 
-static void
+static const char *
 still(struct scribe *s)
 {
-	struct account *a = s->account;
 	int64_t ms = s->line->words[0].number, moment = s->line->moment;
 
-	if (ms > moment / 1000000) {
-		object(s, "that is longer than since the machine's start");
-		return;
-	}
-	PUSH(&a->pauses, (struct pause){ .process = s->process, .from = moment - ms * 1000000, .to = moment });
+	if (ms > moment / 1000000)
+		return "that is longer than since the machine's start";
+	PUSH(&s->account->pauses, (struct pause){ .process = s->process, .from = moment - ms * 1000000, .to = moment });
+	return NULL;
 }
 
-static void
+static const char *
 end(struct scribe *s)
 {
 	s->account->processes.at[s->process].ended = s->line->moment;
+	return NULL;
 }
 
-/* ---- by the others ---- */
-
-static void
+static const char *
 mark(struct scribe *s)
 {
 	struct account *a = s->account;
+	const struct line *line = s->line;
 
-	PUSH(&a->marks, (struct mark){ .moment = s->line->moment, .pid = s->line->words[0].number, .file = s->file,
-		.line = s->line->number, .process = NOBODY, .kind = s->line->kind });
+	a->verdict->killed += line->kind == LINE_KILLED;
+	a->verdict->breaches += line->kind == LINE_BREACH;
+	PUSH(&a->marks, (struct mark){ .moment = line->moment, .pid = line->words[0].number, .file = s->file, .line = line->number,
+		.process = NOBODY, .kind = line->kind, .emptied = line->kind == LINE_BREACH && word_is(&line->words[0], "emptied") });
+	return NULL;
 }
 
-static void
-killed(struct scribe *s)
-{
-	s->account->verdict->killed++;
-	mark(s);
-}
-
-static void
-breach(struct scribe *s)
-{
-	struct account *a = s->account;
-
-	a->verdict->breaches++;
-	mark(s);
-	a->marks.at[a->marks.count - 1].emptied = word_is(&s->line->words[0], "emptied");
-}
-
-static void
+static const char *
 fault(struct scribe *s)
 {
 	s->account->verdict->faults++;
+	return NULL;
 }
 
-static void
+static const char *
 renew(struct scribe *s)
 {
 	const struct word *words = s->line->words;
 	struct account *a = s->account;
 	bool late = word_is(&words[1], "late");
 
-	if (!late && words[1].size > 0) {
-		object(s, "how is it, if not late?");
-		return;
-	}
+	if (!late && words[1].size > 0)
+		return "how is it, if not late?";
 	PUSH(&a->renewals, (struct renewal){ .moment = s->line->moment, .file = s->file, .line = s->line->number,
 		.token = account_name(&a->tokens, &words[0]), .late = late });
-}
-
-static void
-key(struct scribe *s)
-{
-	const struct line *line = s->line;
-
-	account_object(s->account, VERDICT_KEYS, "%s:%" PRIu32 ": a key %s: \"%.*s\"", s->account->files.at[s->file].name, line->number,
-	               line->kind == LINE_LEFT ? "was left over" : "has no end", line->size < 200 ? (int)line->size : 200, line->at);
-}
-
-static void
-nothing(struct scribe *s)
-{
-	(void)s;
+	return NULL;
 }
 
 /* ---- a file ---- */
 
+static void
+object(struct scribe *s, enum verdict_rule rule, const char *what)
+{
+	const struct line *line = s->line;
+
+	account_object(s->account, rule, "%s:%" PRIu32 ": %s: \"%.*s\"", s->account->files.at[s->file].name, line->number, what,
+	               line->size < 200 ? (int)line->size : 200, line->at);
+}
+
+static const char *
+key(struct scribe *s)
+{
+	object(s, VERDICT_KEYS, s->line->kind == LINE_LEFT ? "a key was left over" : "a key has no end");
+	return NULL;
+}
+
 static const struct {
-	void (*take)(struct scribe *s);
-	bool anybody;   /* may write it, not only a process that uses locks */
+	const char *(*take)(struct scribe *s); /* NULL: it says nothing to the judge */
+	enum { ANYBODY, PROCESS, HOLD, GOT } by; /* a process that uses locks; of a hold that it asked for; that it got */
 } kinds[LINE_KINDS_COUNT] = {
-	[LINE_PROCESS] = { process, true }, [LINE_ASK] = { ask, false }, [LINE_GOT] = { got, false },
-	[LINE_LOOK] = { look, false }, [LINE_GIVE] = { give, false }, [LINE_GAVE] = { gave, false },
-	[LINE_LOST] = { lost, false }, [LINE_EVENT] = { event, false }, [LINE_WROTE] = { wrote, false },
-	[LINE_STILL] = { still, false }, [LINE_END] = { end, false }, [LINE_SEED] = { nothing, true },
-	[LINE_FAULT] = { fault, true }, [LINE_OVER] = { nothing, true }, [LINE_KILLED] = { killed, true },
-	[LINE_FROZEN] = { mark, true }, [LINE_THAWED] = { mark, true }, [LINE_BREACH] = { breach, true },
-	[LINE_MENDED] = { mark, true }, [LINE_RENEW] = { renew, true }, [LINE_ENDLESS] = { key, true }, [LINE_LEFT] = { key, true },
+	[LINE_PROCESS] = { process, ANYBODY }, [LINE_ASK] = { ask, PROCESS }, [LINE_GOT] = { got, HOLD },
+	[LINE_LOOK] = { look, GOT }, [LINE_GIVE] = { give, GOT }, [LINE_GAVE] = { gave, GOT }, [LINE_LOST] = { lost, PROCESS },
+	[LINE_EVENT] = { event, PROCESS }, [LINE_WROTE] = { wrote, GOT }, [LINE_STILL] = { still, PROCESS },
+	[LINE_END] = { end, PROCESS }, [LINE_SEED] = { NULL, ANYBODY }, [LINE_FAULT] = { fault, ANYBODY },
+	[LINE_OVER] = { NULL, ANYBODY }, [LINE_KILLED] = { mark, ANYBODY }, [LINE_FROZEN] = { mark, ANYBODY },
+	[LINE_THAWED] = { mark, ANYBODY }, [LINE_BREACH] = { mark, ANYBODY }, [LINE_MENDED] = { mark, ANYBODY },
+	[LINE_RENEW] = { renew, ANYBODY }, [LINE_ENDLESS] = { key, ANYBODY }, [LINE_LEFT] = { key, ANYBODY },
 };
 
-static void
+static const char *
+find_hold(struct scribe *s)
+{
+	uint32_t index = account_known(&s->numbers, &s->line->words[0]);
+
+	if (index == NOBODY)
+		return "no such hold was asked for";
+	s->hold = &s->account->holds.at[s->first_hold + index];
+	if (s->line->moment < s->hold->last)
+		return "its moment is before that of the hold's last line";
+	return kinds[s->line->kind].by == GOT && s->hold->got_answer != ANSWER_OK ? "this hold was never got" : NULL;
+}
+
+static const char *
 take(struct scribe *s)
 {
 	struct account *a = s->account;
 	struct process *p = s->process != NOBODY ? &a->processes.at[s->process] : NULL;
+	const char *wrong = NULL;
 
 	a->verdict->records++;
 	if (s->line->moment > a->horizon)
@@ -371,46 +303,38 @@ take(struct scribe *s)
 	if (p && s->line->moment > p->last)
 		p->last = s->line->moment;
 	if (p && p->ended != NEVER && s->line->kind != LINE_STILL)
-		object(s, "the process had ended");
-	else if (!p && !kinds[s->line->kind].anybody)
-		object(s, "by whom? There is no \"process\" in the first line");
-	else
-		kinds[s->line->kind].take(s);
-}
-
-static void
-torn(struct scribe *s)
-{
-	struct account *a = s->account;
-
-	PUSH(&a->torn, (struct mark){ .file = s->file, .line = s->line->number, .process = s->process });
+		return "the process had ended";
+	if (!p && kinds[s->line->kind].by != ANYBODY)
+		return "by whom? There is no \"process\" in the first line";
+	if (kinds[s->line->kind].by >= HOLD)
+		wrong = find_hold(s);
+	return wrong || !kinds[s->line->kind].take ? wrong : kinds[s->line->kind].take(s);
 }
 
 /* ---- whose ending was it? ---- */
 
 static int
-by_fence(const void *left, const void *right, void *arg)
+compare(const struct hold *l, const struct hold *r)
 {
-	const struct hold *holds = arg, *l = &holds[*(const uint32_t *)left], *r = &holds[*(const uint32_t *)right];
+	int locks = account_compare(l->lock, r->lock);
 
-	if (l->lock != r->lock)
-		return l->lock < r->lock ? -1 : 1;
-	return (l->fence > r->fence) - (l->fence < r->fence);
+	return locks ? locks : account_compare((int64_t)l->fence, (int64_t)r->fence);
 }
 
-static bool
-is_before(const struct hold *hold, const struct ending *ending)
+static int
+by_fence(const void *left, const void *right, void *holds)
 {
-	return hold->lock < ending->lock || (hold->lock == ending->lock && hold->fence < ending->fence);
+	return compare((struct hold *)holds + *(const uint32_t *)left, (struct hold *)holds + *(const uint32_t *)right);
 }
 
 static struct hold *
 of_ending(const struct scribe *s, const uint32_t *order, size_t count, const struct ending *ending)
 {
+	const struct hold like = { .lock = ending->lock, .fence = ending->fence };
 	struct hold *holds = s->account->holds.at;
 
-	FIRST_NOT(i, count, is_before(&holds[order[i]], ending))
-	return i < count && holds[order[i]].lock == ending->lock && holds[order[i]].fence == ending->fence ? &holds[order[i]] : NULL;
+	FIRST_NOT(i, count, compare(&holds[order[i]], &like) < 0)
+	return i < count && compare(&holds[order[i]], &like) == 0 ? &holds[order[i]] : NULL;
 }
 
 /* Those of which no line says a fence: they were lost before it could be read, or their process was killed before it wrote it. */
@@ -467,8 +391,7 @@ apply_endings(struct scribe *s)
 			order[count++] = (uint32_t)i;
 	}
 	qsort_r(order, count, sizeof(*order), by_fence, a->holds.at);
-	for (size_t i = 0; i < s->endings.count; i++) {
-		const struct ending *ending = &s->endings.at[i];
+	EACH(const struct ending, ending, s->endings) {
 		struct hold *hold = of_ending(s, order, count, ending);
 
 		if (!hold)
@@ -491,12 +414,12 @@ scribe_read(struct account *a, uint32_t file)
 	enum reader_result result;
 
 	while ((result = reader_next(&a->files.at[file].reader, &line)) != READER_END) {
-		if (result == READER_LINE)
-			take(&s);
-		else if (result == READER_TORN)
-			torn(&s);
-		else
-			object(&s, "no line of a history");
+		const char *wrong = result == READER_LINE ? take(&s) : "no line of a history";
+
+		if (result == READER_TORN)
+			PUSH(&a->torn, (struct mark){ .file = file, .line = line.number, .process = s.process });
+		else if (wrong)
+			object(&s, VERDICT_HISTORY, wrong);
 	}
 	apply_endings(&s);
 	if (s.process != NOBODY)

@@ -128,26 +128,13 @@ judge(void)
 		trouble("%s: %s", run.folder, strerror(errno));
 }
 
-/* What a verdict counts beside violations. */
-#define COUNTED(field) {#field, &run.verdict.field}
-
-static const struct {
-	const char *name;
-	const void *at;
-} counts[] = {
-	COUNTED(files), COUNTED(bytes), COUNTED(records), COUNTED(faults), COUNTED(breaches), COUNTED(processes),
-	COUNTED(killed), COUNTED(locks), COUNTED(asks), COUNTED(holds), COUNTED(losses), COUNTED(found),
-	COUNTED(told_in_time), COUNTED(latest_told_ns), COUNTED(told_after_others), COUNTED(worst_told_ns),
-	COUNTED(excused), COUNTED(taken), COUNTED(refused), {"renewed", &run.verdict.renewals}, COUNTED(strangers),
-	COUNTED(longest_wait_ns), COUNTED(timed_waits), COUNTED(late_waits), COUNTED(worst_lateness_ns),
-};
-
 static int64_t
 counted(const char *name)
 {
-	for (size_t i = 0; i < COUNT(counts); i++)
-		if (strcmp(name, counts[i].name) == 0)
-			return *(const int64_t *)counts[i].at;
+#define ONE(field, text) \
+	if (strcmp(name, #field) == 0) \
+		return run.verdict.field;
+	VERDICT_COUNTS(ONE)
 	trouble("a verdict has no '%s'", name);
 }
 

@@ -22,23 +22,20 @@ hold_at(const struct account *a, uint32_t index)
 	return &a->holds.at[index];
 }
 
-static int
-compare(int64_t left, int64_t right)
-{
-	return (left > right) - (left < right);
-}
-
-#define ORDER(name, field) \
+#define ORDER(name, all, field) \
 	static int name(const void *left, const void *right, void *arg) \
 	{ \
-		const struct hold *l = hold_at(arg, *(const uint32_t *)left), *r = hold_at(arg, *(const uint32_t *)right); \
-		int locks = compare(l->lock, r->lock); \
+		const struct account *a = arg; \
+		uint32_t l = *(const uint32_t *)left, r = *(const uint32_t *)right; \
+		int locks = account_compare(a->all.at[l].lock, a->all.at[r].lock); \
 \
-		return locks ? locks : compare((int64_t)l->field, (int64_t)r->field); \
+		return locks ? locks : account_compare((int64_t)a->all.at[l].field, (int64_t)a->all.at[r].field); \
 	}
-ORDER(by_got, got)
-ORDER(by_since, since)
-ORDER(by_fence, fence)
+ORDER(by_got, holds, got)
+ORDER(by_since, holds, since)
+ORDER(by_fence, holds, fence)
+ORDER(by_begin, deeds, before)
+ORDER(by_end, deeds, moment)
 
 static uint32_t *
 sorted(struct account *a, const uint32_t *all, size_t count, int (*order)(const void *, const void *, void *))
@@ -104,9 +101,7 @@ exclusion(struct account *a, const struct orders *orders)
 static void
 promise(struct account *a)
 {
-	for (uint32_t i = 0; i < a->holds.count; i++) {
-		const struct hold *hold = hold_at(a, i);
-
+	EACH(const struct hold, hold, a->holds) {
 		if (hold->got_answer == ANSWER_OK && !hold->emptied && hold->told < hold->let_go && hold->told < hold->until - MS)
 			account_object(a, VERDICT_PROMISE, "lock %s: %s was lost at %" PRId64 ", line %" PRIu32 ", but line %" PRIu32
 			               " says that it is valid to %" PRId64, LOCK(hold), SHOW(hold, got_line), hold->told, hold->told_line,
@@ -234,8 +229,7 @@ release_object(struct account *a, const struct hold *hold, const char *answer, c
 static void
 releases(struct account *a)
 {
-	for (uint32_t i = 0; i < a->holds.count; i++) {
-		const struct hold *hold = hold_at(a, i);
+	EACH(const struct hold, hold, a->holds) {
 		bool ok = hold->gave_answer == ANSWER_OK;
 		bool gone = hold->gave_answer == ANSWER_LOST || hold->gave_answer == ANSWER_NOT_HELD;
 		char but[300];
@@ -313,8 +307,8 @@ waits_of(struct account *a, const struct process *p)
 static void
 waits(struct account *a)
 {
-	for (uint32_t i = 0; i < a->processes.count; i++)
-		waits_of(a, &a->processes.at[i]);
+	EACH(const struct process, p, a->processes)
+		waits_of(a, p);
 }
 
 /* ---- told ---- */
@@ -380,8 +374,7 @@ told_by_event(struct account *a, const struct process *p, const struct hold *hol
 static void
 told(struct account *a)
 {
-	for (uint32_t i = 0; i < a->holds.count; i++) {
-		const struct hold *hold = hold_at(a, i);
+	EACH(const struct hold, hold, a->holds) {
 		const struct process *p = &a->processes.at[hold->process];
 
 		if (hold->got_answer != ANSWER_OK)
@@ -429,9 +422,7 @@ renewals(struct account *a)
 {
 	uint32_t *last = last_holds(a);
 
-	a->verdict->renewals = a->renewals.count;
-	for (size_t i = 0; i < a->renewals.count; i++) {
-		const struct renewal *renewal = &a->renewals.at[i];
+	EACH(const struct renewal, renewal, a->renewals) {
 		const struct hold *hold = last[renewal->token] != NOBODY ? hold_at(a, last[renewal->token]) : NULL;
 
 		if (!hold)
@@ -445,36 +436,6 @@ renewals(struct account *a)
 
 /* ---- register ---- */
 
-static int
-deed_order(const struct account *a, const struct deed *left, const struct deed *right)
-{
-	return compare(hold_at(a, left->hold)->lock, hold_at(a, right->hold)->lock);
-}
-
-#define DEED_ORDER(name, field) \
-	static int name(const void *left, const void *right, void *arg) \
-	{ \
-		const struct deed *const *l = left, *const *r = right; \
-		int locks = deed_order(arg, *l, *r); \
-\
-		return locks ? locks : compare((*l)->field, (*r)->field); \
-	}
-DEED_ORDER(by_end, moment)
-DEED_ORDER(by_begin, before)
-
-static const struct deed **
-sorted_deeds(struct account *a, int (*order)(const void *, const void *, void *))
-{
-	const struct deed **deeds = account_alloc(a->deeds.count, sizeof(*deeds));
-	size_t n = 0;
-
-	for (size_t i = 0; i < a->deeds.count; i++)
-		if (a->deeds.at[i].taken)
-			deeds[n++] = &a->deeds.at[i];
-	qsort_r(deeds, n, sizeof(*deeds), order, a);
-	return deeds;
-}
-
 /* Who is refused while its hold is valid had somebody with a larger fence before it: at once with it, or out of order. */
 static void
 refused(struct account *a, const struct deed *deed)
@@ -487,45 +448,50 @@ refused(struct account *a, const struct deed *deed)
 		               account_hold(a, hold, deed->line).text, deed->moment, hold->ends);
 }
 
-static void
-count_deeds(struct account *a)
+/* Those that were taken; the others are judged here. */
+static uint32_t *
+taken(struct account *a)
 {
-	for (size_t i = 0; i < a->deeds.count; i++) {
-		if (a->deeds.at[i].taken)
-			a->verdict->taken++;
+	uint32_t *all = account_alloc(a->deeds.count, sizeof(*all));
+
+	EACH(const struct deed, deed, a->deeds) {
+		if (deed->taken)
+			all[a->verdict->taken++] = (uint32_t)(deed - a->deeds.at);
 		else
-			refused(a, &a->deeds.at[i]);
+			refused(a, deed);
 	}
+	return all;
 }
 
 /* A write was done between the line before it and its own: so only what was written down before the former is before it. */
 static void
 fenced(struct account *a)
 {
-	const struct deed **by_ends = sorted_deeds(a, by_end), **by_begins = sorted_deeds(a, by_begin), *largest = NULL;
-	size_t done = 0;
+	uint32_t *all = taken(a);
+	size_t count = (size_t)a->verdict->taken, done = 0;
+	uint32_t *by_ends = sorted(a, all, count, by_end), *by_begins = sorted(a, all, count, by_begin);
+	const struct deed *largest = NULL;
 
-	count_deeds(a);
-	for (size_t i = 0; i < a->verdict->taken; i++) {
-		const struct deed *deed = by_begins[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct deed *deed = &a->deeds.at[by_begins[i]];
 		const struct hold *hold = hold_at(a, deed->hold);
 
-		for (; done < a->verdict->taken; done++) {
-			const struct deed *other = by_ends[done];
-			int locks = deed_order(a, other, deed);
+		for (; done < count; done++) {
+			const struct deed *other = &a->deeds.at[by_ends[done]];
 
-			if (locks > 0 || (locks == 0 && other->moment >= deed->before))
+			if (other->lock > deed->lock || (other->lock == deed->lock && other->moment >= deed->before))
 				break;
-			if (!largest || deed_order(a, largest, other) != 0 || other->fence > largest->fence)
+			if (!largest || largest->lock != other->lock || other->fence > largest->fence)
 				largest = other;
 		}
-		if (largest && deed_order(a, largest, deed) == 0 && deed->fence < largest->fence)
+		if (largest && largest->lock == deed->lock && deed->fence < largest->fence)
 			account_object(a, VERDICT_REGISTER, "lock %s: the register took fence %" PRIu64 " of %s, written after %" PRId64 ", though it had"
 			               " taken %" PRIu64 " of %s, written by %" PRId64, LOCK(hold), deed->fence, SHOW(hold, got_line), deed->before,
 			               largest->fence, account_hold(a, hold_at(a, largest->hold), largest->line).text, largest->moment);
 	}
 	free(by_ends);
 	free(by_begins);
+	free(all);
 }
 
 /* ---- the whole ---- */
@@ -535,13 +501,12 @@ count(struct account *a)
 {
 	struct verdict *v = a->verdict;
 
-	v->files = a->files.count;
-	v->processes = a->processes.count;
-	v->locks = a->locks.words.count;
-	v->asks = a->holds.count;
-	for (uint32_t i = 0; i < a->holds.count; i++) {
-		const struct hold *hold = hold_at(a, i);
-
+	v->files = (int64_t)a->files.count;
+	v->processes = (int64_t)a->processes.count;
+	v->locks = (int64_t)a->locks.words.count;
+	v->asks = (int64_t)a->holds.count;
+	v->renewed = (int64_t)a->renewals.count;
+	EACH(const struct hold, hold, a->holds) {
 		v->holds += hold->got_answer == ANSWER_OK;
 		v->excused += hold->excused_later;
 	}
@@ -552,28 +517,27 @@ verdict_find(struct verdict *verdict, const char *folder)
 {
 	struct account a;
 	struct orders orders;
-	bool good;
 
 	*verdict = (struct verdict){ .files = 0 };
-	good = account_read(&a, verdict, folder);
-	if (good) {
-		count(&a);
-		orders = orders_of(&a);
-		find_later(&a, &orders);
-		exclusion(&a, &orders);
-		promise(&a);
-		fences(&a, &orders);
-		releases(&a);
-		waits(&a);
-		told(&a);
-		renewals(&a);
-		fenced(&a);
-		orders_free(&orders);
-	} else {
+	if (!account_read(&a, verdict, folder)) {
 		verdict_clear(verdict);
+		account_free(&a);
+		return false;
 	}
+	count(&a);
+	orders = orders_of(&a);
+	find_later(&a, &orders);
+	exclusion(&a, &orders);
+	promise(&a);
+	fences(&a, &orders);
+	releases(&a);
+	waits(&a);
+	told(&a);
+	renewals(&a);
+	fenced(&a);
+	orders_free(&orders);
 	account_free(&a);
-	return good;
+	return true;
 }
 
 void
@@ -602,33 +566,16 @@ verdict_rule_name(enum verdict_rule rule)
 	return (const char *const[]){VERDICT_RULES_MAP(NAME)}[rule];
 }
 
-static void
-print_statistics(const struct verdict *v, FILE *out)
-{
-	fprintf(out, "histories:  %" PRIu64 " files, %" PRIu64 " bytes, %" PRIu64 " records\n", v->files, v->bytes, v->records);
-	fprintf(out, "processes:  %" PRIu64 ", %" PRIu64 " were killed\n", v->processes, v->killed);
-	fprintf(out, "faults:     %" PRIu64 ", %" PRIu64 " breaches, which excuse %" PRIu64 " holds\n", v->faults, v->breaches, v->excused);
-	fprintf(out, "locks:      %" PRIu64 ", %" PRIu64 " asks, %" PRIu64 " holds\n", v->locks, v->asks, v->holds);
-	fprintf(out, "waits:      the longest %" PRId64 " ms; %" PRIu64 " of %" PRIu64 " timed ones late, at worst by %" PRId64 " ms\n",
-	        v->longest_wait_ns / MS, v->late_waits, v->timed_waits, v->worst_lateness_ns / MS);
-	fprintf(out, "losses:     %" PRIu64 ", %" PRIu64 " of which only the release found; %" PRIu64 " of %" PRIu64 " were told within a second"
-	        " of the last valid-until noted, the latest %" PRId64 " ms after it\n", v->losses, v->found, v->told_in_time, v->losses - v->found,
-	        v->latest_told_ns / MS);
-	fprintf(out, "            %" PRIu64 " were told after the next holder had begun, the latest %" PRId64 " ms after that\n",
-	        v->told_after_others, v->worst_told_ns / MS);
-	fprintf(out, "registers:  %" PRIu64 " writes taken, %" PRIu64 " refused\n", v->taken, v->refused);
-	fprintf(out, "renewals:   %" PRIu64 ", %" PRIu64 " of tokens that nobody wrote down\n", v->renewals, v->strangers);
-}
-
 void
 verdict_print(const struct verdict *v, FILE *out)
 {
-	print_statistics(v, out);
+#define PRINT(name, text) fprintf(out, "%-17s %12" PRId64 "%s%s\n", #name, v->name, *(text) ? "  " : "", text);
+	VERDICT_COUNTS(PRINT)
 	for (unsigned rule = 0; rule < VERDICT_RULES; rule++) {
 		for (unsigned i = 0; i < VERDICT_TEXTS && v->texts[rule][i]; i++)
 			fprintf(out, "%s: %s\n", verdict_rule_name(rule), v->texts[rule][i]);
 		if (v->violations[rule] > VERDICT_TEXTS)
 			fprintf(out, "%s: ... and %" PRIu64 " more\n", verdict_rule_name(rule), v->violations[rule] - VERDICT_TEXTS);
 	}
-	fprintf(out, "verdict:    %" PRIu64 " violations\n", verdict_violations(v));
+	fprintf(out, "verdict: %" PRIu64 " violations\n", verdict_violations(v));
 }

@@ -57,25 +57,41 @@ enum {
 	VERDICT_LATE_GRACE_MS = 10000,  /* and a late one */
 };
 
+/* What is counted beside violations; what ends in _ns is a time. */
+#define VERDICT_COUNTS(X) \
+	X(files, "") \
+	X(bytes, "") \
+	X(records, "") \
+	X(processes, "") \
+	X(killed, "of them") \
+	X(faults, "") \
+	X(breaches, "") \
+	X(excused, "holds that lived in a breach") \
+	X(locks, "") \
+	X(asks, "") \
+	X(holds, "") \
+	X(longest_wait_ns, "") \
+	X(timed_waits, "") \
+	X(late_waits, "of them, by more than a millisecond") \
+	X(worst_lateness_ns, "") \
+	X(losses, "holds that were told lost, or were by the answer of their release") \
+	X(found, "of them: by a release, and not told before or after") \
+	X(told_in_time, "of the others: within a second of the last valid-until that was noted") \
+	X(latest_told_ns, "the longest after it: so it includes what was renewed since the last look") \
+	X(told_after_others, "after the next holder had begun, within the grace") \
+	X(worst_told_ns, "the longest after it") \
+	X(taken, "writes to the registers") \
+	X(refused, "likewise: what a holder did after its lease") \
+	X(renewed, "") \
+	X(strangers, "of them: of tokens that nobody wrote down")
+
 struct verdict {
 	uint64_t violations[VERDICT_RULES];
 	char *texts[VERDICT_RULES][VERDICT_TEXTS];
 
-	uint64_t files, bytes, records, faults, breaches;
-	uint64_t processes, killed;
-	uint64_t locks, asks, holds;
-	uint64_t losses;                /* holds that were told lost, or were by the answer of their release */
-	uint64_t found;                 /* of them: found out by a release, and not told before or after */
-	uint64_t told_in_time;          /* of the others: told within a second of the last valid-until that was noted, */
-	int64_t latest_told_ns;         /* and the longest after it: so it includes what was renewed since the last look */
-	uint64_t told_after_others;     /* after the next holder had begun, within the grace; */
-	int64_t worst_told_ns;          /* the longest after it */
-	uint64_t excused;               /* holds that lived in a breach */
-	uint64_t taken, refused;        /* writes to the registers; refused: what a holder did after its lease */
-	uint64_t renewals, strangers;   /* strangers: of tokens that nobody wrote down */
-	int64_t longest_wait_ns;
-	uint64_t timed_waits, late_waits;   /* late: by more than a millisecond */
-	int64_t worst_lateness_ns;
+#define VERDICT_FIELD_(name, text) int64_t name;
+	VERDICT_COUNTS(VERDICT_FIELD_)
+#undef VERDICT_FIELD_
 };
 
 /* Judge all "*.history" of a folder. False, and errno, if one cannot be read; then there is no verdict. */
