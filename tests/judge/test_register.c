@@ -25,7 +25,6 @@ static struct {
 static void
 start(void)
 {
-	memset(&test, 0, sizeof(test));
 	test.folder = sweep_folder();
 	test.registers = fenced_create(test.folder, 3);
 	test.shared = child_share(sizeof(*test.shared));
@@ -41,52 +40,36 @@ stop(void)
 
 FIXTURE(start, stop);
 
-SENTENCE(a_smaller_fence_is_refused)
+/* What one process wrote another finds: they write by turns. */
+SENTENCE(a_smaller_fence_of_its_lock_is_refused_and_an_equal_one_is_the_same_holder_again)
 {
-	assert_true(fenced_write(test.registers, 0, 512));
-	assert_false(fenced_write(test.registers, 0, 511));
-	assert_int_equal(fenced_greatest(test.registers, 0), 512);
-	assert_int_equal(fenced_refused(test.registers), 1);
-}
+	static const struct {
+		size_t lock;
+		uint64_t fence;
+		bool taken;
+	} writes[] = { { 0, 512, true }, { 0, 511, false }, { 0, 512, true }, { 0, 513, true }, { 2, 1, true }, { 0, 512, false } };
+	struct fenced *two[] = { test.registers, fenced_open(test.folder) };
 
-SENTENCE(an_equal_fence_is_the_same_holder_again)
-{
-	assert_true(fenced_write(test.registers, 0, 512));
-	assert_true(fenced_write(test.registers, 0, 512));
-	assert_true(fenced_write(test.registers, 0, 513));
-	assert_int_equal(fenced_greatest(test.registers, 0), 513);
-	assert_int_equal(fenced_refused(test.registers), 0);
-	assert_int_equal(fenced_corrupted(test.registers), 0);
-}
-
-SENTENCE(locks_have_registers_of_their_own)
-{
-	assert_true(fenced_write(test.registers, 0, 512));
-	assert_true(fenced_write(test.registers, 2, 1));
-	assert_int_equal(fenced_greatest(test.registers, 0), 512);
-	assert_int_equal(fenced_greatest(test.registers, 1), 0);
-	assert_int_equal(fenced_greatest(test.registers, 2), 1);
+	for (size_t i = 0; i < COUNT(writes); i++)
+		assert_int_equal(fenced_write(two[i % 2], writes[i].lock, writes[i].fence), writes[i].taken);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(fenced_greatest(two[i], 0), 513);
+		assert_int_equal(fenced_greatest(two[i], 1), 0);
+		assert_int_equal(fenced_greatest(two[i], 2), 1);
+		assert_int_equal(fenced_refused(two[i]), 2);
+		assert_int_equal(fenced_corrupted(two[i]), 2);
+	}
+	fenced_close(two[1]);
 }
 
 SENTENCE(a_twin_without_a_fence_is_corrupted_once_for_each_smaller_fence_behind_a_larger)
 {
 	static const uint64_t fences[] = { 5, 7, 6, 6, 9, 3, 4, 10 };   /* 7 6, and 9 3: what is written over 3 does no harm any more */
 
-	for (size_t i = 0; i < sizeof(fences) / sizeof(fences[0]); i++)
+	for (size_t i = 0; i < COUNT(fences); i++)
 		fenced_write(test.registers, 1, fences[i]);
 	assert_int_equal(fenced_corrupted(test.registers), 2);
 	assert_int_equal(fenced_refused(test.registers), 4);
-}
-
-SENTENCE(what_one_process_wrote_another_finds)
-{
-	struct fenced *other = fenced_open(test.folder);
-
-	assert_true(fenced_write(test.registers, 1, 512));
-	assert_false(fenced_write(other, 1, 511));
-	assert_int_equal(fenced_greatest(other, 1), 512);
-	fenced_close(other);
-	assert_int_equal(fenced_refused(test.registers), 1);
 }
 
 /* Each write has a fence larger than all that were known before it began, or one that is smaller than one already written. */
