@@ -36,12 +36,10 @@ static const struct story stories[] = {
 	 "1 take 1 256 1000 9000; 1 give 1 2000 2600 OK; 2 keep 1 512 2001 3000"},
 	{"a_killed_holder_is_valid_until_its_lease_ends", "exclusion",
 	 "1 take 1 256 1000 5000; N 1500 killed 11; 1 silent; 2 keep 1 512 4999 6000"},
-	{"a_frozen_holder_is_valid_until_its_lease_ends", "exclusion",
-	 "1 take 1 256 1000 5000; N 1500 frozen 11; 2 keep 1 512 4999 6000; N 8000 thawed 11; 1 8001 lost a 256; "
-	 "1 give 1 8002 8003 LOST"},
-	{"the_greatest_valid_until_that_was_noted_counts", "exclusion",
-	 "1 take 1 256 1000 5000; 1 2000 look 1 7000; 1 2001 look 1 6000; N 2500 killed 11; 1 silent; "
-	 "2 keep 1 512 6500 8000"},
+	{"a_frozen_holder_is_valid_until_its_lease_ends", "exclusion", "1 take 1 256 1000 5000; N 1500 frozen 11; "
+	 "2 keep 1 512 4999 6000; N 8000 thawed 11; 1 8001 lost a 256; 1 give 1 8002 8003 LOST"},
+	{"the_greatest_valid_until_that_was_noted_counts", "exclusion", "1 take 1 256 1000 5000; 1 2000 look 1 7000; "
+	 "1 2001 look 1 6000; N 2500 killed 11; 1 silent; 2 keep 1 512 6500 8000"},
 	{"a_hold_that_came_after_its_valid_until_was_never_valid", "",
 	 "1 1000 ask 1 a -1 plain; 2 keep 1 512 2000 4000; 1 3000 got 1 OK 256 t:256 1900; 1 3001 lost a 256; "
 	 "1 give 1 3002 3003 LOST; 1 3003 still 2500"},
@@ -75,20 +73,17 @@ static const struct story stories[] = {
 	{"a_later_holder_with_a_smaller_fence_is_rejected", "fences",
 	 "2 900 ask 1 a -1 plain; " /* it waited: by the asks alone it could have been first */
 	 "1 keep 1 512 1000 2000; 2 3000 got 1 OK 256 t:256 9000; 2 give 1 4000 4001 OK"},
-	{"a_fence_that_was_never_valid_must_grow_too", "fences",
-	 "1 keep 1 512 1000 2000; 2 3000 ask 1 a -1 plain; 2 5000 got 1 OK 256 t:256 4000; 2 5000 lost a 256; "
-	 "2 give 1 5001 5002 LOST"},
+	{"a_fence_that_was_never_valid_must_grow_too", "fences", "1 keep 1 512 1000 2000; 2 3000 ask 1 a -1 plain; "
+	 "2 5000 got 1 OK 256 t:256 4000; 2 5000 lost a 256; 2 give 1 5001 5002 LOST"},
 	{"a_fence_that_is_over_before_a_valid_one_is_smaller", "fences",
 	 "1 900 ask 1 a -1 plain; 2 900 ask 1 a -1 plain; 2 3000 got 1 OK 512 t:512 2000; 2 3000 lost a 512; "
 	 "2 give 1 3001 3002 LOST; 1 4000 got 1 OK 256 t:256 9000; 1 give 1 5000 5001 OK"},
 	{"a_smaller_fence_is_one_violation_however_it_is_seen", "fences",
 	 "1 keep 1 512 1000 2000; 2 keep 1 256 3000 4000"},
-	{"a_fence_is_had_only_once", "fences",
-	 "1 keep 1 512 1000 2000; 2 keep 1 512 3000 4000"},
-	{"a_small_fence_that_was_never_valid_hides_no_larger_one", "fences",
-	 "2 900 ask 1 a -1 plain; 2 900 ask 2 a -1 plain; 1 keep 1 512 1000 2000; 2 2500 still 1600; "
-	 "2 2500 got 1 OK 100 t:100 950; 2 2500 lost a 100; 2 give 1 2501 2502 LOST; 2 3000 got 2 OK 300 t:300 9000; "
-	 "2 give 2 4000 4001 OK"},
+	{"a_fence_is_had_only_once", "fences", "1 keep 1 512 1000 2000; 2 keep 1 512 3000 4000"},
+	{"a_small_fence_that_was_never_valid_hides_no_larger_one", "fences", "2 900 ask 1 a -1 plain; "
+	 "2 900 ask 2 a -1 plain; 1 keep 1 512 1000 2000; 2 2500 still 1600; 2 2500 got 1 OK 100 t:100 950; "
+	 "2 2500 lost a 100; 2 give 1 2501 2502 LOST; 2 3000 got 2 OK 300 t:300 9000; 2 give 2 4000 4001 OK"},
 	{"a_hold_that_was_lost_before_it_could_be_looked_at_has_no_fence", "losses 2",
 	 "1 1000 ask 1 a -1 plain; 1 1500 lost a 1; 1 1501 got 1 OK 0 - 0; 1 give 1 1502 1503 LOST; "
 	 "1 2000 ask 2 a -1 plain; 1 2500 lost a 2; 1 2501 got 2 OK 0 - 0; 1 give 2 2502 2503 LOST"},
@@ -111,29 +106,22 @@ static const struct story stories[] = {
 	 "1 5001 look 1 9000; " /* by another thread, which asked before */
 	 "1 5002 gave 1 LOST"},
 	{"a_release_that_cannot_say_contradicts_nothing", "",
-	 "1 take 0 256 1000 1500; 1 1500 lost a 256; 1 give 0 1600 1601 UNKNOWN; "
-	 "1 take 1 257 2000 2500; 1 give 1 2600 2601 UNAVAILABLE; "
-	 "1 take 2 258 3000 3500; 1 3500 lost a 258; 1 give 2 3600 3601 DENIED; "
-	 "1 take 3 259 4000 4500; 1 give 3 4600 4601 PROTOCOL; "
-	 "1 take 4 260 5000 5500; 1 5500 lost a 260; 1 give 4 5600 5601 CLOSED; "
-	 "1 take 5 261 6000 6500; 1 give 5 6600 6601 NO_MEMORY"},
+	 "1 take 0 256 1000 1500; 1 1500 lost a 256; 1 give 0 1600 1601 UNKNOWN; 1 take 1 257 2000 2500; "
+	 "1 give 1 2600 2601 UNAVAILABLE; 1 take 2 258 3000 3500; 1 3500 lost a 258; 1 give 2 3600 3601 DENIED; "
+	 "1 take 3 259 4000 4500; 1 give 3 4600 4601 PROTOCOL; 1 take 4 260 5000 5500; 1 5500 lost a 260; "
+	 "1 give 4 5600 5601 CLOSED; 1 take 5 261 6000 6500; 1 give 5 6600 6601 NO_MEMORY"},
 
 	/* waits */
-	{"an_acquire_that_does_not_return_is_rejected", "waits",
-	 "1 1000 ask 1 a 500 plain"},
-	{"a_release_that_does_not_return_is_rejected", "waits",
-	 "1 take 1 256 1000 5000; 1 2000 give 1"},
-	{"a_process_that_neither_ends_nor_is_killed_is_rejected", "waits",
-	 "1 keep 1 256 1000 2000; 1 silent"},
+	{"an_acquire_that_does_not_return_is_rejected", "waits", "1 1000 ask 1 a 500 plain"},
+	{"a_release_that_does_not_return_is_rejected", "waits", "1 take 1 256 1000 5000; 1 2000 give 1"},
+	{"a_process_that_neither_ends_nor_is_killed_is_rejected", "waits", "1 keep 1 256 1000 2000; 1 silent"},
 	{"who_is_killed_leaves_open_what_it_did", "",
 	 "1 take 1 256 1000 5000; 1 2000 ask 2 b 10 plain; 1 2001 give 1; N 2500 killed 11; 1 silent"},
 	{"who_is_killed_after_its_end_has_completed_everything", "waits",
 	 "1 2000 ask 1 b 10 plain; 1 2001 end; N 2500 killed 11; 1 silent"},
 	{"a_timeout_does_not_come_before_the_wait_is_over", "waits",
-	 "1 1000 ask 1 a 100 plain; 1 1098 got 1 TIMEOUT 0 - 0; 1 2000 ask 2 a 100 plain; "
-	 "1 2099 got 2 TIMEOUT 0 - 0"},
-	{"a_wait_without_an_end_has_no_timeout", "waits",
-	 "1 1000 ask 1 a -1 plain; 1 90000 got 1 TIMEOUT 0 - 0"},
+	 "1 1000 ask 1 a 100 plain; 1 1098 got 1 TIMEOUT 0 - 0; 1 2000 ask 2 a 100 plain; 1 2099 got 2 TIMEOUT 0 - 0"},
+	{"a_wait_without_an_end_has_no_timeout", "waits", "1 1000 ask 1 a -1 plain; 1 90000 got 1 TIMEOUT 0 - 0"},
 	{"the_killing_of_another_process_of_that_number_excuses_nothing", "waits",
 	 "N 0 killed 11; " /* before this one began */
 	 "N 2500 killed 13; 1 silent"},
@@ -146,11 +134,10 @@ static const struct story stories[] = {
 	 "1 2450 got 2 TIMEOUT 0 - 0; 1 3000 ask 3 a 100 plain; 1 3100 got 3 TIMEOUT 0 - 0; "
 	 "1 4000 ask 4 a 0 plain; " /* a try is never late */
 	 "1 5000 got 4 TIMEOUT 0 - 0"},
-	{"no_answer_comes_long_after_the_end_of_the_wait", "waits 4",
-	 "1 1000 ask 0 a 100 plain; 1 1101+WAIT got 0 TIMEOUT 0 - 0; 1 1000 ask 1 a 100 plain; "
-	 "1 1101+WAIT got 1 UNAVAILABLE 0 - 0; 1 1000 ask 2 a 100 plain; 1 1101+WAIT got 2 CANCELED 0 - 0; "
-	 "1 1000 ask 3 a 100 plain; 1 1101+WAIT got 3 DENIED 0 - 0; "
-	 "2 1000 ask 1 a 100 plain; 2 1100+WAIT got 1 UNAVAILABLE 0 - 0"},
+	{"no_answer_comes_long_after_the_end_of_the_wait", "waits 4", "1 1000 ask 0 a 100 plain; "
+	 "1 1101+WAIT got 0 TIMEOUT 0 - 0; 1 1000 ask 1 a 100 plain; 1 1101+WAIT got 1 UNAVAILABLE 0 - 0; "
+	 "1 1000 ask 2 a 100 plain; 1 1101+WAIT got 2 CANCELED 0 - 0; 1 1000 ask 3 a 100 plain; "
+	 "1 1101+WAIT got 3 DENIED 0 - 0; 2 1000 ask 1 a 100 plain; 2 1100+WAIT got 1 UNAVAILABLE 0 - 0"},
 
 	/* renewals */
 	{"a_renewal_long_after_the_release_is_rejected", "renewals",
@@ -161,21 +148,17 @@ static const struct story stories[] = {
 	 "1 keep 1 256 1000 2000; 1 2001 ask 2 a -1 plain; N 2002+RENEW renew t:256; N 3000 killed 11; 1 silent"},
 	{"a_release_ends_the_renewals_whatever_it_answers", "renewals",
 	 "1 take 1 256 1000 5000; 1 give 1 2000 2001 UNKNOWN; N 2001+LATE renew t:256; N 2002+LATE renew t:256"},
-	{"a_token_that_was_handed_on_is_renewed_for_the_next", "",
-	 "1 keep 1 256 1000 2000; 1 1500 ask 2 a -1 plain; 1 2001 got 2 OK 257 t:256 90000; N 40000 renew t:256; "
-	 "1 give 2 41000 41001 OK"},
-	{"a_token_that_was_handed_on_is_not_renewed_after_the_last", "renewals",
-	 "1 keep 1 256 1000 2000; 1 1500 ask 2 a -1 plain; 1 2001 got 2 OK 257 t:256 90000; "
-	 "1 give 2 41000 41001 OK; N 60000 renew t:256"},
+	{"a_token_that_was_handed_on_is_renewed_for_the_next", "", "1 keep 1 256 1000 2000; 1 1500 ask 2 a -1 plain; "
+	 "1 2001 got 2 OK 257 t:256 90000; N 40000 renew t:256; 1 give 2 41000 41001 OK"},
+	{"a_token_that_was_handed_on_is_not_renewed_after_the_last", "renewals", "1 keep 1 256 1000 2000; "
+	 "1 1500 ask 2 a -1 plain; 1 2001 got 2 OK 257 t:256 90000; 1 give 2 41000 41001 OK; N 60000 renew t:256"},
 	{"a_renewal_may_be_stuck_for_a_while", "strangers 1",
 	 "1 take 1 256 1000 5000; 1 give 1 2000 2001 OK; N 2001+RENEW renew t:256; N 2001+LATE renew t:256 late; "
 	 "N 90000 renew t:777"}, /* whoever that is: it was killed before it could write it down */
 
 	/* keys */
-	{"a_key_without_an_end_is_rejected", "keys",
-	 "N 1000 endless leash:{a}"},
-	{"a_key_that_is_left_over_is_rejected", "keys",
-	 "N 1000 left leash:{a}:queue"},
+	{"a_key_without_an_end_is_rejected", "keys", "N 1000 endless leash:{a}"},
+	{"a_key_that_is_left_over_is_rejected", "keys", "N 1000 left leash:{a}:queue"},
 
 	/* register */
 	{"a_register_that_refuses_who_is_valid_is_rejected", "register",
@@ -192,8 +175,7 @@ static const struct story stories[] = {
 	/* who loses a lease is told so, and in time */
 	{"a_loss_that_is_never_told_is_rejected", "told",
 	 "1 take 1 256 1000 5000; 2 keep 1 512 5100 6000; 1 give 1 7000 7001 UNKNOWN"},
-	{"a_loss_that_only_the_release_tells_is_rejected", "told",
-	 "1 take 1 256 1000 5000; 1 give 1 7000 7001 LOST"},
+	{"a_loss_that_only_the_release_tells_is_rejected", "told", "1 take 1 256 1000 5000; 1 give 1 7000 7001 LOST"},
 	{"a_loss_that_only_a_look_tells_is_rejected", "told",
 	 "1 take 1 256 1000 5000; 1 5000 look 1 0; 1 give 1 7000 7001 UNKNOWN"},
 	{"an_event_long_after_a_look_found_the_loss_is_rejected", "told",
@@ -206,26 +188,21 @@ static const struct story stories[] = {
 	 "N 7000 killed 11; 1 silent"},
 	{"a_loss_that_is_told_after_the_next_holder_began_is_rejected", "told",
 	 "1 take 1 256 1000 5000; 2 keep 1 512 5100 6000; 1 5100+TOLD+1 lost a 256; 1 give 1 7000 7001 LOST"},
-	{"it_is_the_first_of_all_later_holders_that_counts", "told",
-	 "1 take 1 256 1000 5000; 2 5001 ask 1 a -1 plain; 2 keep 2 768 5100 6000; 1 7000 lost a 256; "
-	 "1 give 1 7001 7002 LOST; 2 9000 still 3900; 2 9000 got 1 OK 512 t:512 5050; 2 9000 lost a 512; "
-	 "2 give 1 9001 9002 LOST"},
+	{"it_is_the_first_of_all_later_holders_that_counts", "told", "1 take 1 256 1000 5000; "
+	 "2 5001 ask 1 a -1 plain; 2 keep 2 768 5100 6000; 1 7000 lost a 256; 1 give 1 7001 7002 LOST; "
+	 "2 9000 still 3900; 2 9000 got 1 OK 512 t:512 5050; 2 9000 lost a 512; 2 give 1 9001 9002 LOST"},
 	{"a_hold_that_is_never_given_nor_told_is_rejected", "told",
 	 "1 take 1 256 1000 5000; 1 5900 look 1 5001; 2 keep 1 512 5100 6000"},
-	{"who_stood_still_is_told_when_it_runs_again", "",
-	 "1 take 1 256 1000 5000; 2 keep 1 512 5100 6000; 1 7000 still 2500; 1 7001 lost a 256; "
-	 "1 give 1 7002 7003 LOST"},
-	{"who_was_frozen_is_told_when_it_is_thawed", "",
-	 "1 take 1 256 1000 5000; N 1500 frozen 11; 2 keep 1 512 5100 6000; N 7000 thawed 11; 1 7001 lost a 256; "
-	 "1 give 1 7002 7003 LOST"},
-	{"who_was_thawed_long_ago_is_excused_no_more", "told",
-	 "1 take 1 256 1000 5000; N 1500 frozen 11; 2 keep 1 512 5100 6000; N 7000 thawed 11; "
-	 "1 7000+TOLD+1 lost a 256; 1 give 1 8002 8003 LOST"},
+	{"who_stood_still_is_told_when_it_runs_again", "", "1 take 1 256 1000 5000; 2 keep 1 512 5100 6000; "
+	 "1 7000 still 2500; 1 7001 lost a 256; 1 give 1 7002 7003 LOST"},
+	{"who_was_frozen_is_told_when_it_is_thawed", "", "1 take 1 256 1000 5000; N 1500 frozen 11; "
+	 "2 keep 1 512 5100 6000; N 7000 thawed 11; 1 7001 lost a 256; 1 give 1 7002 7003 LOST"},
+	{"who_was_thawed_long_ago_is_excused_no_more", "told", "1 take 1 256 1000 5000; N 1500 frozen 11; "
+	 "2 keep 1 512 5100 6000; N 7000 thawed 11; 1 7000+TOLD+1 lost a 256; 1 give 1 8002 8003 LOST"},
 	{"who_is_frozen_for_good_need_not_be_told_but_has_not_ended", "waits",
 	 "1 take 1 256 1000 5000; N 1500 frozen 11; 1 silent; 2 keep 1 512 5100 6000"},
-	{"the_stillness_of_another_process_excuses_nobody", "told",
-	 "1 take 1 256 1000 5000; 2 keep 1 512 5100 6000; 2 7000 still 2500; 1 7001 lost a 256; "
-	 "1 give 1 7002 7003 LOST"},
+	{"the_stillness_of_another_process_excuses_nobody", "told", "1 take 1 256 1000 5000; 2 keep 1 512 5100 6000; "
+	 "2 7000 still 2500; 1 7001 lost a 256; 1 give 1 7002 7003 LOST"},
 	{"who_was_killed_in_time_need_not_be_told", "",
 	 "1 take 1 256 1000 5000; 1 5100 ask 2 b 0 plain; " /* its last line */
 	 "2 keep 1 512 5100 6000; N 7000 killed 11; 1 silent"},
@@ -238,16 +215,14 @@ static const struct story stories[] = {
 	 "1 2000 ask 2 a -1 fair; 1 2501 got 2 OK 0 - 0; 1 2502 lost a 512; 1 2503 look 2 0; 1 give 2 2505 2506 LOST; "
 	 "1 3000 ask 3 a -1 fair; 1 3501 got 3 OK 0 - 0; 1 3503 look 3 0; 1 3504 lost a 768; 1 give 3 3505 3506 LOST; "
 	 "1 4000 ask 4 a -1 fair; 1 4501 got 4 OK 0 - 0; 1 4503 look 4 0; 1 give 4 4505 4506 LOST; 1 4507 lost a 1024"},
-	{"a_thread_that_has_to_be_woken_may_take_its_time_to_tell",
-	 "told_after_others 1, worst_told_ns TOLD, latest_told_ns 100+TOLD",
+	{"a_thread_that_has_to_be_woken_may_take_its_time_to_tell", "told_after_others 1, worst_told_ns TOLD, latest_told_ns 100+TOLD",
 	 "1 take 1 256 1000 5000; 2 keep 1 512 5100 6000; 1 5100+TOLD lost a 256; 1 give 1 7000 7001 LOST"},
 	{"what_is_renewed_without_a_look_is_not_lost", "losses 0",
 	 "1 take 1 256 1000 5000; 1 give 1 50000 50001 OK; 2 keep 1 512 50002 51000"},
 
 	/* what the nemesis's own breaches excuse, and what they do not */
-	{"who_asked_within_a_breach_may_have_got_what_was_lost_in_it", "",
-	 "N 800 breach; 1 900 ask 1 a -1 plain; N 990 mended; 1 1000 got 1 OK 256 t:256 5000; "
-	 "2 keep 1 512 1001 3000; 1 give 1 4000 4001 LOST"},
+	{"who_asked_within_a_breach_may_have_got_what_was_lost_in_it", "", "N 800 breach; 1 900 ask 1 a -1 plain; "
+	 "N 990 mended; 1 1000 got 1 OK 256 t:256 5000; 2 keep 1 512 1001 3000; 1 give 1 4000 4001 LOST"},
 	{"a_breach_excuses_the_release_under_way", "",
 	 "1 take 1 256 1000 9000; 1 2000 give 1; N 2001 breach; 1 2002 gave 1 LOST; N 2003 mended"},
 	{"a_breach_after_the_release_excuses_it_no_more", "releases",
@@ -257,51 +232,42 @@ static const struct story stories[] = {
 	 "N 5600 mended; 2 keep 1 512 5700 6000; 1 give 1 7000 7001 LOST"},
 	{"a_breach_that_is_over_before_excuses_nobody_from_telling", "told",
 	 "N 500 breach; N 600 mended; 1 take 1 256 1000 5000; 2 keep 1 512 5700 6000; 1 give 1 7000 7001 LOST"},
-	{"a_breach_that_is_noted_afterwards_excuses_nothing_before_its_moment", "promise",
-	 "N 2500 over something; N 1800 breach failover; N 2600 mended; 1 take 1 256 1000 9000; "
-	 "1 1600 lost a 256; 1 give 1 1700 1701 LOST"},
-	{"a_breach_excuses_no_fence", "fences",
-	 "1 keep 1 512 1000 2000; N 1500 breach; 2 keep 1 256 3000 4000"},
-	{"a_breach_excuses_no_wait", "waits",
-	 "N 1500 breach; 1 2000 ask 1 a 500 plain"},
+	{"a_breach_that_is_noted_afterwards_excuses_nothing_before_its_moment", "promise", "N 2500 over something; "
+	 "N 1800 breach failover; N 2600 mended; 1 take 1 256 1000 9000; 1 1600 lost a 256; 1 give 1 1700 1701 LOST"},
+	{"a_breach_excuses_no_fence", "fences", "1 keep 1 512 1000 2000; N 1500 breach; 2 keep 1 256 3000 4000"},
+	{"a_breach_excuses_no_wait", "waits", "N 1500 breach; 1 2000 ask 1 a 500 plain"},
 	{"a_breach_excuses_no_renewal", "renewals",
 	 "N 500 breach; 1 take 1 256 1000 5000; 1 give 1 2000 2001 OK; N 2002+RENEW renew t:256"},
-	{"a_breach_excuses_no_key", "keys",
-	 "N 500 breach; N 1000 endless leash:{a}"},
+	{"a_breach_excuses_no_key", "keys", "N 500 breach; N 1000 endless leash:{a}"},
 	{"an_emptied_server_excuses_losses", "",
 	 "1 take 1 256 1000 5000; N 1500 breach emptied; 1 1600 lost a 256; N 1700 mended; 1 give 1 1800 1801 LOST"},
-	{"what_is_worse_within_an_emptied_time_counts", "",
-	 "1 take 1 256 1000 9000; N 1500 breach emptied; N 1510 breach FLUSHALL; N 1520 mended; N 1600 mended; "
-	 "2 keep 1 512 1700 3000; 1 give 1 4000 4001 OK"},
+	{"what_is_worse_within_an_emptied_time_counts", "", "1 take 1 256 1000 9000; N 1500 breach emptied; "
+	 "N 1510 breach FLUSHALL; N 1520 mended; N 1600 mended; 2 keep 1 512 1700 3000; 1 give 1 4000 4001 OK"},
 	{"who_has_a_token_of_its_own_is_excused_by_no_other", "fences",
-	 "1 take 1 256 1000 9000; N 1500 breach DEL; N 1600 mended; 1 give 1 1650 1651 OK; "
-	 "2 take 1 512 1700 9000; 2 give 1 1850 1851 OK; 1 take 2 257 1902 9000; 1 give 2 1904 1905 OK"},
+	 "1 take 1 256 1000 9000; N 1500 breach DEL; N 1600 mended; 1 give 1 1650 1651 OK; 2 take 1 512 1700 9000; "
+	 "2 give 1 1850 1851 OK; 1 take 2 257 1902 9000; 1 give 2 1904 1905 OK"},
 	{"a_breach_excuses_two_holders_at_once", "breaches 1, excused 1",
 	 "1 take 1 256 1000 9000; N 1500 breach the server starts without its data; N 1600 mended; "
 	 "2 keep 1 512 1700 3000; 1 give 1 4000 4001 OK"},
-	{"who_asks_after_a_breach_is_excused_by_it_no_more", "exclusion, releases",
-	 "N 800 breach again and again; N 810 breach; N 820 mended; N 990 mended; 1 keep 1 256 1000 2000; "
-	 "2 keep 1 512 1700 3000"},
+	{"who_asks_after_a_breach_is_excused_by_it_no_more", "exclusion, releases", "N 800 breach again and again; "
+	 "N 810 breach; N 820 mended; N 990 mended; 1 keep 1 256 1000 2000; 2 keep 1 512 1700 3000"},
 	{"a_breach_excuses_a_broken_promise_and_a_loss_that_the_release_finds",
 	 "fences, losses 2, found 1", /* it excuses no fence that two have */
 	 "1 take 1 256 1000 5000; 2 take 1 256 1000 5000; N 1500 breach; 1 1600 lost a 256; "
 	 "1 give 1 1700 1701 LOST; 2 give 1 1700 1701 LOST; N 1800 mended"},
 	/* As the nemesis does with what it has not ordered: its line comes behind later ones. */
 	{"a_breach_that_is_noted_afterwards_excuses_from_its_moment_on", "excused 2",
-	 "N 2500 over something; N 1500 breach failover; N 2600 mended; 1 take 1 256 1000 9000; "
-	 "1 1600 lost a 256; 1 give 1 1700 1701 LOST; 2 keep 1 512 1550 2000"},
-	{"a_breach_excuses_no_register", "register, fences",
-	 "N 500 breach; 1 keep 1 256 1000 2000; 2 take 1 512 3000 9000; 2 3001 wrote 1 a 512 taken; "
-	 "2 give 1 4000 4001 OK; 1 5000 ask 2 a -1 plain; 1 5001 got 2 OK 257 t:257 9000; "
-	 "1 5002 wrote 2 a 257 taken; 1 give 2 6000 6001 OK"},
+	 "N 2500 over something; N 1500 breach failover; N 2600 mended; 1 take 1 256 1000 9000; 1 1600 lost a 256; "
+	 "1 give 1 1700 1701 LOST; 2 keep 1 512 1550 2000"},
+	{"a_breach_excuses_no_register", "register, fences", "N 500 breach; 1 keep 1 256 1000 2000; "
+	 "2 take 1 512 3000 9000; 2 3001 wrote 1 a 512 taken; 2 give 1 4000 4001 OK; 1 5000 ask 2 a -1 plain; "
+	 "1 5001 got 2 OK 257 t:257 9000; 1 5002 wrote 2 a 257 taken; 1 give 2 6000 6001 OK"},
 	{"an_emptied_server_excuses_no_two_holders", "exclusion",
-	 "1 take 1 256 1000 9000; N 1500 breach emptied; N 1600 mended; 2 keep 1 512 1700 3000; "
-	 "1 give 1 4000 4001 OK"},
+	 "1 take 1 256 1000 9000; N 1500 breach emptied; N 1600 mended; 2 keep 1 512 1700 3000; 1 give 1 4000 4001 OK"},
 	/* The second has the token of the first, locally, as long as its process does not know that the key is gone. */
-	{"who_has_the_token_of_one_who_lived_in_a_breach_is_excused_too", "excused 2",
-	 "1 take 1 256 1000 9000; N 1500 breach DEL; N 1600 mended; 2 take 1 512 1700 9000; "
-	 "1 1800 ask 2 a -1 plain; 1 give 1 1900 1901 OK; 1 1902 got 2 OK 257 t:256 9000; 1 1903 lost a 257; "
-	 "1 give 2 1904 1905 LOST; 2 give 1 5000 5001 OK"},
+	{"who_has_the_token_of_one_who_lived_in_a_breach_is_excused_too", "excused 2", "1 take 1 256 1000 9000; "
+	 "N 1500 breach DEL; N 1600 mended; 2 take 1 512 1700 9000; 1 1800 ask 2 a -1 plain; 1 give 1 1900 1901 OK; "
+	 "1 1902 got 2 OK 257 t:256 9000; 1 1903 lost a 257; 1 give 2 1904 1905 LOST; 2 give 1 5000 5001 OK"},
 };
 
 SENTENCES(is_judged_so, stories)
