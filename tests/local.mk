@@ -267,7 +267,6 @@ judge_sources += tests/judge/account.h
 judge_sources += tests/judge/reader.c
 judge_sources += tests/judge/reader.h
 judge_sources += tests/judge/scribe.c
-judge_sources += tests/judge/scribe.h
 judge_sources += tests/judge/verdict.c
 judge_sources += tests/judge/verdict.h
 

@@ -1,8 +1,6 @@
 /* Putting the histories together: reading the files one by one (scribe.c), then what the nemesis did to whom. */
 #include "tests/judge/account.h"
 
-#include "tests/judge/scribe.h"
-
 #include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
@@ -315,11 +313,8 @@ add_still(struct process *p, const struct pause *pause)
 			last->to = pause->to;
 		return;
 	}
-	p->stills[p->still_count++] = (struct span){
-		.from = pause->from,
-		.to = pause->to,
-		.sum = last ? last->sum + last->to - last->from : 0,
-	};
+	p->stills[p->still_count++] =
+		(struct span){ .from = pause->from, .to = pause->to, .sum = last ? last->sum + last->to - last->from : 0 };
 }
 
 static void

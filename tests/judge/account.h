@@ -182,4 +182,7 @@ struct account_text account_hold(const struct account *account, const struct hol
 const char *account_lock(const struct account *account, const struct hold *hold, struct account_text *text);
 const char *account_file(const struct account *account, uint32_t process);
 
+/* Take all lines of a history, whose reader is at its beginning, into the account (scribe.c). */
+void scribe_read(struct account *account, uint32_t file);
+
 #endif

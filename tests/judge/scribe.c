@@ -1,6 +1,7 @@
-/* From lines to holds. The numbers of holds are the process's own, so they are names of the file's. Events know a
- * lock and a fence only, and may come before the acquire's line is written: they find their holds when the file has been read. */
-#include "tests/judge/scribe.h"
+/* The scribe: takes histories into the account, from lines to holds. The numbers of holds are the process's own, so they are names of
+ * the file's. Events know a lock and a fence only, and may come before the acquire's line is written: they find their holds when the
+ * file has been read. */
+#include "tests/judge/account.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -40,25 +40,11 @@ trial_stop(void)
 	sweep_remove(run.folder);
 }
 
-void
-take(struct party *p, int hold, int fence, int from, int until)
-{
-	say(p, from - 1, "ask %d a -1 plain", hold);
-	say(p, from, "got %d OK %d t:%d %" PRId64, hold, fence, fence, until * MS);
-}
-
-void
+static void
 give(struct party *p, int hold, int from, int to, const char *status)
 {
 	say(p, from, "give %d", hold);
 	say(p, to, "gave %d %s", hold, status);
-}
-
-void
-keep(struct party *p, int hold, int fence, int from, int to)
-{
-	take(p, hold, fence, from, to + 500);
-	give(p, hold, to, to + 1, "OK");
 }
 
 static int64_t
@@ -85,15 +71,18 @@ static void
 tell_step(char *step)
 {
 	struct party *p = step[0] == '1' ? &run.one : step[0] == '2' ? &run.two : &run.nemesis;
-	char *line = step + 2, *at, *last, status[16];
+	char *line = step + 2, *at, *last, what[8], status[16];
 	int hold, fence, from, to;
 
 	if (strcmp(line, "silent") == 0) {
 		p->silent = true;
-	} else if (sscanf(line, "take %d %d %d %d", &hold, &fence, &from, &to) == 4) {
-		take(p, hold, fence, from, to);
-	} else if (sscanf(line, "keep %d %d %d %d", &hold, &fence, &from, &to) == 4) {
-		keep(p, hold, fence, from, to);
+	} else if (sscanf(line, "%4[takep] %d %d %d %d", what, &hold, &fence, &from, &to) == 5) {
+		bool keeps = strcmp(what, "keep") == 0;
+
+		say(p, from - 1, "ask %d a -1 plain", hold);
+		say(p, from, "got %d OK %d t:%d %" PRId64, hold, fence, fence, (keeps ? to + 500 : to) * MS);
+		if (keeps)
+			give(p, hold, to, to + 1, "OK");
 	} else if (sscanf(line, "give %d %d %d %15s", &hold, &from, &to, status) == 4) {
 		give(p, hold, from, to, status);
 	} else {

@@ -12,7 +12,7 @@
 
 struct party {
 	struct history *history;
-	bool silent;             /* it says no "end" of its own accord */
+	bool silent;
 };
 
 struct trial {
@@ -29,14 +29,15 @@ void trial_stop(void);
 
 #define say(party, ms, ...) history_note_at((party)->history, (ms) * MS, __VA_ARGS__)
 
-/* Held from `from`, valid to `until`, with token t:<fence>. */
-void take(struct party *party, int hold, int fence, int from, int until);
-void give(struct party *party, int hold, int from, int to, const char *status);
-void keep(struct party *party, int hold, int fence, int from, int to);   /* take, and give OK */
-
-/* All of that in words: steps "<who> <what>", with a semicolon between them. Who is 1, 2, or N for the nemesis. What is "take" or "keep"
- * and the four numbers, "give", the three numbers and the status, "silent", or a moment and a line. A moment is a sum of numbers and of
- * the graces TOLD, EVENT, RENEW, LATE and WAIT; the valid-until in a line of "got" or "look" is in milliseconds, too. */
+/* What they do, in steps "<who> <what>", with a semicolon between them. Who is 1, 2, or N for the nemesis. What is
+ *
+ *     take HOLD FENCE FROM UNTIL      held from then on, valid to the latter, with token t:FENCE
+ *     give HOLD FROM TO STATUS        its release
+ *     keep HOLD FENCE FROM TO         take, valid for longer, and give at TO, OK
+ *     silent                          it says no "end" of its own accord
+ *     MOMENT LINE                     a line, in which the valid-until of "got" and "look" is in milliseconds, too
+ *
+ * A moment is a sum of numbers and of the graces TOLD, EVENT, RENEW, LATE and WAIT. */
 void tell(const char *steps);
 
 void judge(void);

@@ -9,25 +9,7 @@
 #include "tests/support/random.h"
 #include "tests/support/test.h"
 
-#include <errno.h>
-#include <sys/random.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-static bool no_randomness;
-
 GROUP(counted_start, NULL);
-
-/* In the place of libc's. */
-ssize_t
-getrandom(void *out, size_t n, unsigned flags)
-{
-	if (no_randomness) {
-		errno = EAGAIN;
-		return -1;
-	}
-	return syscall(SYS_getrandom, out, n, flags);
-}
 
 static uint64_t seed;
 
@@ -37,7 +19,6 @@ static void
 start(void)
 {
 	seed = UINT64_C(0x9e3779b97f4a7c15);
-	no_randomness = false;
 	counted_withhold(false);
 	assert_true(lsh_map_init(&map));
 	counted.calls = 0;
@@ -101,19 +82,6 @@ check_all(struct thing *things, size_t n)
 	assert_int_equal(visited, in);
 	for (size_t i = 0; i < n; i++)
 		assert_ptr_equal(get(things[i].key, things[i].node.hash), things[i].in ? &things[i] : NULL);
-}
-
-SENTENCE(without_randomness_there_is_no_map, BETWEEN(NULL, NULL))
-{
-	struct lsh_map other, zeroed = {.size = 0};
-
-	no_randomness = true;
-	assert_false(lsh_map_init(&other));
-	lsh_map_clear(&other); /* what begins to be made and is not must be cleared without harm */
-	no_randomness = false;
-	assert_true(lsh_map_init(&other));
-	lsh_map_clear(&other);
-	lsh_map_clear(&zeroed);
 }
 
 SENTENCE(a_map_grows_with_what_is_in_it_and_neither_frees_nor_allocates_when_it_goes)

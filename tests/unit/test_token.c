@@ -1,6 +1,8 @@
 /* Identities: UUIDs that are ones, tokens of one form only, nothing at all without randomness. And jitter. */
 #include "base/token.h"
 
+#include "base/map.h"
+
 #include "tests/support/child.h"
 #include "tests/support/test.h"
 
@@ -30,11 +32,15 @@ getrandom(void *out, size_t n, unsigned flags)
 SENTENCE(without_randomness_nothing_begins)
 {
 	unsigned char key[4] = {1, 2, 3, 4};
+	struct lsh_map map, zeroed = {.size = 0};
 
 	no_randomness = EAGAIN;
 	assert_false(lsh_sodium_ready());
 	assert_false(lsh_random_bytes(key, sizeof(key)));
+	assert_false(lsh_map_init(&map));
 	no_randomness = 0;
+	lsh_map_clear(&map); /* what begins to be made and is not must be cleared without harm */
+	lsh_map_clear(&zeroed);
 	assert_memory_equal(key, "\1\2\3\4", sizeof(key));
 	assert_true(lsh_sodium_ready());
 }

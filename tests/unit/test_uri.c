@@ -119,17 +119,6 @@ add(char out[static 16384], const char *format, ...)
 }
 
 static void
-add_login(char out[static 16384], const char *whose, const char *user, const char *password, const char *file)
-{
-	if (user != NULL)
-		add(out, " %suser=%s", whose, user);
-	if (password != NULL)
-		add(out, " %spassword=%s", whose, password);
-	if (file != NULL)
-		add(out, " %sfile=%s", whose, file);
-}
-
-static void
 add_host(char out[static 16384], const struct lsh_uri *uri, const char *host, uint16_t port)
 {
 	char visible[512];
@@ -146,22 +135,23 @@ add_host(char out[static 16384], const struct lsh_uri *uri, const char *host, ui
 static const char *
 described(char out[static 16384], const struct lsh_uri *uri)
 {
+	const struct {
+		const char *name, *value;
+	} texts[] = {
+		{"user", uri->login.user}, {"password", uri->login.password}, {"file", uri->login.password_file},
+		{"sentinel_user", uri->sentinel.user}, {"sentinel_password", uri->sentinel.password},
+		{"sentinel_file", uri->sentinel.password_file}, {"cafile", uri->tls.cafile}, {"cert", uri->tls.cert},
+		{"key", uri->tls.key}, {"server_name", uri->tls.server_name}, {"redirects", uri->redirects},
+	};
+
 	strcpy(out, uri->shown);
 	for (size_t i = 0; i < uri->host_count; i++)
 		add_host(out, uri, uri->hosts[i].host, uri->hosts[i].port);
 	if (uri->timeout_ms != 0)
 		add(out, " timeout=%lld", (long long)uri->timeout_ms);
-	add_login(out, "", uri->login.user, uri->login.password, uri->login.password_file);
-	add_login(out, "sentinel_", uri->sentinel.user, uri->sentinel.password,
-	          uri->sentinel.password_file);
-	if (uri->tls.cafile != NULL)
-		add(out, " cafile=%s", uri->tls.cafile);
-	if (uri->tls.cert != NULL)
-		add(out, " cert=%s key=%s", uri->tls.cert, uri->tls.key);
-	if (uri->tls.server_name != NULL)
-		add(out, " server_name=%s", uri->tls.server_name);
-	if (uri->redirects != NULL)
-		add(out, " redirects=%s", uri->redirects);
+	for (size_t i = 0; i < COUNT(texts); i++)
+		if (texts[i].value != NULL)
+			add(out, " %s=%s", texts[i].name, texts[i].value);
 	if (uri->restart_guard_ms != 0)
 		add(out, " guard=%lld", (long long)uri->restart_guard_ms);
 	add(out, "%s%s", uri->tls.unverified ? " unverified" : "", uri->preloaded ? " preloaded" : "");

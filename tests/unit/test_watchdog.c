@@ -289,13 +289,6 @@ SENTENCE(an_armed_timer_can_be_moved_both_ways_and_forgotten)
 	takes(1000, 8, -1);
 }
 
-SENTENCE(without_a_clock_everything_is_due)
-{
-	arm_new(LSH_NEVER, 0);
-	arm_new(HOUR, 0);
-	takes(LSH_NEVER, 8, 1, 0, -1);
-}
-
 SENTENCE(moments_at_the_ends_of_the_range_are_fine)
 {
 	arm_new(INT64_MIN, 0);
@@ -325,24 +318,10 @@ SENTENCE(a_million_locks_and_releases_leave_nothing_behind)
 	assert_true(counted.most - bytes <= 1024);
 }
 
-SENTENCE(what_was_reserved_can_be_armed_without_memory)
+SENTENCE(without_memory_there_is_no_watchdog_and_no_reservation)
 {
-	for (int64_t i = 0; i < 300; i++)
-		arm_new(0, 0);
 	counted_withhold(true);
-	for (size_t i = 0; i < count; i++)
-		arm(o[i], (int64_t)(i * 7919 % count), 0);
-	for (size_t i = 0; i < count; i++)
-		forget(o[i]);
-	assert_int_equal(counted.calls, 0);
-	for (size_t i = 0; i < count; i++)
-		lsh_watchdog_unreserve(w); /* may try to shrink, and may not fail */
 	assert_null(lsh_watchdog_new(&ops, NULL));
-}
-
-SENTENCE(a_reservation_without_memory_fails)
-{
-	counted_withhold(true);
 	assert_false(lsh_watchdog_reserve(w));
 	counted_withhold(false);
 	assert_true(lsh_watchdog_reserve(w));
