@@ -2,12 +2,14 @@
 #include "tests/judge/account.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* ---- memory ---- */
@@ -221,9 +223,9 @@ struct freeze {
 static void
 freeze(struct account *a, struct freeze *f, const struct mark *mark)
 {
-	if (mark->kind == LINE_FROZEN && !f->frozen)
+	if (mark->kind == MARK_FROZEN && !f->frozen)
 		*f = (struct freeze){ .since = mark->moment, .frozen = true };
-	if (mark->kind == LINE_THAWED && f->frozen) {
+	if (mark->kind == MARK_THAWED && f->frozen) {
 		f->frozen = false;
 		PUSH(&a->pauses, (struct pause){ .process = mark->process, .from = f->since, .to = mark->moment });
 	}
@@ -234,12 +236,12 @@ breach(struct account *a, const struct mark *mark, unsigned *depth)
 {
 	struct breach *last = a->breaches.count > 0 ? &a->breaches.at[a->breaches.count - 1] : NULL;
 
-	if (mark->kind == LINE_BREACH && ++*depth == 1) {
+	if (mark->kind == MARK_BREACH && ++*depth == 1) {
 		PUSH(&a->breaches, (struct breach){ .span = { .from = mark->moment, .to = NEVER }, .emptied = mark->emptied });
-	} else if (mark->kind == LINE_BREACH) {
+	} else if (mark->kind == MARK_BREACH) {
 		last->emptied &= mark->emptied;
 	}
-	if (mark->kind != LINE_MENDED)
+	if (mark->kind != MARK_MENDED)
 		return;
 	if (*depth == 0)
 		account_object(a, VERDICT_HISTORY, "%s:%" PRIu32 ": mended, and there was no breach", a->files.at[mark->file].name, mark->line);
@@ -275,14 +277,14 @@ apply_marks(struct account *a)
 		qsort(a->marks.at, a->marks.count, sizeof(*a->marks.at), by_moment);
 	EACH(struct mark, mark, a->marks) {
 		breach(a, mark, &depth);
-		if (mark->kind == LINE_BREACH || mark->kind == LINE_MENDED)
+		if (mark->kind == MARK_BREACH || mark->kind == MARK_MENDED)
 			continue;
 		mark->process = who(a, order, mark);
-		if (mark->process != NOBODY && mark->kind == LINE_KILLED)
+		if (mark->process != NOBODY && mark->kind == MARK_KILLED)
 			kill_at(a, mark);
 		else if (mark->process != NOBODY)
 			freeze(a, &freezes[mark->process], mark);
-		else if (mark->kind == LINE_KILLED)
+		else if (mark->kind == MARK_KILLED)
 			unknown++;
 	}
 	for (uint32_t i = 0; i < a->processes.count; i++)
@@ -414,14 +416,20 @@ settle_hold(const struct account *a, struct hold *hold, const int64_t *first_ask
 static bool
 read_one(struct account *a, const char *path)
 {
-	struct reader reader;
+	struct file file = { .name = strdup(strrchr(path, '/') + 1), .process = NOBODY };
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	off_t size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
 
-	if (!reader_open(&reader, path))
-		return false;
-	PUSH(&a->files, (struct file){ .name = strdup(strrchr(path, '/') + 1), .reader = reader, .process = NOBODY });
-	if (!a->files.at[a->files.count - 1].name)
+	if (!file.name)
 		no_memory();
-	a->verdict->bytes += (int64_t)reader.size;
+	if (size > 0)
+		file.text = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
+	file.size = size > 0 && file.text != MAP_FAILED ? (size_t)size : 0;
+	PUSH(&a->files, file);
+	close(fd);
+	if (size < 0 || file.text == MAP_FAILED)
+		return false;
+	a->verdict->bytes += size;
 	scribe_read(a, (uint32_t)a->files.count - 1);
 	return true;
 }
@@ -468,7 +476,8 @@ void
 account_free(struct account *a)
 {
 	EACH(struct file, file, a->files) {
-		reader_close(&file->reader);
+		if (file->size > 0)
+			munmap(file->text, file->size);
 		free(file->name);
 	}
 	EACH(struct process, p, a->processes)

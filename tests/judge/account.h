@@ -7,7 +7,6 @@
 #ifndef LEASH_TEST_ACCOUNT_H
 #define LEASH_TEST_ACCOUNT_H
 
-#include "tests/judge/reader.h"
 #include "tests/judge/verdict.h"
 
 #include <stdbool.h>
@@ -16,6 +15,13 @@
 
 #define NEVER INT64_MAX
 #define NOBODY UINT32_MAX
+
+/* Of a file, which stays mapped. */
+struct word {
+	const char *at;   /* not NUL-terminated */
+	uint32_t size;
+	int64_t number;   /* if it is one */
+};
 
 enum answer {
 	ANSWER_NONE,   /* not answered */
@@ -78,7 +84,8 @@ struct process {
 
 struct file {
 	char *name;
-	struct reader reader;
+	char *text;
+	size_t size;
 	uint32_t process;              /* NOBODY: another's history */
 };
 
@@ -120,10 +127,12 @@ struct names {
 };
 
 /* What the nemesis did, and lines without an end: what it means for whom is known when all has been read. */
+enum mark_kind { MARK_KILLED, MARK_FROZEN, MARK_THAWED, MARK_BREACH, MARK_MENDED };
+
 struct mark {
 	int64_t moment, pid;
 	uint32_t file, line, process;
-	enum line_kind kind;
+	enum mark_kind kind;
 	bool emptied;                  /* a breach that is only that */
 };
 
@@ -182,7 +191,7 @@ struct account_text account_hold(const struct account *account, const struct hol
 const char *account_lock(const struct account *account, const struct hold *hold, struct account_text *text);
 const char *account_file(const struct account *account, uint32_t process);
 
-/* Take all lines of a history, whose reader is at its beginning, into the account (scribe.c). */
+/* Take all lines of a history into the account (scribe.c). */
 void scribe_read(struct account *account, uint32_t file);
 
 #endif

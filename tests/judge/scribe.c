@@ -1,11 +1,20 @@
-/* The scribe: takes histories into the account, from lines to holds. The numbers of holds are the process's own, so they are names of
- * the file's. Events know a lock and a fence only, and may come before the acquire's line is written: they find their holds when the
- * file has been read. */
+/* The scribe: takes histories into the account, from lines to holds. Lines are taken apart, word by word, as history.h says; the words stay
+ * where they are in the mapped file. The numbers of holds are the process's own, so they are names of the file's. Events know a lock and a
+ * fence only, and may come before the acquire's line is written: they find their holds when the file has been read. */
 #include "tests/judge/account.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct line {
+	uint32_t number;            /* in its file, from 1 */
+	const char *at;             /* the whole of it, without its end */
+	uint32_t size;
+	int64_t moment;
+	const struct kind *kind;
+	struct word words[5];       /* as many as the kind has; where it has any words, their first */
+};
 
 /* LEASH_EVENT_LOST, or LEASH_EVENT_ABANDONED. */
 struct ending {
@@ -24,6 +33,63 @@ struct scribe {
 	struct names numbers;      /* of its holds, in their order */
 	ARRAY(struct ending) endings;
 };
+
+static bool
+word_is(const struct word *word, const char *text)
+{
+	return strlen(text) == word->size && memcmp(word->at, text, word->size) == 0;
+}
+
+struct cursor {
+	const char *at, *end;
+};
+
+/* The next word, with the space before it, unless it is the first. An empty one is none. */
+static bool
+next_word(struct cursor *c, bool first, struct word *word)
+{
+	const char *from = c->at, *to;
+
+	if (!first && (from == c->end || *from++ != ' '))
+		return false;
+	to = memchr(from, ' ', (size_t)(c->end - from));
+	if (!to)
+		to = c->end;
+	word->at = from;
+	word->size = (uint32_t)(to - from);
+	c->at = to;
+	return to > from;
+}
+
+static bool
+to_number(struct word *word)
+{
+	int64_t n = 0;
+
+	for (uint32_t i = 0; i < word->size; i++) {
+		int digit = word->at[i] - '0';
+
+		if (digit < 0 || digit > 9 || n > (INT64_MAX - digit) / 10)
+			return false;
+		n = n * 10 + digit;
+	}
+	word->number = n;
+	return word->size > 0;
+}
+
+static bool
+has_form(struct word *word, char form)
+{
+	word->number = -1;
+	switch (form) {
+	case 'i':
+		return word_is(word, "-1") || to_number(word);
+	case 'n':
+		return to_number(word);
+	default:
+		return true;
+	}
+}
 
 static enum answer
 answer(const struct word *word)
@@ -214,17 +280,29 @@ end(struct scribe *s)
 }
 
 static const char *
-mark(struct scribe *s)
+mark(struct scribe *s, enum mark_kind kind)
 {
 	struct account *a = s->account;
 	const struct line *line = s->line;
 
-	a->verdict->killed += line->kind == LINE_KILLED;
-	a->verdict->breaches += line->kind == LINE_BREACH;
+	a->verdict->killed += kind == MARK_KILLED;
+	a->verdict->breaches += kind == MARK_BREACH;
 	PUSH(&a->marks, (struct mark){ .moment = line->moment, .pid = line->words[0].number, .file = s->file, .line = line->number,
-		.process = NOBODY, .kind = line->kind, .emptied = line->kind == LINE_BREACH && word_is(&line->words[0], "emptied") });
+		.process = NOBODY, .kind = kind, .emptied = kind == MARK_BREACH && word_is(&line->words[0], "emptied") });
 	return NULL;
 }
+
+#define MARK(name, kind) \
+	static const char * \
+	name(struct scribe *s) \
+	{ \
+		return mark(s, kind); \
+	}
+MARK(killed, MARK_KILLED)
+MARK(frozen, MARK_FROZEN)
+MARK(thawed, MARK_THAWED)
+MARK(breach, MARK_BREACH)
+MARK(mended, MARK_MENDED)
 
 static const char *
 fault(struct scribe *s)
@@ -259,24 +337,65 @@ object(struct scribe *s, enum verdict_rule rule, const char *what)
 }
 
 static const char *
-key(struct scribe *s)
+left(struct scribe *s)
 {
-	object(s, VERDICT_KEYS, s->line->kind == LINE_LEFT ? "a key was left over" : "a key has no end");
+	object(s, VERDICT_KEYS, "a key was left over");
 	return NULL;
 }
 
-static const struct {
-	const char *(*take)(struct scribe *s); /* NULL: it says nothing to the judge */
+static const char *
+endless(struct scribe *s)
+{
+	object(s, VERDICT_KEYS, "a key has no end");
+	return NULL;
+}
+
+/* With their words: n a number, i a number or -1, w a word, * any words, or none. */
+static const struct kind {
+	const char *name, *words;
+	const char *(*take)(struct scribe *s);   /* NULL: it says nothing to the judge */
 	enum { ANYBODY, PROCESS, HOLD, GOT } by; /* a process that uses locks; of a hold that it asked for; that it got */
-} kinds[LINE_KINDS_COUNT] = {
-	[LINE_PROCESS] = { process, ANYBODY }, [LINE_ASK] = { ask, PROCESS }, [LINE_GOT] = { got, HOLD },
-	[LINE_LOOK] = { look, GOT }, [LINE_GIVE] = { give, GOT }, [LINE_GAVE] = { gave, GOT }, [LINE_LOST] = { lost, PROCESS },
-	[LINE_EVENT] = { event, PROCESS }, [LINE_WROTE] = { wrote, GOT }, [LINE_STILL] = { still, PROCESS },
-	[LINE_END] = { end, PROCESS }, [LINE_SEED] = { NULL, ANYBODY }, [LINE_FAULT] = { fault, ANYBODY },
-	[LINE_OVER] = { NULL, ANYBODY }, [LINE_KILLED] = { mark, ANYBODY }, [LINE_FROZEN] = { mark, ANYBODY },
-	[LINE_THAWED] = { mark, ANYBODY }, [LINE_BREACH] = { mark, ANYBODY }, [LINE_MENDED] = { mark, ANYBODY },
-	[LINE_RENEW] = { renew, ANYBODY }, [LINE_ENDLESS] = { key, ANYBODY }, [LINE_LEFT] = { key, ANYBODY },
+} kinds[] = {
+	{ "process", "nw", process, ANYBODY }, { "ask", "nwiw", ask, PROCESS }, { "got", "nwnwn", got, HOLD }, { "look", "nn", look, GOT },
+	{ "give", "n", give, GOT }, { "gave", "nw", gave, GOT }, { "lost", "wn", lost, PROCESS }, { "event", "wwn", event, PROCESS },
+	{ "wrote", "nwnw", wrote, GOT }, { "still", "n", still, PROCESS }, { "end", "", end, PROCESS }, { "seed", "w", NULL, ANYBODY },
+	{ "fault", "w*", fault, ANYBODY }, { "over", "w*", NULL, ANYBODY }, { "killed", "n", killed, ANYBODY },
+	{ "frozen", "n", frozen, ANYBODY }, { "thawed", "n", thawed, ANYBODY }, { "breach", "*", breach, ANYBODY },
+	{ "mended", "", mended, ANYBODY }, { "renew", "w*", renew, ANYBODY }, { "endless", "w*", endless, ANYBODY },
+	{ "left", "w*", left, ANYBODY },
 };
+
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+static bool
+take_apart(struct line *line)
+{
+	struct cursor c = { line->at, line->at + line->size };
+	const char *words;
+	struct word word;
+	unsigned n = 0;
+
+	if (!next_word(&c, true, &word) || !to_number(&word))
+		return false;
+	line->moment = word.number;
+	if (!next_word(&c, false, &word))
+		return false;
+	for (line->kind = kinds; !word_is(&word, line->kind->name); line->kind++)
+		if (line->kind == &kinds[KINDS - 1])
+			return false;
+	for (words = line->kind->words; *words && *words != '*'; words++, n++)
+		if (!next_word(&c, false, &line->words[n]) || !has_form(&line->words[n], *words))
+			return false;
+	if (*words == '*')
+		line->words[n] = (struct word){ .at = c.at };
+	while (*words == '*' && c.at < c.end) {
+		if (!next_word(&c, false, &word))
+			return false;
+		if (line->words[n].size == 0)
+			line->words[n] = word;
+	}
+	return c.at == c.end;
+}
 
 static const char *
 find_hold(struct scribe *s)
@@ -288,7 +407,7 @@ find_hold(struct scribe *s)
 	s->hold = &s->account->holds.at[s->first_hold + index];
 	if (s->line->moment < s->hold->last)
 		return "its moment is before that of the hold's last line";
-	return kinds[s->line->kind].by == GOT && s->hold->got_answer != ANSWER_OK ? "this hold was never got" : NULL;
+	return s->line->kind->by == GOT && s->hold->got_answer != ANSWER_OK ? "this hold was never got" : NULL;
 }
 
 static const char *
@@ -303,13 +422,13 @@ take(struct scribe *s)
 		a->horizon = s->line->moment;
 	if (p && s->line->moment > p->last)
 		p->last = s->line->moment;
-	if (p && p->ended != NEVER && s->line->kind != LINE_STILL)
+	if (p && p->ended != NEVER && s->line->kind->take != still)
 		return "the process had ended";
-	if (!p && kinds[s->line->kind].by != ANYBODY)
+	if (!p && s->line->kind->by != ANYBODY)
 		return "by whom? There is no \"process\" in the first line";
-	if (kinds[s->line->kind].by >= HOLD)
+	if (s->line->kind->by >= HOLD)
 		wrong = find_hold(s);
-	return wrong || !kinds[s->line->kind].take ? wrong : kinds[s->line->kind].take(s);
+	return wrong || !s->line->kind->take ? wrong : s->line->kind->take(s);
 }
 
 /* ---- whose ending was it? ---- */
@@ -410,14 +529,18 @@ apply_endings(struct scribe *s)
 void
 scribe_read(struct account *a, uint32_t file)
 {
-	struct line line;
+	const struct file *f = &a->files.at[file];
+	const char *text = f->size > 0 ? f->text : "", *end = text + f->size, *wrong;
+	struct line line = { .number = 0 };
 	struct scribe s = { .account = a, .line = &line, .file = file, .process = NOBODY, .first_hold = (uint32_t)a->holds.count };
-	enum reader_result result;
 
-	while ((result = reader_next(&a->files.at[file].reader, &line)) != READER_END) {
-		const char *wrong = result == READER_LINE ? take(&s) : "no line of a history";
+	for (line.at = text; line.at < end; line.at += line.size + 1) {
+		const char *line_end = memchr(line.at, '\n', (size_t)(end - line.at));
 
-		if (result == READER_TORN)
+		line.number++;
+		line.size = (uint32_t)((line_end ? line_end : end) - line.at);
+		wrong = line_end ? take_apart(&line) ? take(&s) : "no line of a history" : NULL;
+		if (!line_end)
 			PUSH(&a->torn, (struct mark){ .file = file, .line = line.number, .process = s.process });
 		else if (wrong)
 			object(&s, VERDICT_HISTORY, wrong);

@@ -9,115 +9,104 @@
 static redisReply *slots; /* what a server has sent; it is freed with the next */
 static unsigned served;
 
-/* Is that of slots, and makes sense? */
+/* A value of RESP: [arrays of values], numbers, words, 'other strings', nil, and @c, which is an id that begins so. */
+static char *
+write_value(char *out, const char **text)
+{
+	const char *word = *text;
+	char inside[4096], *end = inside;
+	bool quoted = *word == '\'';
+	size_t size = quoted ? strcspn(++word, "'") : strcspn(word, " ]");
+	int n = 0;
+
+	if (*word == '[') {
+		for (++*text; **text != ']'; *text += strspn(*text, " "), n++)
+			end = write_value(end, text);
+		++*text;
+		*end = '\0';
+		return out + sprintf(out, "*%d\r\n%s", n, inside);
+	}
+	*text = word + size + quoted;
+	if (size == 3 && memcmp(word, "nil", size) == 0)
+		return stpcpy(out, "$-1\r\n");
+	if (*word == '@')
+		return out + sprintf(out, "$40\r\n%c%039d\r\n", word[1], 0);
+	if (!quoted && strspn(word, "-0123456789") >= size)
+		return out + sprintf(out, ":%.*s\r\n", (int)size, word);
+	return out + sprintf(out, "$%zu\r\n%.*s\r\n", size, (int)size, word);
+}
+
+/* Is that of slots, and makes sense? What has ends of lines is as the server says it. */
 static bool
 reads(const char *text)
 {
 	redisReader *reader = redisReaderCreate();
+	char wire[4096];
 
+	if (strstr(text, "\r\n") != NULL)
+		strcpy(wire, text);
+	else
+		write_value(wire, &(const char *){text});
 	if (slots != NULL)
 		freeReplyObject(slots);
 	assert_non_null(reader);
-	redisReaderFeed(reader, text, strlen(text));
+	redisReaderFeed(reader, wire, strlen(wire));
 	if (redisReaderGetReply(reader, (void **)&slots) != REDIS_OK || slots == NULL)
 		trouble("that is no answer: %s", text);
 	redisReaderFree(reader);
 	return lsh_slots_fault(slots, "asked", &served) == NULL;
 }
 
-static struct lsh_slot_node
-node_of(size_t range, size_t n)
+struct survey {
+	const char *name, *says;
+	unsigned served;
+	const char *understood; /* the ranges, with host:port/id of each node, of which id the first; -: is not said */
+};
+
+static const struct survey surveys[] = {
+	/* the master comes first */
+	{"ranges_are_understood",
+	 "[[0 99 [127.0.0.1 7000 @a] [127.0.0.1 7001 @b]] [101 16383 [::1 7002 @c]]]", 16383,
+	 "0-99 127.0.0.1:7000/a 127.0.0.1:7001/b 101-16383 ::1:7002/c "},
+	{"a_host_that_is_not_named_is_the_one_that_was_asked",
+	 "[[0 0 ['' 7000 @a]] [1 1 [nil 7001 @b]]]", 2, "0-0 asked:7000/a 1-1 asked:7001/b "},
+	/* Redis 7: "cluster-preferred-endpoint-type hostname" with no hostname set; and a port that it does not have */
+	{"of_a_master_without_an_address_nothing_is_said",
+	 "[[0 9 [? 7000 @a]] [10 19 [x 0 @b]]]", 20, "0-9 -/a 10-19 -/b "},
+	{"names_and_further_fields_of_newer_servers_are_passed_over",
+	 "[[0 16383 [cache1 7000 @a [ip 10.0.0.1]]]]", 16384, "0-16383 cache1:7000/a "},
+	{"redis_3_says_no_id", "[[0 16383 [cache1 7000]]]", 16384, "0-16383 cache1:7000/- "},
+	{"a_range_that_nobody_has_is_not_served", "[[0 16383]]", 0, "0-16383 "},
+	{"no_range_may_be_said_at_all", "[]", 0, ""},
+};
+
+SENTENCES(is_read_so, surveys)
 {
+	const struct survey *survey = given;
 	struct lsh_slot_node node;
-
-	assert_true(lsh_range_node(slots, range, n, "asked", &node));
-	return node;
-}
-
-static void
-must_be_range(size_t i, unsigned first, unsigned last, size_t nodes)
-{
-	struct lsh_slot_node ignored;
+	char is[512] = "";
 	unsigned from, to;
 
-	assert_true(lsh_range_read(slots, i, &from, &to));
-	assert_int_equal(from, first);
-	assert_int_equal(to, last);
-	assert_false(lsh_range_node(slots, i, nodes, "asked", &ignored));
-}
-
-#define ID(c) "$40\r\n" c "234567890123456789012345678901234567890\r\n"
-#define NODE(host, port, id) "*3\r\n" host "\r\n:" port "\r\n" ID(id)
-#define RANGE(n, from, to) "*" n "\r\n:" from "\r\n:" to "\r\n"
-
-SENTENCE(ranges_are_understood)
-{
-	assert_true(reads("*2\r\n" RANGE("4", "0", "99") NODE("$9\r\n127.0.0.1", "7000", "a")
-	                  NODE("$9\r\n127.0.0.1", "7001", "b")
-	                  RANGE("3", "101", "16383") NODE("$3\r\n::1", "7002", "c")));
-	assert_int_equal(served, 100 + 16383 - 100);
-	must_be_range(0, 0, 99, 2);
-	must_be_range(1, 101, 16383, 1);
-	assert_false(lsh_range_read(slots, 2, &served, &served));
-	assert_string_equal(node_of(0, 0).host, "127.0.0.1"); /* the master comes first */
-	assert_int_equal(node_of(0, 0).port, 7000);
-	assert_int_equal(node_of(0, 1).port, 7001);
-	assert_string_equal(node_of(1, 0).host, "::1");
-	assert_int_equal(node_of(1, 0).id[0], 'c');
-}
-
-SENTENCE(a_host_that_is_not_named_is_the_one_that_was_asked)
-{
-	assert_true(reads("*2\r\n" RANGE("3", "0", "0") NODE("$0\r\n", "7000", "a") RANGE("3", "1", "1")
-	                  NODE("$-1", "7001", "b")));
-	assert_string_equal(node_of(0, 0).host, "asked");
-	assert_string_equal(node_of(1, 0).host, "asked");
-	assert_int_equal(node_of(1, 0).port, 7001);
-}
-
-/* Redis 7: "cluster-preferred-endpoint-type hostname" with no hostname set; and a port that the node does not have. */
-SENTENCE(of_a_master_without_an_address_nothing_is_said)
-{
-	assert_true(reads("*2\r\n" RANGE("3", "0", "9") NODE("$1\r\n?", "7000", "a") RANGE("3", "10", "19")
-	                  NODE("$1\r\nx", "0", "b")));
-	must_be_range(0, 0, 9, 1);
-	must_be_range(1, 10, 19, 1);
-	assert_null(node_of(0, 0).host);
-	assert_null(node_of(1, 0).host);
-	assert_int_equal(served, 20);
-}
-
-SENTENCE(names_and_further_fields_of_newer_servers_are_passed_over)
-{
-	assert_true(reads("*1\r\n" RANGE("3", "0", "16383") "*4\r\n$6\r\ncache1\r\n:7000\r\n" ID("a")
-	                  "*2\r\n$2\r\nip\r\n$8\r\n10.0.0.1\r\n"));
-	assert_string_equal(node_of(0, 0).host, "cache1");
-	assert_true(reads("*1\r\n" RANGE("3", "0", "16383") "*2\r\n$6\r\ncache1\r\n:7000\r\n")); /* Redis 3: no id */
-	assert_string_equal(node_of(0, 0).id, "");
-	assert_true(reads("*1\r\n" RANGE("2", "0", "16383")));
-	assert_int_equal(served, 0);
-	assert_true(reads("*0\r\n"));
-	assert_int_equal(served, 0);
+	assert_true(reads(survey->says));
+	assert_int_equal(served, survey->served);
+	for (size_t i = 0; lsh_range_read(slots, i, &from, &to); i++) {
+		sprintf(is + strlen(is), "%u-%u ", from, to);
+		for (size_t n = 0; lsh_range_node(slots, i, n, "asked", &node); n++) {
+			sprintf(is + strlen(is), node.host ? "%s:%u" : "-", node.host, node.port);
+			sprintf(is + strlen(is), "/%c ", *node.id ? *node.id : '-');
+		}
+	}
+	assert_string_equal(is, survey->understood);
 }
 
 SENTENCE(one_impossible_thing_makes_all_of_it_nonsense)
 {
 	static const char *const bad[] = {
-		"+OK\r\n", ":1\r\n", "$-1\r\n", "*1\r\n:1\r\n", "*1\r\n*0\r\n",
-		"*1\r\n" RANGE("3", "5", "4") NODE("$1\r\nx", "1", "a"),
-		"*1\r\n" RANGE("3", "0", "16384") NODE("$1\r\nx", "1", "a"),
-		"*1\r\n" RANGE("3", "-1", "1") NODE("$1\r\nx", "1", "a"),
-		"*1\r\n" RANGE("3", "0", "1") NODE("$1\r\nx", "65536", "a"),
-		"*1\r\n" RANGE("3", "0", "1") NODE("$1\r\nx", "-1", "a"),
-		"*1\r\n" RANGE("3", "0", "1") "*1\r\n$1\r\nx\r\n", "*1\r\n" RANGE("3", "0", "1") ":5\r\n",
-		"*1\r\n" RANGE("3", "0", "1") NODE(":5", "1", "a"), "*1\r\n" RANGE("3", "0", "1") NODE("$3\r\na b", "1", "a"),
-		"*1\r\n" RANGE("3", "0", "1") NODE("$3\r\na\nb", "1", "a"),
-		"*1\r\n" RANGE("3", "0", "1") NODE("$3\r\na@b", "1", "a"),
-		"*1\r\n" RANGE("4", "0", "1") NODE("$1\r\nx", "1", "a") "*0\r\n",
-		"*1\r\n*3\r\n$1\r\n0\r\n:1\r\n" NODE("$1\r\nx", "1", "a"),
-		"*2\r\n" RANGE("3", "0", "9") NODE("$1\r\nx", "1", "a") RANGE("3", "9", "10") NODE("$1\r\ny", "1", "b"),
-		"*2\r\n" RANGE("3", "0", "10") NODE("$1\r\nx", "1", "a") RANGE("2", "0", "5"), /* nobody has these */
-		"*2\r\n" RANGE("2", "0", "5") RANGE("3", "0", "10") NODE("$1\r\nx", "1", "a"),
+		"+OK\r\n", "1", "nil", "[1]", "[[]]", "[[5 4 [x 1 @a]]]", "[[0 16384 [x 1 @a]]]", "[[-1 1 [x 1 @a]]]",
+		"[[0 1 [x 65536 @a]]]", "[[0 1 [x -1 @a]]]", "[[0 1 [x]]]", "[[0 1 5]]", "[[0 1 [5 1 @a]]]",
+		"[[0 1 ['a b' 1 @a]]]", "[[0 1 ['a\nb' 1 @a]]]", "[[0 1 [a@b 1 @a]]]", "[[0 1 [x 1 @a] []]]", "[['0' 1 [x 1 @a]]]",
+		"[[0 9 [x 1 @a]] [9 10 [y 1 @b]]]",
+		"[[0 10 [x 1 @a]] [0 5]]", "[[0 5] [0 10 [x 1 @a]]]", /* nobody has these */
 	};
 
 	for (size_t i = 0; i < COUNT(bad); i++)
@@ -127,12 +116,10 @@ SENTENCE(one_impossible_thing_makes_all_of_it_nonsense)
 
 SENTENCE(a_node_that_cannot_have_so_long_a_name_is_nonsense)
 {
-	char host[300], text[600];
+	char text[600];
 
 	for (int size = 253; size <= 254; size++) {
-		memset(host, 'h', sizeof host);
-		host[size] = '\0';
-		snprintf(text, sizeof text, "*1\r\n" RANGE("3", "0", "1") "*2\r\n$%d\r\n%s\r\n:1\r\n", size, host);
+		snprintf(text, sizeof text, "[[0 1 ['%0*d' 1]]]", size, 0);
 		assert_int_equal(reads(text), size == 253);
 	}
 }
@@ -158,7 +145,7 @@ SENTENCE(redirections_are_read)
 	} good[] = {
 		{"MOVED 3999 127.0.0.1:6381", "MOVED", "127.0.0.1", 3999, 6381},
 		{"ASK 0 cache-a.example:1", "ASK", "cache-a.example", 0, 1},
-		{"MOVED 16383 ::1:65535", "MOVED", "::1", 16383, 65535},         {"ASK 7 :6381", "ASK", "said.by", 7, 6381},
+		{"MOVED 16383 ::1:65535", "MOVED", "::1", 16383, 65535}, {"ASK 7 :6381", "ASK", "said.by", 7, 6381},
 	};
 	struct lsh_whereabouts to;
 	char text[300];
