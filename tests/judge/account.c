@@ -121,22 +121,32 @@ account_file(const struct account *a, uint32_t process)
 	return a->files.at[a->processes.at[process].file].name;
 }
 
-struct account_text
-account_hold(const struct account *a, const struct hold *hold, uint32_t line)
+static const char * __attribute__((format(printf, 1, 2)))
+text(const char *format, ...)
 {
-	struct account_text t;
+	static char texts[8][200];
+	static unsigned used;
+	char *text = texts[used++ % 8];
+	va_list args;
 
-	snprintf(t.text, sizeof(t.text), "hold %" PRIu64 " (%s:%" PRIu32 ")", hold->number, account_file(a, hold->process), line);
-	return t;
+	va_start(args, format);
+	vsnprintf(text, sizeof(texts[0]), format, args);
+	va_end(args);
+	return text;
 }
 
 const char *
-account_lock(const struct account *a, const struct hold *hold, struct account_text *text)
+account_hold(const struct account *a, const struct hold *hold, uint32_t line)
+{
+	return text("hold %" PRIu64 " (%s:%" PRIu32 ")", hold->number, account_file(a, hold->process), line);
+}
+
+const char *
+account_lock(const struct account *a, const struct hold *hold)
 {
 	const struct word *name = &a->locks.words.at[hold->lock];
 
-	snprintf(text->text, sizeof(text->text), "%.*s", (int)name->size, name->at);
-	return text->text;
+	return text("%.*s", (int)name->size, name->at);
 }
 
 /* ---- time ---- */
@@ -215,19 +225,15 @@ who(const struct account *a, const uint32_t *order, const struct mark *mark)
 	return i > 0 && a->processes.at[order[i - 1]].pid == mark->pid ? order[i - 1] : NOBODY;
 }
 
-struct freeze {
-	int64_t since;
-	bool frozen;
-};
-
 static void
-freeze(struct account *a, struct freeze *f, const struct mark *mark)
+freeze(struct account *a, struct process *p, const struct mark *mark)
 {
-	if (mark->kind == MARK_FROZEN && !f->frozen)
-		*f = (struct freeze){ .since = mark->moment, .frozen = true };
-	if (mark->kind == MARK_THAWED && f->frozen) {
-		f->frozen = false;
-		PUSH(&a->pauses, (struct pause){ .process = mark->process, .from = f->since, .to = mark->moment });
+	if (mark->kind == MARK_FROZEN && p->frozen == 0) {
+		PUSH(&a->pauses, (struct pause){ .process = mark->process, .from = mark->moment, .to = NEVER });
+		p->frozen = a->pauses.count;
+	} else if (mark->kind == MARK_THAWED && p->frozen != 0) {
+		a->pauses.at[p->frozen - 1].to = mark->moment;
+		p->frozen = 0;
 	}
 }
 
@@ -266,7 +272,6 @@ static size_t
 apply_marks(struct account *a)
 {
 	uint32_t *order = account_alloc(a->processes.count, sizeof(*order));
-	struct freeze *freezes = account_alloc(a->processes.count, sizeof(*freezes));
 	size_t unknown = 0;
 	unsigned depth = 0;
 
@@ -283,14 +288,10 @@ apply_marks(struct account *a)
 		if (mark->process != NOBODY && mark->kind == MARK_KILLED)
 			kill_at(a, mark);
 		else if (mark->process != NOBODY)
-			freeze(a, &freezes[mark->process], mark);
+			freeze(a, &a->processes.at[mark->process], mark);
 		else if (mark->kind == MARK_KILLED)
 			unknown++;
 	}
-	for (uint32_t i = 0; i < a->processes.count; i++)
-		if (freezes[i].frozen)
-			PUSH(&a->pauses, (struct pause){ .process = i, .from = freezes[i].since, .to = NEVER });
-	free(freezes);
 	free(order);
 	return unknown;
 }

@@ -77,6 +77,7 @@ struct process {
 	uint32_t file;
 	int64_t pid;
 	int64_t started, last, ended, killed;
+	size_t frozen;                 /* its pause that has not ended yet, + 1; 0: none */
 	uint32_t first_hold, holds;
 	struct span *stills;           /* when it stood still; in order, apart from each other */
 	uint32_t still_count;
@@ -183,12 +184,9 @@ bool account_cut_short(const struct process *process);
 /* A violation. */
 void account_object(struct account *account, enum verdict_rule rule, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* "hold 7 (name:12)", with the line that is asked for. */
-struct account_text {
-	char text[200];
-};
-struct account_text account_hold(const struct account *account, const struct hold *hold, uint32_t line);
-const char *account_lock(const struct account *account, const struct hold *hold, struct account_text *text);
+/* "hold 7 (name:12)", with the line that is asked for; and the name of its lock. They stay for a few more. */
+const char *account_hold(const struct account *account, const struct hold *hold, uint32_t line);
+const char *account_lock(const struct account *account, const struct hold *hold);
 const char *account_file(const struct account *account, uint32_t process);
 
 /* Take all lines of a history into the account (scribe.c). */

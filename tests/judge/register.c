@@ -29,40 +29,37 @@ struct fenced {
 	struct cell cells[];
 };
 
+/* A new one if there are `locks`. */
 static struct fenced *
-map(const char *path, int fd, size_t size)
+map(const char *folder, size_t locks)
 {
-	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	if (memory == MAP_FAILED)
-		trouble("%s: %s", path, strerror(errno));
-	close(fd);
-	return memory;
-}
-
-static char *
-path_in(const char *folder)
-{
+	size_t size = sizeof(struct fenced) + locks * sizeof(struct cell);
+	struct fenced *r;
+	struct stat st;
 	char *path;
+	int fd;
 
 	if (asprintf(&path, "%s/registers", folder) < 0)
 		trouble("out of memory");
-	return path;
+	fd = open(path, O_RDWR | O_CLOEXEC | (locks > 0 ? O_CREAT | O_EXCL : 0), 0666);
+	if (fd < 0 || (locks > 0 && ftruncate(fd, (off_t)size) != 0) || fstat(fd, &st) != 0)
+		trouble("%s: %s", path, strerror(errno));
+	if ((size_t)st.st_size < size)
+		trouble("%s: it has no registers yet", path);
+	r = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (r == MAP_FAILED)
+		trouble("%s: %s", path, strerror(errno));
+	close(fd);
+	free(path);
+	return r;
 }
 
 struct fenced *
 fenced_create(const char *folder, size_t locks)
 {
-	size_t size = sizeof(struct fenced) + locks * sizeof(struct cell);
-	char *path = path_in(folder);
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	struct fenced *r;
+	struct fenced *r = map(folder, locks);
 
-	if (fd < 0 || ftruncate(fd, (off_t)size) != 0)
-		trouble("%s: %s", path, strerror(errno));
-	r = map(path, fd, size);
-	free(path);
-	r->size = size;
+	r->size = sizeof(struct fenced) + locks * sizeof(struct cell);
 	r->locks = locks;
 	return r;
 }
@@ -70,18 +67,7 @@ fenced_create(const char *folder, size_t locks)
 struct fenced *
 fenced_open(const char *folder)
 {
-	char *path = path_in(folder);
-	int fd = open(path, O_RDWR | O_CLOEXEC);
-	struct fenced *r;
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) != 0)
-		trouble("%s: %s", path, strerror(errno));
-	if ((size_t)st.st_size < sizeof(struct fenced))
-		trouble("%s: it has no registers yet", path);
-	r = map(path, fd, (size_t)st.st_size);
-	free(path);
-	return r;
+	return map(folder, 0);
 }
 
 void

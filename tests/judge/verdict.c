@@ -71,9 +71,8 @@ orders_free(struct orders *orders)
 	free(orders->by_fence);
 }
 
-/* Some texts for objections, which are few. */
-#define SHOW(hold, line) account_hold(a, hold, (hold)->line).text
-#define LOCK(hold) account_lock(a, hold, &(struct account_text){ .text = "" })
+#define SHOW(hold, line) account_hold(a, hold, (hold)->line)
+#define LOCK(hold) account_lock(a, hold)
 
 /* ---- exclusion ---- */
 
@@ -367,7 +366,7 @@ told_by_event(struct account *a, const struct process *p, const struct hold *hol
 	if (untold <= VERDICT_EVENT_GRACE_MS * MS && (!never || p->ended == NEVER))
 		return;
 	account_object(a, VERDICT_TOLD, "lock %s: %s was lost, by a %s at %" PRId64 ", but no event told that%s", LOCK(hold),
-	               account_hold(a, hold, by_look ? hold->told_line : hold->give_line).text, by_look ? "look" : "release", found,
+	               account_hold(a, hold, by_look ? hold->told_line : hold->give_line), by_look ? "look" : "release", found,
 	               never ? "" : " in time");
 }
 
@@ -445,7 +444,7 @@ refused(struct account *a, const struct deed *deed)
 	a->verdict->refused++;
 	if (!hold->excused && deed->moment < hold->ends)
 		account_object(a, VERDICT_REGISTER, "lock %s: the register refused %s a write, by %" PRId64 ", though it is valid to %" PRId64, LOCK(hold),
-		               account_hold(a, hold, deed->line).text, deed->moment, hold->ends);
+		               account_hold(a, hold, deed->line), deed->moment, hold->ends);
 }
 
 /* Those that were taken; the others are judged here. */
@@ -487,7 +486,7 @@ fenced(struct account *a)
 		if (largest && largest->lock == deed->lock && deed->fence < largest->fence)
 			account_object(a, VERDICT_REGISTER, "lock %s: the register took fence %" PRIu64 " of %s, written after %" PRId64 ", though it had"
 			               " taken %" PRIu64 " of %s, written by %" PRId64, LOCK(hold), deed->fence, SHOW(hold, got_line), deed->before,
-			               largest->fence, account_hold(a, hold_at(a, largest->hold), largest->line).text, largest->moment);
+			               largest->fence, account_hold(a, hold_at(a, largest->hold), largest->line), largest->moment);
 	}
 	free(by_ends);
 	free(by_begins);
