@@ -121,32 +121,15 @@ account_file(const struct account *a, uint32_t process)
 	return a->files.at[a->processes.at[process].file].name;
 }
 
-static const char * __attribute__((format(printf, 1, 2)))
-text(const char *format, ...)
-{
-	static char texts[8][200];
-	static unsigned used;
-	char *text = texts[used++ % 8];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(texts[0]), format, args);
-	va_end(args);
-	return text;
-}
-
 const char *
 account_hold(const struct account *a, const struct hold *hold, uint32_t line)
 {
-	return text("hold %" PRIu64 " (%s:%" PRIu32 ")", hold->number, account_file(a, hold->process), line);
-}
+	static char texts[4][200];
+	static unsigned used;
+	char *text = texts[used++ % 4];
 
-const char *
-account_lock(const struct account *a, const struct hold *hold)
-{
-	const struct word *name = &a->locks.words.at[hold->lock];
-
-	return text("%.*s", (int)name->size, name->at);
+	snprintf(text, sizeof(texts[0]), "hold %" PRIu64 " (%s:%" PRIu32 ")", hold->number, account_file(a, hold->process), line);
+	return text;
 }
 
 /* ---- time ---- */

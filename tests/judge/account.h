@@ -51,7 +51,7 @@ struct hold {
 	int64_t ends;                  /* its validity */
 	uint64_t fence;                /* 0: it was not got, or lost at once */
 	int64_t later;                 /* when the first of those with a larger fence was got, */
-	uint32_t later_hold;           /* and which it is */
+	const struct hold *later_hold; /* and which it is */
 };
 
 /* A write to a register. */
@@ -184,9 +184,8 @@ bool account_cut_short(const struct process *process);
 /* A violation. */
 void account_object(struct account *account, enum verdict_rule rule, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* "hold 7 (name:12)", with the line that is asked for; and the name of its lock. They stay for a few more. */
+/* "hold 7 (name:12)", with the line that is asked for. It stays for a few more. */
 const char *account_hold(const struct account *account, const struct hold *hold, uint32_t line);
-const char *account_lock(const struct account *account, const struct hold *hold);
 const char *account_file(const struct account *account, uint32_t process);
 
 /* Take all lines of a history into the account (scribe.c). */

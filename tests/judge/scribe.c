@@ -140,8 +140,7 @@ ask(struct scribe *s)
 	account_name(&s->numbers, &words[0]);
 	PUSH(&a->holds, (struct hold){ .number = (uint64_t)words[0].number, .process = s->process, .lock = account_name(&a->locks, &words[1]),
 		.token = NOBODY, .ask_line = s->line->number, .asked = s->line->moment, .wait_ms = words[2].number, .last = s->line->moment,
-		.got = NEVER, .told = NEVER, .announced = NEVER, .give = NEVER, .gave = NEVER, .let_go = NEVER, .later = NEVER,
-		.later_hold = NOBODY });
+		.got = NEVER, .told = NEVER, .announced = NEVER, .give = NEVER, .gave = NEVER, .let_go = NEVER, .later = NEVER });
 	return NULL;
 }
 

@@ -5,60 +5,55 @@
 #include "tests/judge/account.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MS INT64_C(1000000)
 
-/* Orders of holds that were got, as indices. */
+/* Orders of holds that were got. */
 struct orders {
-	uint32_t *by_got, *by_since, *by_fence;
+	struct hold **by_got, **by_since, **by_fence;
 	size_t count;
 };
 
-static struct hold *
-hold_at(const struct account *a, uint32_t index)
-{
-	return &a->holds.at[index];
-}
-
-#define ORDER(name, all, field) \
-	static int name(const void *left, const void *right, void *arg) \
+/* Of pointers. */
+#define ORDER(name, type, field) \
+	static int name(const void *left, const void *right) \
 	{ \
-		const struct account *a = arg; \
-		uint32_t l = *(const uint32_t *)left, r = *(const uint32_t *)right; \
-		int locks = account_compare(a->all.at[l].lock, a->all.at[r].lock); \
+		const type *l = *(type *const *)left, *r = *(type *const *)right; \
+		int locks = account_compare(l->lock, r->lock); \
 \
-		return locks ? locks : account_compare((int64_t)a->all.at[l].field, (int64_t)a->all.at[r].field); \
+		return locks ? locks : account_compare((int64_t)l->field, (int64_t)r->field); \
 	}
-ORDER(by_got, holds, got)
-ORDER(by_since, holds, since)
-ORDER(by_fence, holds, fence)
-ORDER(by_begin, deeds, before)
-ORDER(by_end, deeds, moment)
+ORDER(by_got, struct hold, got)
+ORDER(by_since, struct hold, since)
+ORDER(by_fence, struct hold, fence)
+ORDER(by_begin, struct deed, before)
+ORDER(by_end, struct deed, moment)
 
-static uint32_t *
-sorted(struct account *a, const uint32_t *all, size_t count, int (*order)(const void *, const void *, void *))
+static void *
+sorted(const void *all, size_t count, int (*order)(const void *, const void *))
 {
-	uint32_t *indices = account_alloc(count, sizeof(*indices));
+	void *copy = account_alloc(count, sizeof(void *));
 
-	memcpy(indices, all, count * sizeof(*indices));
-	qsort_r(indices, count, sizeof(*indices), order, a);
-	return indices;
+	memcpy(copy, all, count * sizeof(void *));
+	qsort(copy, count, sizeof(void *), order);
+	return copy;
 }
 
 static struct orders
 orders_of(struct account *a)
 {
-	uint32_t *all = account_alloc(a->holds.count, sizeof(*all));
+	struct hold **all = account_alloc(a->holds.count, sizeof(struct hold *));
 	struct orders orders = { .count = 0 };
 
-	for (uint32_t i = 0; i < a->holds.count; i++)
-		if (hold_at(a, i)->got_answer == ANSWER_OK)
-			all[orders.count++] = i;
-	orders.by_got = sorted(a, all, orders.count, by_got);
-	orders.by_since = sorted(a, all, orders.count, by_since);
-	orders.by_fence = sorted(a, all, orders.count, by_fence);
+	EACH(struct hold, hold, a->holds)
+		if (hold->got_answer == ANSWER_OK)
+			all[orders.count++] = hold;
+	orders.by_got = sorted(all, orders.count, by_got);
+	orders.by_since = sorted(all, orders.count, by_since);
+	orders.by_fence = sorted(all, orders.count, by_fence);
 	free(all);
 	return orders;
 }
@@ -72,7 +67,19 @@ orders_free(struct orders *orders)
 }
 
 #define SHOW(hold, line) account_hold(a, hold, (hold)->line)
-#define LOCK(hold) account_lock(a, hold)
+
+static void __attribute__((format(printf, 4, 5)))
+object(struct account *a, enum verdict_rule rule, const struct hold *hold, const char *format, ...)
+{
+	const struct word *lock = &a->locks.words.at[hold->lock];
+	char text[1000];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	account_object(a, rule, "lock %.*s: %s", (int)lock->size, lock->at, text);
+}
 
 /* ---- exclusion ---- */
 
@@ -82,14 +89,15 @@ exclusion(struct account *a, const struct orders *orders)
 	const struct hold *longest = NULL;   /* of those that began before: the one that is valid longest */
 
 	for (size_t i = 0; i < orders->count; i++) {
-		const struct hold *hold = hold_at(a, orders->by_got[i]);
+		const struct hold *hold = orders->by_got[i];
 
 		if (!hold->valid || hold->excused)
 			continue;
 		if (longest && longest->lock == hold->lock && longest->ends > hold->got)
-			account_object(a, VERDICT_EXCLUSION, "lock %s: %s is valid from %" PRId64 " to %" PRId64 ", by %s, but %s begins at %" PRId64
-			               ", and is valid to %" PRId64, LOCK(hold), SHOW(longest, got_line), longest->got, longest->ends,
-			               SHOW(longest, until_line), SHOW(hold, got_line), hold->got, hold->ends);
+			object(a, VERDICT_EXCLUSION, hold, "%s is valid from %" PRId64 " to %" PRId64 ", by %s, "
+			       "but %s begins at %" PRId64 ", and is valid to %" PRId64, SHOW(longest, got_line),
+			       longest->got, longest->ends, SHOW(longest, until_line), SHOW(hold, got_line),
+			       hold->got, hold->ends);
 		if (!longest || longest->lock != hold->lock || hold->ends > longest->ends)
 			longest = hold;
 	}
@@ -102,9 +110,9 @@ promise(struct account *a)
 {
 	EACH(const struct hold, hold, a->holds) {
 		if (hold->got_answer == ANSWER_OK && !hold->emptied && hold->told < hold->let_go && hold->told < hold->until - MS)
-			account_object(a, VERDICT_PROMISE, "lock %s: %s was lost at %" PRId64 ", line %" PRIu32 ", but line %" PRIu32
-			               " says that it is valid to %" PRId64, LOCK(hold), SHOW(hold, got_line), hold->told, hold->told_line,
-			               hold->until_line, hold->until);
+			object(a, VERDICT_PROMISE, hold, "%s was lost at %" PRId64 ", line %" PRIu32 ", "
+			       "but line %" PRIu32 " says that it is valid to %" PRId64, SHOW(hold, got_line),
+			       hold->told, hold->told_line, hold->until_line, hold->until);
 	}
 }
 
@@ -113,8 +121,8 @@ promise(struct account *a)
 static void
 fence_object(struct account *a, const struct hold *before, const struct hold *hold, const char *why)
 {
-	account_object(a, VERDICT_FENCES, "lock %s: %s has fence %" PRIu64 ", and %s, %s, has %" PRIu64, LOCK(hold), SHOW(before, got_line),
-	               before->fence, SHOW(hold, got_line), why, hold->fence);
+	object(a, VERDICT_FENCES, hold, "%s has fence %" PRIu64 ", and %s, %s, has %" PRIu64, SHOW(before, got_line),
+	       before->fence, SHOW(hold, got_line), why, hold->fence);
 }
 
 /* Of holds that are valid one after the other. Each is compared with the one before it, so that one wrong fence is one violation.
@@ -125,14 +133,14 @@ fences_of_valid(struct account *a, const struct orders *orders, bool *objected)
 	const struct hold *before = NULL;
 
 	for (size_t i = 0; i < orders->count; i++) {
-		const struct hold *hold = hold_at(a, orders->by_got[i]);
+		const struct hold *hold = orders->by_got[i];
 		bool counts = hold->valid && !hold->excused;
 
 		if (before && before->lock != hold->lock)
 			before = NULL;
 		if (counts && before && hold->fence < before->fence) {
 			fence_object(a, before, hold, "which began later");
-			objected[orders->by_got[i]] = true;
+			objected[hold - a->holds.at] = true;
 		}
 		if (counts || !before || hold->fence > before->fence)
 			before = hold;
@@ -147,17 +155,17 @@ fences_of_all(struct account *a, const struct orders *orders, const bool *object
 	size_t known = 0;
 
 	for (size_t i = 0; i < orders->count; i++) {
-		const struct hold *hold = hold_at(a, orders->by_since[i]);
+		const struct hold *hold = orders->by_since[i];
 
 		for (; known < orders->count; known++) {
-			const struct hold *other = hold_at(a, orders->by_got[known]);
+			const struct hold *other = orders->by_got[known];
 
 			if (other->lock > hold->lock || (other->lock == hold->lock && other->got >= hold->since))
 				break;
 			if (!largest || largest->lock != other->lock || other->fence > largest->fence)
 				largest = other;
 		}
-		if (largest && largest->lock == hold->lock && hold->fence != 0 && hold->fence < largest->fence && !objected[orders->by_since[i]])
+		if (largest && largest->lock == hold->lock && hold->fence != 0 && hold->fence < largest->fence && !objected[hold - a->holds.at])
 			fence_object(a, largest, hold, "asked for after that");
 	}
 }
@@ -166,7 +174,7 @@ static void
 fences_unique(struct account *a, const struct orders *orders)
 {
 	for (size_t i = 1; i < orders->count; i++) {
-		const struct hold *before = hold_at(a, orders->by_fence[i - 1]), *hold = hold_at(a, orders->by_fence[i]);
+		const struct hold *before = orders->by_fence[i - 1], *hold = orders->by_fence[i];
 
 		if (before->lock == hold->lock && before->fence == hold->fence && hold->fence != 0)
 			fence_object(a, before, hold, "another hold");
@@ -189,18 +197,18 @@ fences(struct account *a, const struct orders *orders)
 /* Of each hold: the first moment at which one with a larger fence was got. By then this one had ended in Redis. If that was before this
  * one began, it is the fences that are wrong. */
 static void
-find_later(struct account *a, const struct orders *orders)
+find_later(const struct orders *orders)
 {
 	const struct hold *same = NULL;   /* the one after it, in the order of fences */
 	int64_t later = NEVER;
-	uint32_t later_hold = NOBODY;
+	const struct hold *later_hold = NULL;
 
 	for (size_t i = orders->count; i-- > 0;) {
-		struct hold *hold = hold_at(a, orders->by_fence[i]);
+		struct hold *hold = orders->by_fence[i];
 
 		if (!same || same->lock != hold->lock) {
 			later = NEVER;
-			later_hold = NOBODY;
+			later_hold = NULL;
 		}
 		same = hold;
 		if (hold->fence == 0)
@@ -211,7 +219,7 @@ find_later(struct account *a, const struct orders *orders)
 		}
 		if (hold->got < later) {
 			later = hold->got;
-			later_hold = orders->by_fence[i];
+			later_hold = hold;
 		}
 	}
 }
@@ -221,8 +229,8 @@ find_later(struct account *a, const struct orders *orders)
 static void
 release_object(struct account *a, const struct hold *hold, const char *answer, const char *but, int64_t moment)
 {
-	account_object(a, VERDICT_RELEASES, "lock %s: the release of %s, at %" PRId64 " to %" PRId64 ", answered %s, %s %" PRId64, LOCK(hold),
-	               SHOW(hold, give_line), hold->give, hold->gave, answer, but, moment);
+	object(a, VERDICT_RELEASES, hold, "the release of %s, at %" PRId64 " to %" PRId64 ", answered %s, "
+	       "%s %" PRId64, SHOW(hold, give_line), hold->give, hold->gave, answer, but, moment);
 }
 
 static void
@@ -239,7 +247,7 @@ releases(struct account *a)
 			snprintf(but, sizeof(but), "but line %" PRIu32 " tells that it is lost, at", hold->told_line);
 			release_object(a, hold, "OK", but, hold->told);
 		} else if (ok && hold->later < hold->give) {
-			const struct hold *later = hold_at(a, hold->later_hold);
+			const struct hold *later = hold->later_hold;
 
 			snprintf(but, sizeof(but), "but %s was got before, at", SHOW(later, got_line));
 			release_object(a, hold, "OK", but, hold->later);
@@ -255,8 +263,8 @@ releases(struct account *a)
 static void
 wait_object(struct account *a, const struct hold *hold, const char *how)
 {
-	account_object(a, VERDICT_WAITS, "lock %s: the ask for %s, at %" PRId64 ", for %" PRId64 " ms, was answered %s, at %" PRId64, LOCK(hold),
-	               SHOW(hold, ask_line), hold->asked, hold->wait_ms, how, hold->got);
+	object(a, VERDICT_WAITS, hold, "the ask for %s, at %" PRId64 ", for %" PRId64 " ms, was answered %s, "
+	       "at %" PRId64, SHOW(hold, ask_line), hold->asked, hold->wait_ms, how, hold->got);
 }
 
 /* One without an end has no TIMEOUT. A try is as long as the server may take to answer, which the judge does not know. */
@@ -290,16 +298,16 @@ waits_of(struct account *a, const struct process *p)
 		account_object(a, VERDICT_WAITS, "%s: process %" PRId64 " has not ended, and was not killed; its last line is of %" PRId64,
 		               a->files.at[p->file].name, p->pid, p->last);
 	for (uint32_t i = p->first_hold; i < p->first_hold + p->holds; i++) {
-		const struct hold *hold = hold_at(a, i);
+		const struct hold *hold = &a->holds.at[i];
 
 		if (hold->got_answer != ANSWER_NONE)
 			wait_in_time(a, p, hold);
 		else if (!excused)
-			account_object(a, VERDICT_WAITS, "lock %s: the ask for %s, at %" PRId64 ", was never answered", LOCK(hold), SHOW(hold, ask_line),
-			               hold->asked);
+			object(a, VERDICT_WAITS, hold, "the ask for %s, at %" PRId64 ", was never answered",
+			       SHOW(hold, ask_line), hold->asked);
 		if (hold->give != NEVER && hold->gave == NEVER && !excused)
-			account_object(a, VERDICT_WAITS, "lock %s: the release of %s, at %" PRId64 ", was never answered", LOCK(hold),
-			               SHOW(hold, give_line), hold->give);
+			object(a, VERDICT_WAITS, hold, "the release of %s, at %" PRId64 ", was never answered",
+			       SHOW(hold, give_line), hold->give);
 	}
 }
 
@@ -344,9 +352,10 @@ told_before_later(struct account *a, const struct process *p, const struct hold 
 	if (untold <= 0)
 		return true;
 	if (untold > VERDICT_TOLD_GRACE_MS * MS) {
-		account_object(a, VERDICT_TOLD, "lock %s: %s was lost by %" PRId64 ", when %s was got, but that was %s, in %" PRId64 " ms of running on",
-		               LOCK(hold), SHOW(hold, got_line), hold->later, SHOW(hold_at(a, hold->later_hold), got_line),
-		               hold->told == NEVER ? "never told" : "told too late", untold / MS);
+		object(a, VERDICT_TOLD, hold, "%s was lost by %" PRId64 ", when %s was got, but that was %s, "
+		       "in %" PRId64 " ms of running on", SHOW(hold, got_line), hold->later,
+		       SHOW(hold->later_hold, got_line), hold->told == NEVER ? "never told" : "told too late",
+		       untold / MS);
 		return false;
 	}
 	a->verdict->told_after_others += hold->told != NEVER;
@@ -365,9 +374,9 @@ told_by_event(struct account *a, const struct process *p, const struct hold *hol
 
 	if (untold <= VERDICT_EVENT_GRACE_MS * MS && (!never || p->ended == NEVER))
 		return;
-	account_object(a, VERDICT_TOLD, "lock %s: %s was lost, by a %s at %" PRId64 ", but no event told that%s", LOCK(hold),
-	               account_hold(a, hold, by_look ? hold->told_line : hold->give_line), by_look ? "look" : "release", found,
-	               never ? "" : " in time");
+	object(a, VERDICT_TOLD, hold, "%s was lost, by a %s at %" PRId64 ", but no event told that%s",
+	       account_hold(a, hold, by_look ? hold->told_line : hold->give_line), by_look ? "look" : "release",
+	       found, never ? "" : " in time");
 }
 
 static void
@@ -391,18 +400,14 @@ told(struct account *a)
 /* ---- renewals ---- */
 
 /* A token goes from hold to hold within a process; the last one is that with the largest fence. */
-static uint32_t *
+static const struct hold **
 last_holds(const struct account *a)
 {
-	uint32_t *last = account_alloc(a->tokens.words.count, sizeof(*last));
+	const struct hold **last = account_alloc(a->tokens.words.count, sizeof(*last));
 
-	memset(last, 0xff, a->tokens.words.count * sizeof(*last));
-	for (uint32_t i = 0; i < a->holds.count; i++) {
-		const struct hold *hold = hold_at(a, i);
-
-		if (hold->token != NOBODY && (last[hold->token] == NOBODY || hold->fence > hold_at(a, last[hold->token])->fence))
-			last[hold->token] = i;
-	}
+	EACH(const struct hold, hold, a->holds)
+		if (hold->token != NOBODY && (!last[hold->token] || hold->fence > last[hold->token]->fence))
+			last[hold->token] = hold;
 	return last;
 }
 
@@ -419,16 +424,17 @@ renewal_grace(const struct account *a, const struct renewal *renewal, const stru
 static void
 renewals(struct account *a)
 {
-	uint32_t *last = last_holds(a);
+	const struct hold **last = last_holds(a);
 
 	EACH(const struct renewal, renewal, a->renewals) {
-		const struct hold *hold = last[renewal->token] != NOBODY ? hold_at(a, last[renewal->token]) : NULL;
+		const struct hold *hold = last[renewal->token];
 
 		if (!hold)
 			a->verdict->strangers++;
 		else if (hold->gave != NEVER && renewal->moment - renewal_grace(a, renewal, hold) > hold->gave)
-			account_object(a, VERDICT_RENEWALS, "lock %s: %s was released at %" PRId64 ", but renewed at %" PRId64 " (%s:%" PRIu32 ")",
-			               LOCK(hold), SHOW(hold, give_line), hold->gave, renewal->moment, a->files.at[renewal->file].name, renewal->line);
+			object(a, VERDICT_RENEWALS, hold, "%s was released at %" PRId64 ", "
+			       "but renewed at %" PRId64 " (%s:%" PRIu32 ")", SHOW(hold, give_line), hold->gave,
+			       renewal->moment, a->files.at[renewal->file].name, renewal->line);
 	}
 	free(last);
 }
@@ -439,23 +445,23 @@ renewals(struct account *a)
 static void
 refused(struct account *a, const struct deed *deed)
 {
-	const struct hold *hold = hold_at(a, deed->hold);
+	const struct hold *hold = &a->holds.at[deed->hold];
 
 	a->verdict->refused++;
 	if (!hold->excused && deed->moment < hold->ends)
-		account_object(a, VERDICT_REGISTER, "lock %s: the register refused %s a write, by %" PRId64 ", though it is valid to %" PRId64, LOCK(hold),
-		               account_hold(a, hold, deed->line), deed->moment, hold->ends);
+		object(a, VERDICT_REGISTER, hold, "the register refused %s a write, by %" PRId64 ", "
+		       "though it is valid to %" PRId64, account_hold(a, hold, deed->line), deed->moment, hold->ends);
 }
 
 /* Those that were taken; the others are judged here. */
-static uint32_t *
+static const struct deed **
 taken(struct account *a)
 {
-	uint32_t *all = account_alloc(a->deeds.count, sizeof(*all));
+	const struct deed **all = account_alloc(a->deeds.count, sizeof(*all));
 
 	EACH(const struct deed, deed, a->deeds) {
 		if (deed->taken)
-			all[a->verdict->taken++] = (uint32_t)(deed - a->deeds.at);
+			all[a->verdict->taken++] = deed;
 		else
 			refused(a, deed);
 	}
@@ -466,17 +472,16 @@ taken(struct account *a)
 static void
 fenced(struct account *a)
 {
-	uint32_t *all = taken(a);
+	const struct deed **all = taken(a), *largest = NULL;
 	size_t count = (size_t)a->verdict->taken, done = 0;
-	uint32_t *by_ends = sorted(a, all, count, by_end), *by_begins = sorted(a, all, count, by_begin);
-	const struct deed *largest = NULL;
+	const struct deed **by_ends = sorted(all, count, by_end), **by_begins = sorted(all, count, by_begin);
 
 	for (size_t i = 0; i < count; i++) {
-		const struct deed *deed = &a->deeds.at[by_begins[i]];
-		const struct hold *hold = hold_at(a, deed->hold);
+		const struct deed *deed = by_begins[i];
+		const struct hold *hold = &a->holds.at[deed->hold];
 
 		for (; done < count; done++) {
-			const struct deed *other = &a->deeds.at[by_ends[done]];
+			const struct deed *other = by_ends[done];
 
 			if (other->lock > deed->lock || (other->lock == deed->lock && other->moment >= deed->before))
 				break;
@@ -484,9 +489,10 @@ fenced(struct account *a)
 				largest = other;
 		}
 		if (largest && largest->lock == deed->lock && deed->fence < largest->fence)
-			account_object(a, VERDICT_REGISTER, "lock %s: the register took fence %" PRIu64 " of %s, written after %" PRId64 ", though it had"
-			               " taken %" PRIu64 " of %s, written by %" PRId64, LOCK(hold), deed->fence, SHOW(hold, got_line), deed->before,
-			               largest->fence, account_hold(a, hold_at(a, largest->hold), largest->line), largest->moment);
+			object(a, VERDICT_REGISTER, hold, "the register took fence %" PRIu64 " of %s, "
+			       "written after %" PRId64 ", though it had taken %" PRIu64 " of %s, written by %" PRId64,
+			       deed->fence, SHOW(hold, got_line), deed->before, largest->fence,
+			       account_hold(a, &a->holds.at[largest->hold], largest->line), largest->moment);
 	}
 	free(by_ends);
 	free(by_begins);
@@ -525,7 +531,7 @@ verdict_find(struct verdict *verdict, const char *folder)
 	}
 	count(&a);
 	orders = orders_of(&a);
-	find_later(&a, &orders);
+	find_later(&orders);
 	exclusion(&a, &orders);
 	promise(&a);
 	fences(&a, &orders);
