@@ -6,6 +6,8 @@
 
 #include "tests/support/test.h"
 
+#include <inttypes.h>
+
 /* ---- validity ---- */
 
 static int64_t
@@ -104,72 +106,54 @@ SENTENCE(a_proposal_is_larger_than_all_that_was_seen)
 
 /* ---- agreement ---- */
 
-static leash_lock_info
-held_by(const char *token, int64_t remaining_ms, uint64_t fence)
+static const struct agreement {
+	const char *name;
+	const char *infos;  /* what each server says: the holder, its remaining_ms, fence and depth; or "-", nobody */
+	const char *agreed; /* with three to agree: how many name the holder, the same of it, and its held_since_ms */
+} agreements[] = {
+	{"whom_most_servers_name_is_the_holder",
+	 "ann 100 9 1,bob 200 3 1,bob 300 3 1,-,bob 400 3 1", "3 bob 200 3 1 0"},
+	{"whom_most_name_is_the_holder_without_a_majority_too",
+	 "ann 100 9 1,bob 200 3 1,bob 300 3 1", "2 bob 200 3 1 0"},
+	{"who_alone_is_named_is_the_holder", "ann 100 9 1", "1 ann 100 9 1 0"},
+	{"where_nobody_is_named_nobody_agrees_and_nothing_is_changed", "-,-,-", "0  0 77 0 0"},
+	{"where_nobody_answers_nobody_agrees_and_nothing_is_changed", "", "0  0 77 0 0"},
+	/* what another has is not counted */
+	{"a_hold_is_shown_with_the_time_that_is_left_of_a_majoritys",
+	 "ann 500 9 1,ann 100 9 1,ann 400 9 1,bob 900 9 1,ann 200 9 1", "4 ann 200 9 1 0"},
+	{"time_without_an_end_is_the_longest",
+	 "ann -1 9 1,ann -1 9 1,ann 400 9 1,bob 900 9 1,ann 200 9 1", "4 ann 400 9 1 0"},
+	{"a_majority_without_an_end_is_shown_without_one",
+	 "ann -1 9 1,ann -1 9 1,ann 400 9 1,bob 900 9 1,ann -1 9 1", "4 ann -1 9 1 0"},
+	{"a_hold_is_shown_with_the_fence_and_the_depth_of_a_majority",
+	 "ann 1 50 1,ann 1 20 1,ann 1 20 4,bob 1 99 1,ann 1 20 1", "4 ann 1 20 4 0"},
+	{"the_fence_is_a_majoritys_whichever_is_told_of_first",
+	 "ann 1 20 1,ann 1 20 1,ann 1 20 4,bob 1 99 1,ann 1 50 1", "4 ann 1 20 4 0"},
+	{"without_a_majoritys_fence_it_is_the_largest",
+	 "ann 1 30 1,ann 1 20 1,ann 1 20 4,bob 1 99 1,ann 1 435200000031604736 1",
+	 "4 ann 1 435200000031604736 4 1700000000123"},
+};
+
+SENTENCES(is_agreed_so, agreements)
 {
-	leash_lock_info info = {.size = sizeof info, .remaining_ms = remaining_ms, .fence = fence, .depth = 1, .held = true};
+	const struct agreement *a = given;
+	leash_lock_info infos[5], agreed = {.fence = 77};
+	char copy[256], is[128], *rest = strcpy(copy, a->infos);
+	size_t count = 0;
+	unsigned agree;
 
-	strcpy(info.holder.token, token);
-	return info;
-}
+	for (char *one; (one = strsep(&rest, ",")) != NULL && *one != '\0';) {
+		leash_lock_info *info = &infos[count++];
 
-SENTENCE(whom_most_servers_name_is_the_holder_and_so_many_agree)
-{
-	leash_lock_info agreed = {.fence = 77}, infos[5] = {
-		held_by("ann:1", 100, 9), held_by("bob:1", 200, 3), held_by("bob:1", 300, 3), {.size = sizeof infos[0]}, held_by("bob:1", 400, 3)};
-
-	assert_int_equal(lsh_agreement(infos, 5, 3, &agreed), 3);
-	assert_string_equal(agreed.holder.token, "bob:1");
-	assert_true(agreed.held);
-	/* without a majority, too */
-	assert_int_equal(lsh_agreement(infos, 3, 3, &agreed), 2);
-	assert_string_equal(agreed.holder.token, "bob:1");
-	assert_int_equal(lsh_agreement(infos, 1, 3, &agreed), 1);
-	assert_string_equal(agreed.holder.token, "ann:1");
-}
-
-SENTENCE(where_nobody_is_named_nobody_agrees_and_nothing_is_changed)
-{
-	leash_lock_info agreed = {.fence = 77}, infos[3] = {{.fence = 1}, {.fence = 2}, {.fence = 3}};
-
-	assert_int_equal(lsh_agreement(infos, 3, 2, &agreed), 0);
-	assert_int_equal(lsh_agreement(infos, 0, 2, &agreed), 0);
-	assert_true(agreed.fence == 77 && !agreed.held);
-}
-
-SENTENCE(a_hold_is_shown_with_the_time_that_is_left_of_a_majoritys)
-{
-	leash_lock_info agreed, infos[5] = {
-		held_by("ann:1", 500, 9), held_by("ann:1", 100, 9), held_by("ann:1", 400, 9), held_by("bob:1", 900, 9), held_by("ann:1", 200, 9)};
-
-	assert_int_equal(lsh_agreement(infos, 5, 3, &agreed), 4);
-	assert_int_equal(agreed.remaining_ms, 200); /* what another has is not counted */
-	infos[0].remaining_ms = infos[1].remaining_ms = -1;
-	assert_int_equal(lsh_agreement(infos, 5, 3, &agreed), 4);
-	assert_int_equal(agreed.remaining_ms, 400);
-	infos[4].remaining_ms = -1; /* of a majority without an end */
-	assert_int_equal(lsh_agreement(infos, 5, 3, &agreed), 4);
-	assert_int_equal(agreed.remaining_ms, -1);
-}
-
-SENTENCE(a_hold_is_shown_with_the_fence_of_a_majority_or_the_largest)
-{
-	leash_lock_info agreed, infos[5] = {
-		held_by("ann:1", 1, 50), held_by("ann:1", 1, 20), held_by("ann:1", 1, 20), held_by("bob:1", 1, 99), held_by("ann:1", 1, 20)};
-
-	infos[2].depth = 4;
-	for (int first = 0; first < 2; first++) { /* whichever is told of first */
-		assert_int_equal(lsh_agreement(infos, 5, 3, &agreed), 4);
-		assert_int_equal(agreed.fence, 20);
-		assert_int_equal(agreed.depth, 4);
-		infos[0] = infos[4];
-		infos[4] = held_by("ann:1", 1, 50);
+		*info = (leash_lock_info){.size = sizeof *info};
+		info->held = *one != '-';
+		if (info->held)
+			assert_int_equal(sscanf(one, "%8s %" SCNd64 " %" SCNu64 " %u", info->holder.token,
+			                        &info->remaining_ms, &info->fence, &info->depth), 4);
 	}
-	infos[0].fence = 30;
-	assert_int_equal(lsh_agreement(infos, 5, 3, &agreed), 4);
-	assert_int_equal(agreed.fence, 50);
-	assert_int_equal(agreed.held_since_ms, 50 / 256 / 1000);
-	infos[4].fence = UINT64_C(1700000000123456) * 256;
-	assert_int_equal(lsh_agreement(infos, 5, 3, &agreed), 4);
-	assert_int_equal(agreed.held_since_ms, INT64_C(1700000000123));
+	agree = lsh_agreement(infos, count, 3, &agreed);
+	assert_int_equal(agreed.held, agree > 0);
+	snprintf(is, sizeof is, "%u %s %" PRId64 " %" PRIu64 " %u %" PRId64, agree, agreed.holder.token,
+	         agreed.remaining_ms, agreed.fence, agreed.depth, agreed.held_since_ms);
+	assert_string_equal(is, a->agreed);
 }
