@@ -1,5 +1,6 @@
 /* Many steps in any order, against a model of what they do; and the scripts that the build embeds. */
 #include "tests/redis/steps.h"
+#include "tests/support/random.h"
 
 /* What lib/lua/README.md says of one lock, in C: six tokens, two per client. */
 struct model {
@@ -96,14 +97,6 @@ model_word(struct model *m, int token)
 	hand_on(m, -1);
 }
 
-/* A number below n, the same ones in each run. */
-static int
-chance(uint64_t *seed, int n)
-{
-	*seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (int)((*seed >> 33) % (uint64_t)n);
-}
-
 static void
 toggle_listener(struct model *m, int client)
 {
@@ -122,7 +115,7 @@ toggle_listener(struct model *m, int client)
 static void
 walk(struct model *m, uint64_t *seed)
 {
-	const int token = chance(seed, 6), client = token / 2, what = chance(seed, 16);
+	const int token = (int)random_below(seed, 6), client = token / 2, what = (int)random_below(seed, 16);
 	int who = token;
 
 	m->given = false;
@@ -130,7 +123,7 @@ walk(struct model *m, uint64_t *seed)
 		model_ask(m, token, what < 4);
 		play("%s %s = %s", what < 4 ? "ask" : "try", walkers[token], m->holder == token ? "fence" : "no");
 	} else if (what < 9) {
-		if (chance(seed, 2) == 0 && m->holder >= 0)
+		if (random_below(seed, 2) == 0 && m->holder >= 0)
 			who = m->holder;
 		play("release %s = %d", walkers[who], model_release(m, who));
 	} else if (what < 11) {
@@ -144,6 +137,8 @@ walk(struct model *m, uint64_t *seed)
 		m->holder = -1;
 	} else if (what == 13 && place_in(m, token) >= 0 && !m->dead[client]) {
 		play("bury %s", clients[client]);
+		for (int i = 0; i < m->waiting; i++) /* the others have said a word just now, if they lived */
+			m->dead[m->queue[i] / 2] &= !m->fresh[m->queue[i]];
 		m->dead[client] = true;
 		memset(m->fresh, 0, sizeof m->fresh);
 	} else if (what == 14) {

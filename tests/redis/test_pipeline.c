@@ -28,6 +28,7 @@
 #include "tests/redis/caller.h"
 #include "tests/redis/scenes.h"
 #include "tests/support/counted.h"
+#include "tests/support/random.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -46,12 +47,6 @@ enum { CALLERS = 20, ANCHORS = 2, ALL = CALLERS + ANCHORS };
 GROUP(counted_start, NULL);
 
 static struct line *line;
-
-static unsigned
-next_random(unsigned *seed, unsigned below)
-{
-	return (unsigned)rand_r(seed) % below;
-}
 
 /* ---- the peer ---- */
 
@@ -75,17 +70,17 @@ static struct peer {
 } peer;
 
 static void
-answer(const char *text, size_t size, unsigned *seed)
+answer(const char *text, size_t size, uint64_t *seed)
 {
 	while (size > 0) {
-		size_t piece = peer.stutters ? 1 + next_random(seed, (unsigned)size) : size;
+		size_t piece = peer.stutters ? 1 + random_below(seed, (unsigned)size) : size;
 		ssize_t n = send(peer.fd, text, piece, MSG_NOSIGNAL);
 
 		if (n < 0)
 			return; /* the end is seen by whoever reads */
 		text += n;
 		size -= (size_t)n;
-		if (size > 0 && next_random(seed, 4) == 0)
+		if (size > 0 && random_below(seed, 4) == 0)
 			sched_yield();
 	}
 }
@@ -124,7 +119,7 @@ serve(void *arg)
 	static unsigned long numbers[NUMBERS];
 	char bytes[FRAME * 512], text[64 * 64];
 	size_t kept = 0, answered = 0;
-	unsigned seed = 1;
+	uint64_t seed = 1;
 	bool asking = false;
 
 	for (;;) {
@@ -475,11 +470,11 @@ SCENE(a_command_that_is_overdue_breaks_the_connection_for_all,
 SENTENCE(a_limit_outlives_the_reader_that_was_to_watch_it)
 {
 	enum { READER, SLEEPER, FIRST_ANCHOR, SECOND_ANCHOR, FOUR };
-	unsigned seed = 11;
+	uint64_t seed = 11;
 
 	for (size_t round = 0; round < 150; round++) {
-		int64_t wait = (1 + next_random(&seed, 6)) * LSH_MS + next_random(&seed, 1000) * LSH_US;
-		unsigned first = next_random(&seed, 3), step = 1 + next_random(&seed, 2);
+		int64_t wait = (1 + random_below(&seed, 6)) * LSH_MS + random_below(&seed, 1000) * LSH_US;
+		unsigned first = random_below(&seed, 3), step = 1 + random_below(&seed, 2);
 
 		peer.allowed = round * FOUR;
 		call(READER, wait, PATIENT_NS);
@@ -487,8 +482,8 @@ SENTENCE(a_limit_outlives_the_reader_that_was_to_watch_it)
 		for (unsigned i = 0; i < 3; i++) { /* in any order */
 			int who = SLEEPER + (int)((first + i * step) % 3);
 
-			call(who, who == SLEEPER ? wait + next_random(&seed, 8000) * LSH_US : LSH_NEVER, PATIENT_NS);
-			if (next_random(&seed, 2) == 0)
+			call(who, who == SLEEPER ? wait + random_below(&seed, 8000) * LSH_US : LSH_NEVER, PATIENT_NS);
+			if (random_below(&seed, 2) == 0)
 				await_true(callers[who].appended);
 		}
 		if (round % 3 == 0) /* the reader is answered; else it leaves */
@@ -506,22 +501,22 @@ SENTENCE(a_limit_outlives_the_reader_that_was_to_watch_it)
 SENTENCE(those_whom_nobody_answers_leave_when_their_time_comes_while_answers_come_and_callers_leave)
 {
 	size_t left = 0, answered = 0;
-	unsigned seed = 13;
+	uint64_t seed = 13;
 
 	peer.stutters = true;
 	for (unsigned round = 0; round < 120; round++) {
-		int anchor = (int)next_random(&seed, ALL), other = (int)next_random(&seed, ALL);
-		unsigned order = next_random(&seed, 3);
-		bool silent = next_random(&seed, 3) == 0;
+		int anchor = (int)random_below(&seed, ALL), other = (int)random_below(&seed, ALL);
+		unsigned order = random_below(&seed, 3);
+		bool silent = random_below(&seed, 3) == 0;
 
-		peer.allowed = round * ALL + (silent ? 0 : next_random(&seed, 4));
+		peer.allowed = round * ALL + (silent ? 0 : random_below(&seed, 4));
 		for (int i = 0; i < ALL; i++) {
-			int turn = order == 0 ? i : order == 1 ? ALL - i : (int)next_random(&seed, ALL);
+			int turn = order == 0 ? i : order == 1 ? ALL - i : (int)random_below(&seed, ALL);
 			bool limited = i != anchor && i != other;
 
-			call(i, limited ? (50 + turn * 450 + (int)next_random(&seed, 450)) * LSH_US : LSH_NEVER, PATIENT_NS);
-			if (!silent && next_random(&seed, 3) == 0)
-				peer.allowed += next_random(&seed, 3);
+			call(i, limited ? (50 + turn * 450 + (int)random_below(&seed, 450)) * LSH_US : LSH_NEVER, PATIENT_NS);
+			if (!silent && random_below(&seed, 3) == 0)
+				peer.allowed += random_below(&seed, 3);
 		}
 		await_true(count_over(ALL) == (anchor == other ? ALL - 1 : ALL - 2));
 		for (int i = 0; i < ALL && silent; i++)
@@ -565,7 +560,7 @@ SENTENCE(what_the_socket_does_not_take_at_once_is_sent_later_and_once)
 static struct storm {
 	struct stormer {
 		struct caller call;
-		unsigned seed;
+		uint64_t seed;
 		uint64_t outcomes[OUTCOMES];
 		atomic_size_t left;
 		bool early;
@@ -580,7 +575,7 @@ call_on(void *arg)
 	struct stormer *s = arg;
 
 	while (!storm.ending) {
-		s->call.wait = (20 + next_random(&s->seed, next_random(&s->seed, 4) == 0 ? 20000 : 500)) * LSH_US;
+		s->call.wait = (20 + random_below(&s->seed, random_below(&s->seed, 4) == 0 ? 20000 : 500)) * LSH_US;
 		call_once(&s->call);
 		s->outcomes[s->call.outcome]++;
 		if (s->call.outcome == LSH_UNSENT)
@@ -603,7 +598,7 @@ storm_begin(void (*then)(struct command *command))
 	for (int i = 0; i < CALLERS; i++) {
 		struct stormer *s = &storm.stormers[i];
 
-		*s = (struct stormer){.call = {.patience = PATIENT_NS, .then = then, .commands = 1}, .seed = (unsigned)i};
+		*s = (struct stormer){.call = {.patience = PATIENT_NS, .then = then, .commands = 1}, .seed = (uint64_t)i + 1};
 		assert_int_equal(pthread_create(&s->call.thread, NULL, call_on, s), 0);
 	}
 }
@@ -631,7 +626,7 @@ storm_end(void)
 /* And the socket is full in between. */
 SENTENCE(every_answer_goes_to_whoever_asked_though_the_peer_falls_silent_and_deaf_again_and_again)
 {
-	unsigned seed = 19;
+	uint64_t seed = 19;
 
 	storm_begin(NULL);
 	peer.stutters = true;
@@ -639,9 +634,9 @@ SENTENCE(every_answer_goes_to_whoever_asked_though_the_peer_falls_silent_and_dea
 		size_t before[CALLERS];
 
 		peer.allowed = SIZE_MAX;
-		await_ms(1 + next_random(&seed, 30));
+		await_ms(1 + random_below(&seed, 30));
 		/* silent, but for a few more: each of them has nothing but its limit to end by */
-		peer.allowed = peer.heard + next_random(&seed, 10);
+		peer.allowed = peer.heard + random_below(&seed, 10);
 		peer.deaf = round % 2 == 0;
 		for (int i = 0; i < CALLERS; i++)
 			before[i] = storm.stormers[i].left;
@@ -660,30 +655,30 @@ static atomic_uint ends;
 static void
 go_on(struct command *command)
 {
-	unsigned seed = ++ends;
+	uint64_t seed = ++ends;
 	struct command *more = NULL;
 	bool full;
 
-	if (next_random(&seed, 3) > 0)
-		more = say_number(NULL, PATIENT_NS, next_random(&seed, 2) == 0 ? go_on : NULL, &full);
+	if (random_below(&seed, 3) > 0)
+		more = say_number(NULL, PATIENT_NS, random_below(&seed, 2) == 0 ? go_on : NULL, &full);
 	if (more != NULL)
 		command_drop(more);
-	if (next_random(&seed, 3) == 0)
+	if (random_below(&seed, 3) == 0)
 		lsh_pipeline_flush(line->pipeline);
-	if (next_random(&seed, 2000) == 0)
+	if (random_below(&seed, 2000) == 0)
 		lsh_pipeline_break(line->pipeline, command->ticket.epoch);
 }
 
 SENTENCE(each_command_ends_once_whatever_its_end_does_and_whenever_the_connection_breaks)
 {
-	unsigned seed = 23;
+	uint64_t seed = 23;
 
 	storm_begin(go_on);
 	for (int round = 0; round < 150; round++) {
 		peer.stutters = round % 3 == 0;
 		peer.deaf = round % 7 == 0;
-		peer.allowed = round % 5 == 0 ? next_random(&seed, 100) : SIZE_MAX;
-		await_ms(next_random(&seed, 12));
+		peer.allowed = round % 5 == 0 ? random_below(&seed, 100) : SIZE_MAX;
+		await_ms(random_below(&seed, 12));
 		reconnect_peer();
 	}
 	storm_end();

@@ -2,7 +2,7 @@
  * ended by an end; whatever the server's TLS may say in between; and a handshake that is cut or altered at any byte is
  * not believed. The server is OpenSSL in this process, so that it can be made to say it.
  *
- *     ends VERSION        of a connection, with 1.2 or 1.3
+ *     ends                of another connection
  *     recv [SIZE]         what comes: bytes, none, end or EPROTO; peek: and it is still there; trouble: what it is
  *     send BYTES          how many were taken, or what is wrong
  *     told                does poll() tell of anything? pending: is there anything of which it does not? more: either
@@ -16,6 +16,7 @@
 #include "tests/redis/caller.h"
 #include "tests/redis/scenes.h"
 #include "tests/support/certs.h"
+#include "tests/support/random.h"
 #include "tests/support/socket.h"
 
 #include <openssl/err.h>
@@ -58,11 +59,30 @@ tear_down(void)
 
 GROUP(set_up, tear_down);
 
+static int version;
+
+static void
+take_next_version(void)
+{
+	version = version == 0 ? TLS1_2_VERSION : TLS1_3_VERSION;
+}
+
+enum { OLD = 1, NEW = 2 };
+
+static const struct part parts[] = {
+	{.name = "TLS 1.2", .around = {take_next_version, NULL}, .is = OLD},
+	{.name = "TLS 1.3", .around = {take_next_version, NULL}, .is = NEW},
+};
+
+PARTS(parts);
+
 /* ---- two ends ---- */
 
 static struct lsh_stream stream = {.fd = -1}; /* fd -1: there are none */
 static SSL *server;
 static int far; /* the server's */
+static enum lsh_progress shaken;
+static leash_error err;
 
 static void
 end_ends(void)
@@ -109,7 +129,7 @@ answer_client(const struct wrong *wrong, long *passed)
 
 /* Returns how many bytes of the server's came through. */
 static long
-shake(int version, struct wrong wrong, enum lsh_progress *shaken, leash_error *err)
+shake(struct wrong wrong)
 {
 	long passed = 0;
 	int fds[2];
@@ -123,19 +143,18 @@ shake(int version, struct wrong wrong, enum lsh_progress *shaken, leash_error *e
 	SSL_set_accept_state(server);
 	stream = (struct lsh_stream){.fd = fds[0], .tls = lsh_tls_new(fds[0], context, &options, "localhost")};
 	assert_non_null(stream.tls);
-	while ((*shaken = lsh_tls_step(stream.tls, err)) == LSH_WAIT)
+	while ((shaken = lsh_tls_step(stream.tls, &err)) == LSH_WAIT)
 		if (!answer_client(&wrong, &passed)) /* the rest is awaited in vain */
 			shutdown(far, SHUT_RDWR);
 	return passed;
 }
 
+static const struct wrong none = {-1, -1, false};
+
 static void
-connect_ends(int version)
+connect_ends(void)
 {
-	static const struct wrong none = {-1, -1, false};
-	enum lsh_progress shaken;
-	leash_error err = {0};
-	long passed = shake(version, none, &shaken, &err);
+	long passed = shake(none);
 
 	if (shaken != LSH_DONE)
 		fail_msg("%s", err.text);
@@ -144,9 +163,9 @@ connect_ends(int version)
 	fcntl(far, F_SETFL, 0);
 }
 
-FIXTURE(NULL, end_ends);
+FIXTURE(connect_ends, end_ends);
 
-DOES(ends, connect_ends(strcmp(word[1], "1.2") == 0 ? TLS1_2_VERSION : TLS1_3_VERSION))
+DOES(ends, connect_ends())
 
 static const char *
 seen_size(ssize_t n)
@@ -236,65 +255,41 @@ VERB(go_on)
 	return NULL;
 }
 
-/* The next number below `end` of a sequence. */
-static unsigned
-draw(unsigned *seed, unsigned end)
-{
-	*seed = *seed * 1103515245 + 12345;
-	return (*seed >> 8) % end;
-}
-
 /* ---- handshakes ---- */
-
-static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
 SENTENCE(a_handshake_that_is_cut_anywhere_fails)
 {
-	for (size_t v = 0; v < COUNT(versions); v++) {
-		enum lsh_progress shaken;
-		leash_error err;
-		long whole = shake(versions[v], (struct wrong){-1, -1, false}, &shaken, &err);
+	long whole = shake(none);
 
-		assert_int_equal(shaken, LSH_DONE);
-		assert_true(whole > 500);
-		/* a signature may have a few bytes less than that one */
-		for (long cut = 0; cut < whole - 10; cut += v == 0 ? 3 : 1) {
-			shake(versions[v], (struct wrong){cut, -1, cut % 2 == 0}, &shaken, &err);
-			if (shaken != LSH_FAILED || err.status != LEASH_UNAVAILABLE || strstr(err.text, "closed the "
-			     "connection") == NULL)
-				fail_msg("cut after %ld: %s", cut, err.text);
-		}
+	assert_int_equal(shaken, LSH_DONE);
+	assert_true(whole > 500);
+	/* a signature may have a few bytes less than that one */
+	for (long cut = 0; cut < whole - 10; cut += version == TLS1_2_VERSION ? 3 : 1) {
+		shake((struct wrong){cut, -1, cut % 2 == 0});
+		if (shaken != LSH_FAILED || err.status != LEASH_UNAVAILABLE || !strstr(err.text, "closed the connection"))
+			fail_msg("cut after %ld: %s", cut, err.text);
 	}
 }
 
 SENTENCE(a_handshake_that_is_altered_anywhere_is_not_believed)
 {
-	for (size_t v = 0; v < COUNT(versions); v++) {
-		unsigned believed = 0; /* the version in a record's head, which is to be ignored */
-		enum lsh_progress shaken;
-		leash_error err;
-		long whole = shake(versions[v], (struct wrong){-1, -1, false}, &shaken, &err);
+	unsigned believed = 0; /* the version in a record's head, which is to be ignored */
+	long whole = shake(none);
 
-		for (long at = 0; at < whole; at += 3) {
-			shake(versions[v], (struct wrong){-1, at, false}, &shaken, &err);
-			believed += shaken == LSH_DONE;
-			if (shaken != LSH_DONE && err.status != LEASH_PROTOCOL && err.status != LEASH_UNAVAILABLE &&
-			    err.status != LEASH_DENIED)
-				fail_msg("altered at %ld: %s: %s", at, leash_status_name(err.status), err.text);
-		}
-		assert_true(believed < 30);
+	for (long at = 0; at < whole; at += 3) {
+		shake((struct wrong){-1, at, false});
+		believed += shaken == LSH_DONE;
+		if (shaken != LSH_DONE && err.status != LEASH_PROTOCOL && err.status != LEASH_UNAVAILABLE &&
+		    err.status != LEASH_DENIED)
+			fail_msg("altered at %ld: %s: %s", at, leash_status_name(err.status), err.text);
 	}
+	assert_true(believed < 30);
 }
 
 SENTENCE(a_handshake_that_drips_is_taken_as_it_comes)
 {
-	for (size_t v = 0; v < COUNT(versions); v++) {
-		enum lsh_progress shaken;
-		leash_error err;
-
-		shake(versions[v], (struct wrong){-1, -1, true}, &shaken, &err);
-		assert_int_equal(shaken, LSH_DONE);
-	}
+	shake((struct wrong){-1, -1, true});
+	assert_int_equal(shaken, LSH_DONE);
 }
 
 /* ---- receiving ---- */
@@ -306,12 +301,13 @@ static unsigned char *bytes, *got;
 static void
 make_bytes(void)
 {
-	unsigned seed = 7;
+	uint64_t seed = 7;
 
+	connect_ends();
 	bytes = malloc(SENT);
 	got = malloc(SENT);
 	for (size_t i = 0; i < SENT; i++)
-		bytes[i] = (unsigned char)draw(&seed, 256);
+		bytes[i] = (unsigned char)random_below(&seed, 256);
 }
 
 static void
@@ -326,18 +322,18 @@ free_bytes(void)
 static void *
 speak(void *size)
 {
-	unsigned seed = 3;
+	uint64_t seed = 3;
 
 	for (size_t sent = 0, all = *(size_t *)size; sent < all;) {
-		size_t n = 1 + draw(&seed, draw(&seed, 3) == 0 ? 40000 : 900);
+		size_t n = 1 + random_below(&seed, random_below(&seed, 3) == 0 ? 40000 : 900);
 
 		if (n > all - sent)
 			n = all - sent;
 		if (SSL_write(server, bytes + sent, (int)n) != (int)n)
 			return NULL;
 		sent += n;
-		if (SSL_version(server) == TLS1_3_VERSION && draw(&seed, 64) == 0)
-			SSL_key_update(server, draw(&seed, 2) == 0 ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED);
+		if (SSL_version(server) == TLS1_3_VERSION && random_below(&seed, 64) == 0)
+			SSL_key_update(server, random_below(&seed, 2) == 0 ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED);
 	}
 	return size;
 }
@@ -364,15 +360,15 @@ SENTENCE(bytes_come_whole_and_poll_tells_of_all_of_them, BETWEEN(make_bytes, fre
 {
 	static const size_t rooms[] = {1, 100, 4096, 16384, LSH_WIRE_MOST, LSH_READ_SIZE};
 
-	for (size_t i = 0; i < 2 * COUNT(rooms); i++) {
-		size_t room = rooms[i / 2], all = room == 1 ? SENT / 64 : SENT;
+	for (size_t i = 0; i < COUNT(rooms); i++) {
+		size_t room = rooms[i], all = room == 1 ? SENT / 64 : SENT;
 		pthread_t thread;
 		void *spoken;
 
-		connect_ends(versions[i % 2]);
+		connect_ends();
 		assert_int_equal(pthread_create(&thread, NULL, speak, &all), 0);
 		for (size_t size = 0; size < all;)
-			size += take(size, room < all - size ? room : all - size, i / 2 % 2 == 0);
+			size += take(size, room < all - size ? room : all - size, i % 2 == 0);
 		assert_memory_equal(got, bytes, all);
 		pthread_join(thread, &spoken);
 		assert_non_null(spoken);
@@ -382,52 +378,43 @@ SENTENCE(bytes_come_whole_and_poll_tells_of_all_of_them, BETWEEN(make_bytes, fre
 
 SENTENCE(half_a_record_is_nothing_yet_and_is_not_waited_for)
 {
-	for (size_t v = 0; v < COUNT(versions); v++) {
-		connect_ends(versions[v]);
-		play("peek = none; write 'it comes byte by byte'; catch"); /* behind the tickets */
-		for (size_t i = 0; i < caught_size - 1; i++)
-			play("go_on %zu 1; %s = none; pending = no", i, i % 2 == 0 ? "peek" : "recv");
-		play("go_on %zu 1; recv = 'it comes byte by byte'", caught_size - 1);
-	}
+	play("peek = none; write 'it comes byte by byte'; catch"); /* behind the tickets */
+	for (size_t i = 0; i < caught_size - 1; i++)
+		play("go_on %zu 1; %s = none; pending = no", i, i % 2 == 0 ? "peek" : "recv");
+	play("go_on %zu 1; recv = 'it comes byte by byte'", caught_size - 1);
 }
 
 SCENE(what_tls_says_by_itself_on_an_idle_connection_is_no_answer, /* and send takes the answer to that along */
-      "ends 1.3; peek = none; repeat 20; keys; told = yes; peek = none; told = no;"
-      "send ping = 4; read = ping; write pong; recv = pong")
+      "peek = none; repeat 20; keys; told = yes; peek = none; told = no; send ping = 4; read = ping; write pong;"
+      "recv = pong", .of = NEW)
 
 /* ---- ends and faults ---- */
 
-#define AN_END "repeat 3; peek = end; recv = end; trouble = none"
-
 SCENE(an_end_is_an_end_with_or_without_a_word,
-      "ends 1.2; bye; " AN_END "; next; ends 1.2; gone; " AN_END "; next; ends 1.3; bye; " AN_END "; next; ends 1.3;"
-      "gone; " AN_END)
+      "each x bye gone; ends; $x; repeat 3; peek = end; recv = end; trouble = none; next")
 SCENE(what_was_said_before_an_end_comes_first,
-      "ends 1.2; write last; bye; peek 1 = l; recv = last; more = yes; " AN_END "; next;"
-      "ends 1.2; write last; gone; peek 1 = l; recv = last; more = yes; " AN_END "; next;"
-      "ends 1.3; write last; bye; peek 1 = l; recv = last; more = yes; " AN_END "; next;"
-      "ends 1.3; write last; gone; peek 1 = l; recv = last; more = yes; " AN_END)
+      "each x bye gone; ends; write last; $x; peek 1 = l; recv = last; more = yes;"
+      "repeat 3; peek = end; recv = end; trouble = none; next")
 
 SENTENCE(a_record_that_was_tampered_with_ends_the_connection)
 {
-	for (size_t at = 0; at < 2 * 48; at++) {
+	for (size_t at = 0; at < 48; at++) {
 		const char *is;
 
-		connect_ends(versions[at % 2]);
-		play("peek = none; write 'sixteen letters!'; catch >= 21");
-		if (at / 2 >= caught_size)
+		play("ends; peek = none; write 'sixteen letters!'; catch >= 21");
+		if (at >= caught_size)
 			continue;
-		caught[at / 2] ^= 0x10;
+		caught[at] ^= 0x10;
 		play("go_on 0 %zu", caught_size);
 		shutdown(far, SHUT_WR);
 		await_true((is = receive("", 0)) != NULL && strcmp(is, "none") != 0);
 		if (strcmp(is, "EPROTO") == 0)
 			play("trouble ~ PROTOCOL: 'TLS failed: '; send x = EPROTO");
 		else if (strcmp(is, "end") == 0)
-			assert_true(at / 2 == 3 || at / 2 == 4); /* its length: the rest never comes */
+			assert_true(at == 3 || at == 4); /* its length: the rest never comes */
 		else
 			/* the version in a record's head is nobody's business */
-			assert_true(at / 2 < 3 && strcmp(is, "sixteen letters!") == 0);
+			assert_true(at < 3 && strcmp(is, "sixteen letters!") == 0);
 	}
 }
 
@@ -436,7 +423,6 @@ SENTENCE(a_send_to_who_has_gone_is_an_error_and_no_signal)
 	ssize_t n = 0;
 
 	signal(SIGPIPE, SIG_DFL);
-	connect_ends(TLS1_3_VERSION);
 	close(far);
 	far = -1;
 	for (int i = 0; i < 10 && n >= 0; i++)
@@ -454,10 +440,10 @@ static unsigned full; /* how often the socket did */
 static void *
 send_all(void *arg)
 {
-	unsigned seed = 99;
+	uint64_t seed = 99;
 
 	for (size_t sent = 0; sent < SENT;) {
-		size_t most = 1 + draw(&seed, 30000);
+		size_t most = 1 + random_below(&seed, 30000);
 		ssize_t n = lsh_stream_send(&stream, bytes + sent, most < SENT - sent ? most : SENT - sent);
 		int e = errno;
 		char byte;
@@ -497,30 +483,27 @@ echo(void *arg)
 SENTENCE(one_thread_may_send_and_peek_while_another_receives_and_all_that_is_sent_is_sent_once,
          BETWEEN(make_bytes, free_bytes))
 {
-	for (size_t v = 0; v < COUNT(versions); v++) {
-		pthread_t sending, echoing;
-		void *sent, *echoed;
+	pthread_t sending, echoing;
+	void *sent, *echoed;
 
-		connect_ends(versions[v]);
-		fcntl(stream.fd, F_SETFL, 0); /* as the pipeline has it */
-		setsockopt(stream.fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_usec = 20000}, sizeof(struct timeval));
-		setsockopt(stream.fd, SOL_SOCKET, SO_SNDBUF, &(int){4096}, sizeof(int));
-		full = 0;
-		assert_int_equal(pthread_create(&echoing, NULL, echo, &full), 0);
-		assert_int_equal(pthread_create(&sending, NULL, send_all, &full), 0);
-		for (size_t size = 0; size < SENT;) {
-			size_t room = SENT - size < LSH_READ_SIZE ? SENT - size : LSH_READ_SIZE;
-			ssize_t n = lsh_stream_recv(&stream, got + size, room, 0);
+	fcntl(stream.fd, F_SETFL, 0); /* as the pipeline has it */
+	setsockopt(stream.fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_usec = 20000}, sizeof(struct timeval));
+	setsockopt(stream.fd, SOL_SOCKET, SO_SNDBUF, &(int){4096}, sizeof(int));
+	full = 0;
+	assert_int_equal(pthread_create(&echoing, NULL, echo, &full), 0);
+	assert_int_equal(pthread_create(&sending, NULL, send_all, &full), 0);
+	for (size_t size = 0; size < SENT;) {
+		size_t room = SENT - size < LSH_READ_SIZE ? SENT - size : LSH_READ_SIZE;
+		ssize_t n = lsh_stream_recv(&stream, got + size, room, 0);
 
-			assert_true(n > 0 || (n < 0 && errno == EAGAIN));
-			size += n > 0 ? (size_t)n : 0;
-		}
-		pthread_join(sending, &sent);
-		pthread_join(echoing, &echoed);
-		assert_true(sent != NULL && echoed != NULL);
-		assert_memory_equal(got, bytes, SENT);
-		assert_true(full > 10);
+		assert_true(n > 0 || (n < 0 && errno == EAGAIN));
+		size += n > 0 ? (size_t)n : 0;
 	}
+	pthread_join(sending, &sent);
+	pthread_join(echoing, &echoed);
+	assert_true(sent != NULL && echoed != NULL);
+	assert_memory_equal(got, bytes, SENT);
+	assert_true(full > 10);
 }
 
 /* ---- the application's OpenSSL ---- */
@@ -535,16 +518,13 @@ VERB(application_fails)
 
 SENTENCE(errors_that_the_application_left_in_openssl_disturb_nobody_and_we_leave_none)
 {
-	for (size_t v = 0; v < COUNT(versions); v++) {
-		play("application_fails");
-		connect_ends(versions[v]);
-		play("peek = none; send ping = 4; recv = none; bye; application_fails; recv = end; trouble = none");
-		ERR_clear_error();
-		connect_ends(versions[v]);
-		assert_int_equal(send(far, "\x17\x03\x03\x00\x20garbagegarbagegarbagegarbagegarb", 37, 0), 37);
-		play("recv = EPROTO");
-		assert_int_equal(ERR_peek_error(), 0);
-	}
+	play("application_fails; ends; peek = none; send ping = 4; recv = none; bye; application_fails; recv = end;"
+	     "trouble = none");
+	ERR_clear_error();
+	connect_ends();
+	assert_int_equal(send(far, "\x17\x03\x03\x00\x20garbagegarbagegarbagegarbagegarb", 37, 0), 37);
+	play("recv = EPROTO");
+	assert_int_equal(ERR_peek_error(), 0);
 }
 
 /* ---- the pipeline ---- */
@@ -564,13 +544,12 @@ ask(void *out)
 	return NULL;
 }
 
-SENTENCE(tickets_and_new_keys_on_an_idle_pipe_break_nothing_and_an_unasked_answer_does)
+SENTENCE(tickets_and_new_keys_on_an_idle_pipe_break_nothing_and_an_unasked_answer_does, .of = NEW)
 {
 	pthread_t thread;
 	int outcome;
 
 	line = line_start();
-	connect_ends(TLS1_3_VERSION);
 	line_attach(line, stream);
 	for (int i = 0; i < 5; i++) {
 		play("pass 15; keys"); /* longer than the pipeline takes for idle: it looks before it asks */
@@ -624,7 +603,7 @@ SENTENCE(no_message_of_a_long_record_stays_behind_where_poll_does_not_tell_of_it
 		struct lsh_pubsub *pubsub = lsh_pubsub_new(&ops, &messages, tell_nobody, NULL);
 
 		assert_non_null(pubsub);
-		connect_ends(TLS1_3_VERSION);
+		connect_ends();
 		assert_true(lsh_pubsub_attach(pubsub, stream));
 		assert_int_equal(SSL_write(server, record, sizeof record), sizeof record);
 		if (drains)
