@@ -342,7 +342,7 @@ tests_doctor_test_server_SOURCES = tests/doctor/test_server.c $(findings_sources
 tests_doctor_test_strangers_SOURCES = tests/doctor/test_strangers.c $(findings_sources)
 
 tests_fault_test_cluster_SOURCES = tests/fault/test_cluster.c tests/contract/actor.c tests/contract/actor.h
-tests_fault_test_cut_SOURCES = tests/fault/test_cut.c $(refused_sources) $(real_sources) $(step_sources) tests/contract/actor.c tests/contract/actor.h
+tests_fault_test_cut_SOURCES = tests/fault/test_cut.c $(step_sources) tests/contract/actor.c tests/contract/actor.h
 tests_fault_test_eviction_SOURCES = tests/fault/test_eviction.c $(refused_sources) $(real_sources)
 tests_fault_test_hostile_input_SOURCES = tests/fault/test_hostile_input.c $(refused_sources)
 tests_fault_test_nonsense_SOURCES = tests/fault/test_nonsense.c $(refused_sources) $(step_sources)
@@ -351,7 +351,7 @@ tests_fault_test_refusals_SOURCES = tests/fault/test_refusals.c $(refused_source
 tests_fault_test_replicas_SOURCES = tests/fault/test_replicas.c tests/contract/actor.c tests/contract/actor.h $(refused_sources)
 tests_fault_test_secrets_SOURCES = tests/fault/test_secrets.c $(refused_sources)
 tests_fault_test_tls_deployments_SOURCES = tests/fault/test_tls_deployments.c $(refused_sources)
-tests_fault_test_unreachable_SOURCES = tests/fault/test_unreachable.c tests/contract/actor.c tests/contract/actor.h $(refused_sources)
+tests_fault_test_unreachable_SOURCES = tests/fault/test_unreachable.c $(refused_sources)
 
 tests_redis_test_ask_SOURCES = tests/redis/test_ask.c $(steps_sources)
 tests_redis_test_cluster_SOURCES = tests/redis/test_cluster.c $(fakes_sources)

@@ -1,105 +1,53 @@
-/* Answers that are lost, that come late, or that nobody asked for, from the server to the application. What is made of
- * each in the core: core/test_single. */
+/* Answers that come late, or that nobody asked for. What is made of those that are lost: core/test_single. */
 #include "tests/contract/actor.h"
-#include "tests/fault/real.h"
-#include "tests/fault/refused.h"
 #include "tests/fault/step.h"
 #include "tests/support/asleep.h"
 #include "tests/support/fake.h"
+#include "tests/support/leashed.h"
+#include "tests/support/one_server.h"
 #include "tests/support/proxy.h"
 #include "tests/support/test.h"
 
 static leash_error err;
-static struct proxy *proxy;
-static leash_client *through;
-static leash_lock *cut;
 
-static void
-start(void)
-{
-	start_real();
-	proxy = proxy_start(server_socket(server));
-	through = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
-	cut = leashed_lock(through, "cut", NULL);
-	/* the scripts are known to the server, so that the next pair is one EVALSHA each */
-	assert_status(LEASH_OK, leash_lock_acquire(cut, 10000, &err));
-	assert_status(LEASH_OK, leash_lock_release(cut, &err));
-}
-
-static void
-stop(void)
-{
-	leash_lock_free(cut);
-	leash_close(through);
-	proxy_stop(proxy);
-	stop_real();
-}
-
-FIXTURE(start, stop);
-
-SENTENCE(an_acquire_whose_request_or_answer_is_lost_holds_once)
-{
-	for (int bytes = -1; bytes < 18; bytes++) { /* of ":<16 digits>\r\n" */
-		if (bytes < 0)
-			proxy_cut_request(proxy, "evalsha");
-		else
-			proxy_cut_reply(proxy, "evalsha", (size_t)bytes);
-		assert_status(LEASH_OK, leash_lock_acquire(cut, 10000, &err));
-		assert_true(proxy_hit(proxy));
-		assert_true(leash_lock_held(cut));
-		assert_int_equal(server_integer(server, "HLEN leash:{cut}"), 1);
-		/* asked again, not acquired again: one fence */
-		assert_int_equal(leash_lock_fence(cut) / 256,
-		                 strtoull(server_text(server, "GET leash:{cut}:fence"), NULL, 10));
-		assert_status(LEASH_OK, leash_lock_release(cut, &err));
-		await_true(server_integer(server, "EXISTS leash:{cut} leash:{cut}:queue") == 0);
-	}
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-}
-
-SENTENCE(a_release_whose_answer_is_lost_is_not_called_a_loss_and_wakes_one_waiter)
-{
-	static struct waiting waiting;
-
-	assert_status(LEASH_OK, leash_lock_acquire(cut, 1000, &err));
-	begin_waiting(&waiting, leashed_lock(client, "cut", NULL), LEASH_FOREVER);
-	await_true(server_integer(server, "ZCOUNT leash:{cut}:queue (0 +inf") == 1);
-	proxy_cut_reply(proxy, "evalsha", 0);
-	assert_status(LEASH_OK, leash_lock_release(cut, &err));
-	assert_true(proxy_hit(proxy));
-	end_waiting(&waiting, LEASH_OK);
-	leash_lock_free(waiting.wanted);
-	assert_int_equal(server_integer(server, "EXISTS leash:{cut} leash:{cut}:queue"), 0);
-}
+GROUP(start_server, stop_server);
 
 /* It is that to an ask for a lock that is free; behind it another waits for one that is not. */
 SENTENCE(an_answer_whose_caller_gave_up_is_nobody_elses)
 {
+	struct proxy *proxy = proxy_start(server_socket(server));
+	leash_client *client = leashed_open(uri, NULL), *through = leashed_open(proxy_uri(proxy), NULL);
+	leash_lock *lock = leashed_lock(client, "taken", NULL), *last = leashed_lock(through, "last", NULL);
 	leash_cancel *cancel = leashed_cancel();
 	struct actor gone = {.lock = leashed_lock(through, "other", NULL), .wait_ms = LEASH_FOREVER, .cancel = cancel};
-	struct actor next = {.lock = leashed_lock(through, "refused", NULL), .wait_ms = LEASH_FOREVER};
+	struct actor next = {.lock = leashed_lock(through, "taken", NULL), .wait_ms = LEASH_FOREVER};
 
 	actor_start(&gone);
 	actor_start(&next);
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err)); /* by `client` */
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	proxy_hold_reply(proxy, "{other}");
 	actor_tell(&gone, actor_acquire);
 	proxy_wait_hit(proxy);
 	actor_tell(&next, actor_acquire);
-	await_true(server_integer(server, "ZCOUNT leash:{refused}:queue (0 +inf") == 1);
+	await_true(server_integer(server, "ZCOUNT leash:{taken}:queue (0 +inf") == 1);
 	leash_cancel_fire(cancel);
 	assert_heard(LEASH_CANCELED, &gone);
 	proxy_release(proxy);
-	assert_status(LEASH_OK, leash_lock_acquire(cut, 0, &err)); /* its answer comes behind all others */
-	assert_status(LEASH_OK, leash_lock_release(cut, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(last, 0, &err)); /* its answer comes behind all others */
+	assert_status(LEASH_OK, leash_lock_release(last, &err));
 	assert_false(actor_is_done(&next));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_heard(LEASH_OK, &next);
 	assert_done(LEASH_OK, &next, actor_release);
-	assert_int_equal(server_integer(server, "EXISTS leash:{other} leash:{refused}"), 0);
+	assert_int_equal(server_integer(server, "EXISTS leash:{other} leash:{taken}"), 0);
 	actor_dismiss(&gone);
 	actor_dismiss(&next);
 	leash_cancel_free(cancel);
+	leash_lock_free(last);
+	leash_lock_free(lock);
+	leash_close(through);
+	leash_close(client);
+	proxy_stop(proxy);
 }
 
 static size_t
@@ -140,7 +88,7 @@ say_before_a_question(void)
 }
 
 /* A busy machine may read it before there is a question. */
-SENTENCE(what_was_said_before_a_question_is_no_answer_to_it, BETWEEN(NULL, NULL))
+SENTENCE(what_was_said_before_a_question_is_no_answer_to_it)
 {
 	for (int time = 0; time < 5; time++)
 		say_before_a_question();
