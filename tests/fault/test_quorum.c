@@ -1,53 +1,28 @@
-/* A quorum of five real servers: a majority decides, whatever becomes of the others. What is made of each answer:
- * core/test_quorum. */
+/* A quorum of five real servers: a majority decides, whatever the others say. What is made of each answer:
+ * core/test_quorum; what all deployments do: contract/. */
+#include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/quorum.h"
 #include "tests/support/server.h"
 #include "tests/support/test.h"
 
-#include <unistd.h>
-
 enum { SERVERS = 5, LEASE_MS = 1500, GRAIN_MS = 2000 }; /* servers count their lives in whole seconds */
 
 static leash_error err;
 static struct quorum *quorum;
-static struct leashed_events events;
-static leash_client *client;
-static leash_lock *lock; /* "q", of that client, for LEASE_MS */
 
 static leash_client *
-open_with(int64_t lease_ms)
+open_client(const char *uri)
 {
-	return leashed_open(quorum_uri_guarded(quorum, slow_ms(LEASE_MS)),
-	                    LEASH_OPTIONS(.lease_ms = slow_ms(lease_ms), .on_event = leashed_note_event,
-	                                  .event_arg = &events));
+	return kept(leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(LEASE_MS))));
 }
 
-static void
-check_that_nothing_is_left(void)
-{
-	await_true(quorum_keys(quorum, "leash:{*}", false) == 0);
-	assert_int_equal(quorum_keys(quorum, "*", true), 0);
-}
-
-static void
-acquire_at_all(void)
-{
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
-	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
-}
-
-/* Of all sentences: so those that kill servers come last. */
+/* Of all sentences: so that which kills servers comes last. */
 static void
 start(void)
 {
 	quorum = quorum_start(NULL);
-	client = leashed_open(quorum_uri_guarded(quorum, slow_ms(LEASE_MS) + GRAIN_MS), NULL);
-	lock = leashed_lock(client, "q", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(LEASE_MS)));
-	acquire_at_all(); /* now all servers count, and have the scripts */
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
+	quorum_await_uptime(quorum, slow_ms(LEASE_MS) + GRAIN_MS);
 }
 
 static void
@@ -58,27 +33,27 @@ stop(void)
 
 GROUP(start, stop);
 
+static leash_client *client;
+
 static void
 come(void)
 {
-	memset(&events, 0, sizeof events);
-	client = open_with(LEASE_MS);
-	lock = leashed_lock(client, "q", NULL);
+	client = open_client(quorum_uri_guarded(quorum, slow_ms(LEASE_MS)));
 }
 
 static void
-go(void)
+clear(void)
 {
-	leash_lock_free(lock);
-	leash_close(client);
-	check_that_nothing_is_left();
+	for (int i = 0; i < SERVERS; i++)
+		if (quorum_runs(quorum, i))
+			freeReplyObject(server_command(quorum_server(quorum, i), "FLUSHALL"));
 }
 
-FIXTURE(come, go);
+FIXTURE(come, clear);
 
 SENTENCE(what_a_quorum_cannot_do_is_said)
 {
-	leash_client *bare = leashed_open(quorum_uri(quorum), LEASH_OPTIONS(.lease_ms = 1000));
+	leash_client *bare = kept(leashed_open(quorum_uri(quorum), LEASH_OPTIONS(.lease_ms = 1000)));
 	leash_lock *other = NULL;
 
 	assert_status(LEASH_INVALID, leash_lock_new(&other, bare, "q", NULL, &err));
@@ -89,33 +64,28 @@ SENTENCE(what_a_quorum_cannot_do_is_said)
 	assert_status(LEASH_UNSUPPORTED, leash_lock_new(&other, client, "q", LEASH_LOCK_OPTIONS(.fair = true), &err));
 	assert_null(other);
 	assert_status(LEASH_OK, leash_lock_new(&other, bare, "q", LEASH_LOCK_OPTIONS(.restart_guard_ms = 1000), &err));
+	kept(other);
 	assert_status(LEASH_INVALID, leash_lock_acquire_with(other, LEASH_ACQUIRE(.lease_ms = 1001), &err));
 	assert_status(LEASH_INVALID, leash_lock_extend(other, 1001, &err));
 	assert_status(LEASH_UNSUPPORTED, leash_lock_waiters(other, (leash_waiter_fn)abort, NULL, &err));
-	leash_lock_free(other);
-	leash_close(bare);
 }
 
 /* With the vote of one of them counted twice, that one and its other name were a majority. */
 SENTENCE(a_server_with_two_names_has_one_vote)
 {
 	int first = server_port(quorum_server(quorum, 0)), second = server_port(quorum_server(quorum, 1));
-	leash_client *misled;
 	leash_lock *wanted;
 	char uri[256];
 
 	snprintf(uri, sizeof uri, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,localhost:%d?restart_guard=%d", first, second,
-	         second, LEASE_MS);
-	misled = leashed_open(uri, LEASH_OPTIONS(.lease_ms = LEASE_MS));
-	wanted = leashed_lock(misled, "two names", NULL);
+	         second, (int)slow_ms(LEASE_MS));
+	wanted = kept(leashed_lock(open_client(uri), "two names", NULL));
 	assert_status(LEASH_OK, leash_lock_acquire(wanted, 60000, &err)); /* both servers together are one */
 	assert_status(LEASH_OK, leash_lock_release(wanted, &err));
 	server_pause(quorum_server(quorum, 0));
 	assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(wanted, 500, &err));
 	assert_non_null(strstr(err.text, "2 of 3 servers could not be asked"));
 	server_resume(quorum_server(quorum, 0));
-	leash_lock_free(wanted);
-	leash_close(misled);
 }
 
 /* ---- who has it ---- */
@@ -131,75 +101,55 @@ give_votes(const char *name, int from, int to, const char *token)
 	}
 }
 
-SENTENCE(who_has_it_is_what_a_majority_says)
+SENTENCE(single_votes_make_no_holder)
 {
-	leash_client *other = open_with(LEASE_MS);
-	leash_lock *theirs = leashed_lock(other, "q", NULL);
+	leash_lock *lock = kept(leashed_lock(client, "q", NULL));
 	leash_lock_info info = {.size = sizeof info};
-	char token[LEASH_TOKEN_MAX];
 
-	assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
-	assert_false(info.held);
-	assert_status(LEASH_NOT_HELD, leash_lock_break(theirs, &err));
-	acquire_at_all();
-	server_pause(quorum_server(quorum, 1));
-	assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
-	assert_true(info.held);
-	leash_lock_token(lock, token, sizeof token);
-	assert_string_equal(info.holder.token, token);
-	assert_int_equal(info.holder.pid, getpid());
-	assert_int_equal(info.fence, leash_lock_fence(lock));
-	assert_in_range(info.remaining_ms, 1, slow_ms(LEASE_MS));
-	assert_status(LEASH_OK, leash_lock_break(theirs, &err));
-	await_true(events.count[LEASH_EVENT_LOST] == 1); /* it does not creep back */
-	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
-	server_resume(quorum_server(quorum, 1));
-	check_that_nothing_is_left();
-	/* single votes make no holder */
-	give_votes("q", 1, 3, token);
-	assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
-	assert_false(info.held);
-	give_votes("q", 3, 4, token);
-	assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
-	assert_true(info.held);
-	assert_status(LEASH_OK, leash_lock_break(theirs, &err));
-	leash_lock_free(theirs);
-	leash_close(other);
+	for (int votes = 2; votes <= 3; votes++) {
+		give_votes("q", votes == 2 ? 1 : 3, votes + 1, ann);
+		assert_status(LEASH_OK, leash_lock_inspect(lock, &info, &err));
+		assert_int_equal(info.held, votes == 3);
+	}
+	server_pause(quorum_server(quorum, 0));
+	assert_status(LEASH_OK, leash_lock_inspect(lock, &info, &err));
+	assert_string_equal(info.holder.token, ann);
+	assert_status(LEASH_OK, leash_lock_break(lock, &err));
+	server_resume(quorum_server(quorum, 0));
+	await_true(quorum_keys(quorum, "leash:{q}", false) == 0);
 }
 
 enum { LISTED = 150 }; /* more than are asked about at once */
 
-struct list {
+static struct list {
 	int count, times[LISTED]; /* told of "lock<i>" */
-	int pause_after;          /* so many the first server stands still; 0: it does not */
 	leash_lock_info last;
-};
+} list;
 
 static bool
-note_lock(void *arg, const leash_lock_info *info)
+note_lock(void *pause_after, const leash_lock_info *info)
 {
-	struct list *list = arg;
-	int i;
+	int i = -1;
 
-	if (++list->count == list->pause_after)
+	if (++list.count == *(int *)pause_after) /* the first server stands still */
 		server_pause(quorum_server(quorum, 0));
-	list->last = *info;
+	list.last = *info;
 	if (sscanf(info->name, "lock%d", &i) == 1 && i >= 0 && i < LISTED)
-		list->times[i]++;
+		list.times[i]++;
 	return true;
 }
 
-static void
-clear(void)
+static const struct list *
+scan(const char *pattern, int pause_after)
 {
-	for (int i = 0; i < SERVERS; i++)
-		freeReplyObject(server_command(quorum_server(quorum, i), "FLUSHALL"));
+	memset(&list, 0, sizeof list);
+	assert_status(LEASH_OK, leash_client_scan(client, pattern, note_lock, &pause_after, &err));
+	return &list;
 }
 
 /* With all, with three that differ from lock to lock, with two, with two others. */
 SENTENCE(what_a_majority_has_is_listed_once_and_nothing_else_as_long_as_a_majority_answers)
 {
-	struct list list = {.count = 0}, one = {.count = 0}, broken = {.pause_after = 20};
 	char name[16];
 
 	for (int i = 0; i < LISTED; i++) {
@@ -208,19 +158,17 @@ SENTENCE(what_a_majority_has_is_listed_once_and_nothing_else_as_long_as_a_majori
 		if (i % 4 != 0)
 			give_votes(name, i % 4 == 1 ? 0 : 3, i % 4 == 1 ? 2 : 4 + i % 2, bob);
 	}
-	assert_status(LEASH_OK, leash_client_scan(client, "lock*", note_lock, &list, &err));
+	scan("lock*", 0);
 	for (int i = 0; i < LISTED; i++)
 		assert_int_equal(list.times[i], i % 4 < 2);
-	assert_status(LEASH_OK, leash_client_scan(client, "lock1", note_lock, &one, &err));
-	assert_int_equal(one.count, 1);
-	assert_string_equal(one.last.holder.token, ann);
-	assert_in_range(one.last.remaining_ms, 1, 600000);
+	assert_int_equal(scan("lock1", 0)->count, 1);
+	assert_string_equal(list.last.holder.token, ann);
+	assert_in_range(list.last.remaining_ms, 1, 600000);
 	/* the one that is gone through stands still in the middle of it: what it was to tell is told by the next one */
-	assert_status(LEASH_OK, leash_client_scan(client, NULL, note_lock, &broken, &err));
+	scan(NULL, 20);
 	for (int i = 0; i < LISTED; i++)
-		assert_in_range(broken.times[i], i % 4 < 2, (i % 4 < 2) * 2);
+		assert_in_range(list.times[i], i % 4 < 2, (i % 4 < 2) * 2);
 	server_resume(quorum_server(quorum, 0));
-	clear();
 }
 
 /* ---- without some ---- */
@@ -228,7 +176,7 @@ SENTENCE(what_a_majority_has_is_listed_once_and_nothing_else_as_long_as_a_majori
 /* One more refuses a password: of these only that is for people to fix. */
 SENTENCE(what_people_have_to_fix_is_named_before_what_may_pass)
 {
-	struct list list = {.count = 0};
+	leash_lock *lock = kept(leashed_lock(client, "q", NULL));
 	leash_client *none = NULL;
 	char port[16];
 
@@ -236,7 +184,7 @@ SENTENCE(what_people_have_to_fix_is_named_before_what_may_pass)
 		server_kill(quorum_server(quorum, i));
 	assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, 0, &err));
 	assert_non_null(strstr(err.text, "3 of 5 servers"));
-	assert_status(LEASH_UNAVAILABLE, leash_client_scan(client, NULL, note_lock, &list, &err));
+	assert_status(LEASH_UNAVAILABLE, leash_client_scan(client, NULL, note_lock, &(int){0}, &err));
 	assert_non_null(strstr(err.text, "3 of 5 servers"));
 	snprintf(port, sizeof port, ":%d", server_port(quorum_server(quorum, 3)));
 	server_text(quorum_server(quorum, 3), "CONFIG SET requirepass hunter2");

@@ -65,13 +65,6 @@ stop(void)
 
 FIXTURE(start, stop);
 
-/* Nothing goes to the replica any more, and its silence back. */
-static void
-hold_link(int i)
-{
-	proxy_hold(link_to[i], PROXY_BOTH);
-}
-
 static bool
 is_free(const char *key)
 {
@@ -96,7 +89,7 @@ SENTENCE(with_too_few_replicas_an_acquire_fails_within_its_limit_and_the_lock_is
 	leash_lock *theirs = leashed_lock(other, "both", NULL);
 
 	check_refused(many, 30000, "2 of 16");
-	hold_link(1);
+	proxy_hold(link_to[1], PROXY_BOTH);
 	for (int i = 0; i < 2; i++) {
 		int64_t began = await_now_ns();
 
@@ -119,15 +112,21 @@ SENTENCE(with_too_few_replicas_an_acquire_fails_within_its_limit_and_the_lock_is
 
 SENTENCE(numbers_out_of_range_are_refused)
 {
-	leash_lock *lock = NULL;
+	static const struct {
+		const char *named;
+		leash_lock_options options;
+	} wrong[] = {
+#define ROW(name, ...) {name, {.size = sizeof(leash_lock_options), __VA_ARGS__}}
+		ROW("min_replicas is 17", .min_replicas = 17), ROW("min_replicas", .min_replicas = -1),
+		ROW("replicas_ms", .replicas_ms = -1), ROW("replicas_ms", .min_replicas = 1, .replicas_ms = 86400001),
+	};
+	leash_lock *none = NULL;
 
-	assert_status(LEASH_INVALID, leash_lock_new(&lock, client, "range", LEASH_LOCK_OPTIONS(.min_replicas = 17), &err));
-	check_text(err.text, "min_replicas is 17");
-	assert_status(LEASH_INVALID, leash_lock_new(&lock, client, "range", LEASH_LOCK_OPTIONS(.min_replicas = -1), &err));
-	assert_status(LEASH_INVALID, leash_lock_new(&lock, client, "range", LEASH_LOCK_OPTIONS(.replicas_ms = -1), &err));
-	assert_status(LEASH_INVALID, leash_lock_new(&lock, client, "range",
-	                                            LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 86400001), &err));
-	assert_null(lock);
+	for (size_t i = 0; i < COUNT(wrong); i++) {
+		assert_status(LEASH_INVALID, leash_lock_new(&none, client, "range", &wrong[i].options, &err));
+		check_text(err.text, wrong[i].named);
+	}
+	assert_null(none);
 }
 
 SENTENCE(what_is_to_be_fsynced_is_or_the_reason_is_named)
@@ -162,28 +161,6 @@ SENTENCE(what_is_to_be_fsynced_is_or_the_reason_is_named)
 	leash_lock_free(here);
 }
 
-/* Actors with a lock each, of this name and a number. */
-static void
-gather(struct actor *actor, int count, const char *name, const leash_lock_options *options)
-{
-	memset(actor, 0, (size_t)count * sizeof *actor);
-	for (int i = 0; i < count; i++) {
-		char numbered[16];
-
-		snprintf(numbered, sizeof numbered, "%s-%d", name, i);
-		actor_begin(&actor[i], leashed_lock(client, numbered, options), 30000);
-	}
-}
-
-static void
-acquire_at_once(struct actor *actor, int count)
-{
-	for (int i = 0; i < count; i++)
-		actor_tell(&actor[i], actor_acquire);
-	for (int i = 0; i < count; i++)
-		assert_heard(LEASH_OK, &actor[i]);
-}
-
 /* That clients have to the master. */
 static int
 connections(void)
@@ -204,9 +181,18 @@ SENTENCE(fifty_locks_are_confirmed_by_few_waits)
 
 	for (int i = 0; i < REPLICAS; i++)
 		proxy_delay(link_to[i], PROXY_BOTH, 100000);
-	gather(actor, LOCKS, "many", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(60000)));
+	for (int i = 0; i < LOCKS; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "many-%d", i);
+		actor_begin(&actor[i], leashed_lock(client, name, LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(60000))),
+		            30000);
+	}
 	monitor_mark(monitor);
-	acquire_at_once(actor, LOCKS);
+	for (int i = 0; i < LOCKS; i++)
+		actor_tell(&actor[i], actor_acquire);
+	for (int i = 0; i < LOCKS; i++)
+		assert_heard(LEASH_OK, &actor[i]);
 	waits = monitor_count(monitor, "\"WAIT\"");
 	print_message("%zu WAITs for %d locks\n", waits, LOCKS);
 	assert_in_range(waits, 1, LOCKS / 5);
@@ -220,36 +206,14 @@ SENTENCE(fifty_locks_are_confirmed_by_few_waits)
 	monitor_stop(monitor);
 }
 
-/* The master is dead, and this replica takes its place and port; the other one follows it. */
+/* The master is dead, and the first replica takes its place and port. */
 static void
-promote(int i)
+promote(void)
 {
 	server_kill(master);
-	server_text(replica[i], "REPLICAOF NO ONE");
-	server_text(replica[i], "CONFIG SET bind 127.0.0.1");
-	server_text(replica[i], "CONFIG SET port %d", server_port(master));
-	server_text(replica[1 - i], "REPLICAOF 127.0.0.1 %d", server_port(master));
-}
-
-SENTENCE(what_was_acknowledged_outlives_the_master)
-{
-	leash_lock *lock = leashed_lock(client, "kept", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(20000)));
-	int64_t recovered;
-	uint64_t fence;
-
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-	fence = leash_lock_fence(lock);
-	recovered = events.count[LEASH_EVENT_RECOVERED];
-	/* of two one has it: the one with the larger offset is promoted, as a sentinel does */
-	promote(server_integer(replica[0], "EXISTS leash:{kept}") == 1 ? 0 : 1);
-	await_true(events.count[LEASH_EVENT_JEOPARDY] == recovered + 1 || leash_lock_remaining_ms(lock) > slow_ms(19000));
-	await_true(leash_lock_remaining_ms(lock) > slow_ms(15000));
-	await_true(events.count[LEASH_EVENT_JEOPARDY] == events.count[LEASH_EVENT_RECOVERED]);
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	assert_true(leash_lock_held(lock));
-	assert_int_equal(leash_lock_fence(lock), fence);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
+	server_text(replica[0], "REPLICAOF NO ONE");
+	server_text(replica[0], "CONFIG SET bind 127.0.0.1");
+	server_text(replica[0], "CONFIG SET port %d", server_port(master));
 }
 
 SENTENCE(what_was_not_acknowledged_was_not_acquired_and_without_min_replicas_its_loss_is_told)
@@ -261,11 +225,11 @@ SENTENCE(what_was_not_acknowledged_was_not_acquired_and_without_min_replicas_its
 	uint64_t fence;
 
 	for (int i = 0; i < REPLICAS; i++)
-		hold_link(i);
+		proxy_hold(link_to[i], PROXY_BOTH);
 	assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master), "0 of 1 replicas", leash_lock_acquire(sure, 30000, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(unsure, 30000, &err));
 	fence = leash_lock_fence(unsure);
-	promote(0);
+	promote();
 	other = open_client();
 	theirs = leashed_lock(other, "unsure", NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 30000, &err));
