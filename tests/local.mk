@@ -241,7 +241,6 @@ calls_sources = tests/contract/calls.c tests/contract/calls.h
 refused_sources = tests/fault/refused.c tests/fault/refused.h
 findings_sources = tests/doctor/findings.c tests/doctor/findings.h
 life_sources = tests/contract/life.c tests/contract/life.h
-real_sources = tests/fault/real.c tests/fault/real.h
 scenes_sources = tests/redis/scenes.c tests/redis/scenes.h
 connects_sources = tests/redis/connects.c tests/redis/connects.h $(scenes_sources)
 fakes_sources = tests/redis/fakes.c tests/redis/fakes.h $(scenes_sources)
@@ -343,13 +342,13 @@ tests_doctor_test_strangers_SOURCES = tests/doctor/test_strangers.c $(findings_s
 
 tests_fault_test_cluster_SOURCES = tests/fault/test_cluster.c tests/contract/actor.c tests/contract/actor.h
 tests_fault_test_cut_SOURCES = tests/fault/test_cut.c $(step_sources) tests/contract/actor.c tests/contract/actor.h
-tests_fault_test_eviction_SOURCES = tests/fault/test_eviction.c $(refused_sources) $(real_sources)
+tests_fault_test_eviction_SOURCES = tests/fault/test_eviction.c $(refused_sources)
 tests_fault_test_hostile_input_SOURCES = tests/fault/test_hostile_input.c $(refused_sources)
 tests_fault_test_nonsense_SOURCES = tests/fault/test_nonsense.c $(refused_sources) $(step_sources)
 
-tests_fault_test_refusals_SOURCES = tests/fault/test_refusals.c $(refused_sources) $(real_sources)
+tests_fault_test_refusals_SOURCES = tests/fault/test_refusals.c $(refused_sources) tests/contract/actor.c tests/contract/actor.h
 tests_fault_test_replicas_SOURCES = tests/fault/test_replicas.c tests/contract/actor.c tests/contract/actor.h $(refused_sources)
-tests_fault_test_secrets_SOURCES = tests/fault/test_secrets.c $(refused_sources)
+tests_fault_test_secrets_SOURCES = tests/fault/test_secrets.c $(refused_sources) tests/contract/actor.c tests/contract/actor.h
 tests_fault_test_tls_deployments_SOURCES = tests/fault/test_tls_deployments.c $(refused_sources)
 tests_fault_test_unreachable_SOURCES = tests/fault/test_unreachable.c $(refused_sources)
 

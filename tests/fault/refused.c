@@ -47,38 +47,6 @@ await_renewals(leash_lock *held, int n)
 	}
 }
 
-/* ---- who waits ---- */
-
-static void *
-wait_and_release(void *arg)
-{
-	struct waiting *w = arg;
-
-	w->status = leash_lock_acquire(w->wanted, w->wait_ms, &w->err);
-	if (w->status == LEASH_OK)
-		w->released = leash_lock_release(w->wanted, &w->err);
-	w->ended = 1;
-	return NULL;
-}
-
-void
-begin_waiting(struct waiting *w, leash_lock *wanted, int64_t wait_ms)
-{
-	*w = (struct waiting){.wanted = wanted, .wait_ms = wait_ms};
-	assert_int_equal(pthread_create(&w->thread, NULL, wait_and_release, w), 0);
-}
-
-void
-end_waiting(struct waiting *w, leash_status expected)
-{
-	leash_error err;
-
-	pthread_join(w->thread, NULL);
-	assert_status(expected, (err = w->err, w->status));
-	if (expected == LEASH_OK)
-		assert_status(LEASH_OK, (err = w->err, w->released));
-}
-
 /* ---- who listens ---- */
 
 void

@@ -1,5 +1,4 @@
-/* What the tests of refusals share: what every refusal must be, who waits meanwhile, and who listens to all that is
- * told.
+/* What the tests of refusals share: what every refusal must be, and who listens to all that is told.
  *
  * No test here may fail because a thread stood still for some hundred milliseconds: calls with a deadline of their own
  * repeat (assert_refused_in_time), leases are long against that, and clients wait patiently for answers
@@ -53,20 +52,6 @@ bool was_cut_short(const char *text);
 
 /* See the hold of the calling thread renewed `n` times; it is held all the while. */
 void await_renewals(leash_lock *held, int n);
-
-/* A thread that waits for a lock, and releases it at once. Static where it is used: should the test fail, it goes on
- * for a while. */
-struct waiting {
-	leash_lock *wanted;
-	int64_t wait_ms;
-	_Atomic int ended;
-	leash_status status, released;
-	leash_error err;
-	pthread_t thread;
-};
-
-void begin_waiting(struct waiting *w, leash_lock *wanted, int64_t wait_ms);
-void end_waiting(struct waiting *w, leash_status expected);
 
 /* All that is ever told, to be searched for a secret. For `on_log` and `on_event`, with itself as the argument. */
 struct ear {

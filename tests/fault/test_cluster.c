@@ -2,6 +2,7 @@
  * the simulator (move), and the nemesis (slots-*). */
 #include "tests/contract/actor.h"
 #include "tests/support/cluster.h"
+#include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/test.h"
 
@@ -26,9 +27,9 @@ GROUP(start, stop);
  * the move is over, and throws that place away. */
 SENTENCE(a_hold_is_released_by_hdel_where_keys_are_missing_and_handed_on_when_the_move_is_over)
 {
-	leash_client *client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 3000));
-	leash_client *other = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 3000));
-	leash_lock *lock = leashed_lock(client, "torn", NULL);
+	leash_client *client = kept(leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 3000)));
+	leash_client *other = kept(leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 3000)));
+	leash_lock *lock = kept(leashed_lock(client, "torn", NULL));
 	static struct actor actor;
 	int slot = cluster_slot("leash:{torn}"), at = cluster_master_of_slot(cluster, slot);
 
@@ -59,8 +60,5 @@ SENTENCE(a_hold_is_released_by_hdel_where_keys_are_missing_and_handed_on_when_th
 		await_true(cluster_keys(cluster, "leash:{torn}*", false) == cluster_keys(cluster, "leash:{torn}:fence", false));
 	}
 	actor_dismiss(&actor);
-	leash_lock_free(lock);
-	leash_close(other);
-	leash_close(client);
 	assert_int_equal(cluster_keys(cluster, "leash:*", true), 0);
 }

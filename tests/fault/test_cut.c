@@ -3,6 +3,7 @@
 #include "tests/fault/step.h"
 #include "tests/support/asleep.h"
 #include "tests/support/fake.h"
+#include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/one_server.h"
 #include "tests/support/proxy.h"
@@ -15,10 +16,10 @@ GROUP(start_server, stop_server);
 /* It is that to an ask for a lock that is free; behind it another waits for one that is not. */
 SENTENCE(an_answer_whose_caller_gave_up_is_nobody_elses)
 {
-	struct proxy *proxy = proxy_start(server_socket(server));
-	leash_client *client = leashed_open(uri, NULL), *through = leashed_open(proxy_uri(proxy), NULL);
-	leash_lock *lock = leashed_lock(client, "taken", NULL), *last = leashed_lock(through, "last", NULL);
-	leash_cancel *cancel = leashed_cancel();
+	struct proxy *proxy = kept(proxy_start(server_socket(server)));
+	leash_client *client = kept(leashed_open(uri, NULL)), *through = kept(leashed_open(proxy_uri(proxy), NULL));
+	leash_lock *lock = kept(leashed_lock(client, "taken", NULL)), *last = kept(leashed_lock(through, "last", NULL));
+	leash_cancel *cancel = kept(leashed_cancel());
 	struct actor gone = {.lock = leashed_lock(through, "other", NULL), .wait_ms = LEASH_FOREVER, .cancel = cancel};
 	struct actor next = {.lock = leashed_lock(through, "taken", NULL), .wait_ms = LEASH_FOREVER};
 
@@ -42,12 +43,6 @@ SENTENCE(an_answer_whose_caller_gave_up_is_nobody_elses)
 	assert_int_equal(server_integer(server, "EXISTS leash:{other} leash:{taken}"), 0);
 	actor_dismiss(&gone);
 	actor_dismiss(&next);
-	leash_cancel_free(cancel);
-	leash_lock_free(last);
-	leash_lock_free(lock);
-	leash_close(through);
-	leash_close(client);
-	proxy_stop(proxy);
 }
 
 static size_t
@@ -63,9 +58,9 @@ somebody_has_it(void *ctx, int argc, const char **argv, const size_t *argl, char
 static void
 say_before_a_question(void)
 {
-	struct fake *fake = fake_start(somebody_has_it, NULL);
-	leash_client *asking = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 4000));
-	leash_lock *wanted = leashed_lock(asking, "scene", NULL);
+	struct fake *fake = kept(fake_start(somebody_has_it, NULL));
+	leash_client *asking = kept(leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 4000)));
+	leash_lock *wanted = kept(leashed_lock(asking, "scene", NULL));
 	char fence[32];
 
 	assert_status(LEASH_TIMEOUT, leash_lock_acquire(wanted, 0, &err));
@@ -82,9 +77,6 @@ say_before_a_question(void)
 	}
 	assert_int_not_equal(leash_lock_acquire(wanted, 0, &err), LEASH_OK);
 	assert_false(leash_lock_held(wanted));
-	leash_lock_free(wanted);
-	leash_close(asking);
-	fake_stop(fake);
 }
 
 /* A busy machine may read it before there is a question. */

@@ -1,7 +1,8 @@
 /* Servers that throw keys away when their memory is full: people are warned of the setting. What who held is told of
  * the loss: core/test_single. */
-#include "tests/fault/real.h"
 #include "tests/fault/refused.h"
+#include "tests/support/kept.h"
+#include "tests/support/one_server.h"
 #include "tests/support/test.h"
 
 static void
@@ -12,7 +13,7 @@ set_policy(const char *policy, const char *maxmemory)
 	assert_string_equal(server_text(server, "CONFIG GET maxmemory-policy") + strlen("maxmemory-policy "), policy);
 }
 
-FIXTURE(start_real, stop_real);
+GROUP(start_server, stop_server);
 
 /* What a client logs: how often it connected, and what it said of eviction. */
 static struct journal {

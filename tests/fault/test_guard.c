@@ -1,5 +1,6 @@
 /* restart_guard_ms goes by what a server says of its life. What waits for the guard: core/test_single. */
 #include "tests/support/fake.h"
+#include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/test.h"
 
@@ -73,9 +74,9 @@ SENTENCES(a_guard_goes_by_the_life_of_the_server, guarded)
 	leash_lock *lock;
 
 	life = &row->first;
-	fake = fake_start(live, NULL);
-	client = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 20000));
-	lock = leashed_lock(client, "guarded", LEASH_LOCK_OPTIONS(.restart_guard_ms = 60000));
+	fake = kept(fake_start(live, NULL));
+	client = kept(leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 20000)));
+	lock = kept(leashed_lock(client, "guarded", LEASH_LOCK_OPTIONS(.restart_guard_ms = 60000)));
 	ask(lock, row->at_first);
 	life = &row->then;
 	fake_hang_up(fake);
@@ -86,7 +87,4 @@ SENTENCES(a_guard_goes_by_the_life_of_the_server, guarded)
 		assert_status(LEASH_DENIED, leash_lock_adopt(lock, "00112233-4455-4677-8899-aabbccddeeff:1", &err));
 		check_refusal(LEASH_DENIED);
 	}
-	leash_lock_free(lock);
-	leash_close(client);
-	fake_stop(fake);
 }

@@ -3,7 +3,7 @@
 #include "redis/cluster.h"
 #include "tests/fault/refused.h"
 #include "tests/fault/step.h"
-#include "tests/support/fake.h"
+#include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/test.h"
 
@@ -68,37 +68,29 @@ threads(void)
 	return n - 2; /* "." and ".." */
 }
 
-static leash_client *lost;
 static leash_lock *wanted;
 static int threads_before;
 
 static void
 start(void)
 {
+	leash_client *lost;
 	char uri[80];
 
 	memset(&astray, 0, sizeof astray);
 	astray.verb = "ASK";
-	astray.self = fake_start_tcp(send_astray, NULL);
+	astray.self = kept(fake_start_tcp(send_astray, NULL));
 	snprintf(uri, sizeof uri, "redis+cluster://127.0.0.1:%d", port_of(astray.self));
-	lost = leashed_open(uri, LEASH_OPTIONS(.timeout_ms = patience_ms()));
-	wanted = leashed_lock(lost, "astray", NULL);
+	lost = kept(leashed_open(uri, LEASH_OPTIONS(.timeout_ms = patience_ms())));
+	wanted = kept(leashed_lock(lost, "astray", NULL));
 	threads_before = threads();
 }
 
-static void
-stop(void)
-{
-	leash_lock_free(wanted);
-	leash_close(lost);
-	fake_stop(astray.self);
-}
-
-FIXTURE(start, stop);
+FIXTURE(start, NULL);
 
 SENTENCE(ever_new_servers_of_a_cluster_are_not_followed_without_end_and_are_given_up)
 {
-	struct fake *other = fake_start_tcp(grant, NULL);
+	struct fake *other = kept(fake_start_tcp(grant, NULL));
 
 	while (astray.sent < LSH_STRANGERS + 20)
 		assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(wanted, 20, &err));
@@ -107,7 +99,6 @@ SENTENCE(ever_new_servers_of_a_cluster_are_not_followed_without_end_and_are_give
 	await_true(threads() <= threads_before + 8);
 	astray.to = other;
 	assert_status(LEASH_OK, leash_lock_acquire(wanted, 30000, &err)); /* a new one is followed again */
-	fake_stop(other);
 }
 
 SENTENCE(a_cancel_that_is_sent_on_to_a_server_that_is_not_there_is_sent_again_and_that_one_is_given_up)

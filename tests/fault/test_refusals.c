@@ -1,14 +1,57 @@
-/* What real servers say instead of doing what they were asked. What becomes of who asks, holds or lets go: core/test_refusals. */
-#include "tests/fault/real.h"
+/* What real servers say instead of doing what they were asked. What becomes of who asks, holds or lets go:
+ * core/test_refusals. */
+#include "tests/contract/actor.h"
 #include "tests/fault/refused.h"
 #include "tests/support/descriptors.h"
+#include "tests/support/kept.h"
 #include "tests/support/test.h"
 
 static leash_error err; /* what the last call said */
+static struct server *server;
 
-FIXTURE(start_real, stop_real);
+/* One holds "pair", and another one waits for it. */
+static struct pair {
+	leash_client *client;
+	leash_lock *held;
+	struct actor waiting;
+	struct leashed_events events;
+} pair;
 
-static struct pair pair;
+static void
+begin_pair(int64_t lease_ms)
+{
+	leash_client *other = kept(leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = patience_ms())));
+
+	pair = (struct pair){.client = kept(leashed_open(server_uri(server), LEASH_OPTIONS(
+		.timeout_ms = patience_ms(), .lease_ms = lease_ms, .on_event = leashed_note_event, .event_arg = &pair.events)))};
+	pair.held = kept(leashed_lock(pair.client, "pair", NULL));
+	actor_begin(&pair.waiting, leashed_lock(other, "pair", NULL), LEASH_FOREVER);
+	assert_status(LEASH_OK, leash_lock_acquire(pair.held, 30000, &err));
+	actor_tell(&pair.waiting, actor_acquire);
+	await_true(server_integer(server, "ZCOUNT leash:{pair}:queue (0 +inf") == 1);
+}
+
+/* It was held all the while; now the other one gets it, and nothing is left. */
+static void
+end_pair(void)
+{
+	await_true(pair.events.count[LEASH_EVENT_JEOPARDY] == pair.events.count[LEASH_EVENT_RECOVERED]);
+	assert_int_equal(pair.events.count[LEASH_EVENT_LOST], 0);
+	assert_false(actor_is_done(&pair.waiting));
+	assert_status(LEASH_OK, leash_lock_release(pair.held, &err));
+	assert_heard(LEASH_OK, &pair.waiting);
+	assert_done(LEASH_OK, &pair.waiting, actor_release);
+	actor_dismiss(&pair.waiting);
+	assert_int_equal(server_integer(server, "EXISTS leash:{pair} leash:{pair}:queue"), 0);
+}
+
+static long long
+info(const char *field) /* of INFO stats, with its colon */
+{
+	const char *at = strstr(server_text(server, "INFO stats"), field);
+
+	return at != NULL ? atoll(at + strlen(field)) : 0;
+}
 
 /* ---- commands that the server does not have ---- */
 
@@ -27,31 +70,30 @@ static const struct lacking {
 SENTENCES(without_a_command_all_goes_on_or_it_is_named, lacking)
 {
 	const struct lacking *row = given;
-	struct server *of = server_start((const char *const[]){"--rename-command", row->commands[0], "",
-	                                                       "--rename-command", row->commands[1], "", NULL});
+	const char *hidden[] = {"--rename-command", row->commands[0], "", "--rename-command", row->commands[1], "", NULL};
 	leash_client *one = NULL;
 	leash_lock *wanted;
 
+	server = kept(server_start(hidden));
 	if (row->at_open) {
-		assert_refused(LEASH_UNSUPPORTED, server_uri(of), row->named,
-		               leash_open(&one, LEASH_OPTIONS(.uri = server_uri(of), .timeout_ms = patience_ms()), &err));
+		assert_refused(LEASH_UNSUPPORTED, server_uri(server), row->named,
+		               leash_open(&one, LEASH_OPTIONS(.uri = server_uri(server), .timeout_ms = patience_ms()), &err));
 	} else if (row->named != NULL) {
-		one = leashed_open(server_uri(of), LEASH_OPTIONS(.timeout_ms = patience_ms()));
-		wanted = leashed_lock(one, "eval", NULL);
-		assert_refused(LEASH_UNSUPPORTED, server_uri(of), row->named, leash_lock_acquire(wanted, 0, &err));
-		assert_refused(LEASH_UNSUPPORTED, server_uri(of), row->named, leash_lock_acquire(wanted, LEASH_FOREVER, &err));
-		leash_lock_free(wanted);
-		leash_close(one);
+		one = kept(leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = patience_ms())));
+		wanted = kept(leashed_lock(one, "eval", NULL));
+		assert_refused(LEASH_UNSUPPORTED, server_uri(server), row->named, leash_lock_acquire(wanted, 0, &err));
+		assert_refused(LEASH_UNSUPPORTED, server_uri(server), row->named,
+		               leash_lock_acquire(wanted, LEASH_FOREVER, &err));
 	} else {
-		char place[128];
+		static const char place[] = "ZRANGE leash:{pair}:queue 0 0 WITHSCORES";
+		char before[128];
 
-		begin_pair(&pair, of, slow_ms(3000));
-		snprintf(place, sizeof place, "%s", server_text(of, "ZRANGE leash:{pair}:queue 0 0 WITHSCORES"));
+		begin_pair(slow_ms(3000));
+		snprintf(before, sizeof before, "%s", server_text(server, place));
 		await_renewals(pair.held, 2);
-		await_true(strcmp(server_text(of, "ZRANGE leash:{pair}:queue 0 0 WITHSCORES"), place) != 0); /* it said its word */
-		end_pair(&pair);
+		await_true(strcmp(server_text(server, place), before) != 0); /* it said its word */
+		end_pair();
 	}
-	server_stop(of);
 }
 
 /* ---- not now, not here, not so ---- */
@@ -72,26 +114,29 @@ SENTENCES(a_server_that_refuses_is_told_in_its_words_and_all_goes_on_when_that_i
 {
 	const struct refusing *row = given;
 	long long connections;
+	leash_lock *lock;
 	int64_t begun;
 
-	begin_pair(&pair, server, slow_ms(120000));
+	server = kept(server_start(NULL));
+	begin_pair(slow_ms(120000));
+	lock = kept(leashed_lock(pair.client, "refused", NULL));
 	for (size_t i = 0; i < COUNT(row->how) && row->how[i] != NULL; i++)
-		ask_server(server, row->how[i]);
-	connections = info(server, "stats", "total_connections_received:");
+		server_text(server, row->how[i]);
+	connections = info("total_connections_received:");
 	begun = await_now_ns();
 	assert_refused(LEASH_UNAVAILABLE, server_uri(server), row->word, leash_lock_acquire(lock, 0, &err));
 	assert_refused_in_time(LEASH_UNAVAILABLE, server_uri(server), row->word, leash_lock_acquire(lock, 1000, &err));
 	assert_false(leash_lock_held(lock));
-	connections = info(server, "stats", "total_connections_received:") - connections;
+	connections = info("total_connections_received:") - connections;
 	begun = await_now_ns() - begun;
-	if ((double)connections > 5 + 66 * (double)begun / 1e9)
-		fail_msg("%lld connections of three clients in %.1f s", connections, (double)begun / 1e9);
+	if ((double)connections > 5 + 44 * (double)begun / 1e9)
+		fail_msg("%lld connections of two clients in %.1f s", connections, (double)begun / 1e9);
 	assert_true(leash_lock_held(pair.held));
-	assert_false(pair.waiting.ended);
-	ask_server(server, row->until);
+	server_text(server, row->until);
 	await_true(leash_lock_extend(pair.held, slow_ms(120000), &err) == LEASH_OK);
-	check_that_all_is_well();
-	end_pair(&pair);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	end_pair();
 }
 
 /* ---- connections ---- */
@@ -104,7 +149,7 @@ all_are_connected(void)
 
 	for (; (at = strstr(at, "name=leash:")) != NULL; at++)
 		n++;
-	return n == 6; /* two of `client`, and of each of the pair */
+	return n == 4; /* two of each of the pair */
 }
 
 SENTENCE(a_server_that_takes_no_more_clients_is_asked_not_too_often_and_costs_no_descriptor)
@@ -114,17 +159,18 @@ SENTENCE(a_server_that_takes_no_more_clients_is_asked_not_too_often_and_costs_no
 	leash_client *none;
 	double seconds;
 
-	begin_pair(&pair, server, 80000);
+	server = kept(server_start(NULL));
+	begin_pair(80000);
 	leash_close(leashed_open(server_uri(server), NULL)); /* what wakes its threads is kept, for the next one */
 	await_true(all_are_connected());
 	before = descriptors_count();
-	ask_server(server, "CONFIG SET maxclients 1"); /* this one */
+	server_text(server, "CONFIG SET maxclients 1"); /* this one */
 	server_integer(server, "CLIENT KILL TYPE normal SKIPME yes");
 	server_integer(server, "CLIENT KILL TYPE pubsub");
 	begun = await_now_ns();
-	attempts = info(server, "stats", "rejected_connections:");
+	attempts = info("rejected_connections:");
 	for (int i = 0; await_now_ns() - begun < INT64_C(2500000000) ||
-	     info(server, "stats", "rejected_connections:") < attempts + 10; i++) {
+	     info("rejected_connections:") < attempts + 10; i++) {
 		unsigned now = descriptors_count();
 
 		most = now > most ? now : most;
@@ -134,13 +180,13 @@ SENTENCE(a_server_that_takes_no_more_clients_is_asked_not_too_often_and_costs_no
 		await_ms(10);
 	}
 	seconds = (double)(await_now_ns() - begun) / 1e9;
-	attempts = info(server, "stats", "rejected_connections:") - attempts;
+	attempts = info("rejected_connections:") - attempts;
 	printf("# %lld attempts in %.1f s; %u descriptors, at most %u\n", (long long)attempts, seconds, before, most);
-	/* six connections, backing off from 10 ms to a quarter of a second, and ten more clients a second */
-	assert_true((double)attempts < (6 * 10 + 2 * 10) * seconds);
+	/* four connections, backing off from 10 ms to a quarter of a second, and ten more clients a second */
+	assert_true((double)attempts < (4 * 10 + 2 * 10) * seconds);
 	assert_true(most <= before);
-	ask_server(server, "CONFIG SET maxclients 1000");
+	server_text(server, "CONFIG SET maxclients 1000");
 	await_true(all_are_connected());
 	await_true(descriptors_count() == before);
-	end_pair(&pair);
+	end_pair();
 }

@@ -5,10 +5,7 @@
  * kernel has kept for it. */
 #include "tests/contract/actor.h"
 #include "tests/fault/refused.h"
-#include "tests/support/leashed.h"
-#include "tests/support/monitor.h"
-#include "tests/support/proxy.h"
-#include "tests/support/server.h"
+#include "tests/support/kept.h"
 #include "tests/support/test.h"
 
 enum { REPLICAS = 2 };
@@ -22,8 +19,8 @@ static struct leashed_events events; /* of all who come by open_client() */
 static leash_client *
 open_client(void)
 {
-	return leashed_open(server_uri_tcp(master), LEASH_OPTIONS(.timeout_ms = patience_ms(),
-	                                                          .on_event = leashed_note_event, .event_arg = &events));
+	return kept(leashed_open(server_uri_tcp(master), LEASH_OPTIONS(
+		.timeout_ms = patience_ms(), .on_event = leashed_note_event, .event_arg = &events)));
 }
 
 /* One more replica. Returns when it acknowledges what the master writes: that may begin a second after it has all that
@@ -35,9 +32,9 @@ start_replica(int i)
 	const char *port;
 
 	snprintf(target, sizeof target, "127.0.0.1:%d", server_port(master));
-	link_to[i] = proxy_start_tcp(target);
+	link_to[i] = kept(proxy_start_tcp(target));
 	port = strrchr(proxy_uri(link_to[i]), ':') + 1;
-	replica[i] = server_start((const char *const[]){"--replicaof", "127.0.0.1", port, NULL});
+	replica[i] = kept(server_start((const char *const[]){"--replicaof", "127.0.0.1", port, NULL}));
 	for (int written = 0; written < 2; written += server_integer(master, "WAIT %d 1000", i + 1) > i)
 		server_text(master, "SET begun 1");
 }
@@ -46,24 +43,13 @@ static void
 start(void)
 {
 	memset(&events, 0, sizeof events);
-	master = server_start_tcp((const char *const[]){"--repl-diskless-sync-delay", "0", NULL});
+	master = kept(server_start_tcp((const char *const[]){"--repl-diskless-sync-delay", "0", NULL}));
 	for (int i = 0; i < REPLICAS; i++)
 		start_replica(i);
 	client = open_client();
 }
 
-static void
-stop(void)
-{
-	leash_close(client);
-	for (int i = 0; i < REPLICAS; i++) {
-		server_stop(replica[i]);
-		proxy_stop(link_to[i]);
-	}
-	server_stop(master);
-}
-
-FIXTURE(start, stop);
+FIXTURE(start, NULL);
 
 static bool
 is_free(const char *key)
@@ -83,10 +69,10 @@ check_refused(leash_lock *lock, int64_t wait_ms, const char *count)
 
 SENTENCE(with_too_few_replicas_an_acquire_fails_within_its_limit_and_the_lock_is_free_afterwards)
 {
-	leash_lock *both = leashed_lock(client, "both", LEASH_LOCK_OPTIONS(.min_replicas = 2, .replicas_ms = 1000));
-	leash_lock *many = leashed_lock(client, "many", LEASH_LOCK_OPTIONS(.min_replicas = 16, .replicas_ms = 1000));
+	leash_lock *both = kept(leashed_lock(client, "both", LEASH_LOCK_OPTIONS(.min_replicas = 2, .replicas_ms = 1000)));
+	leash_lock *many = kept(leashed_lock(client, "many", LEASH_LOCK_OPTIONS(.min_replicas = 16, .replicas_ms = 1000)));
 	leash_client *other = open_client();
-	leash_lock *theirs = leashed_lock(other, "both", NULL);
+	leash_lock *theirs = kept(leashed_lock(other, "both", NULL));
 
 	check_refused(many, 30000, "2 of 16");
 	proxy_hold(link_to[1], PROXY_BOTH);
@@ -104,10 +90,6 @@ SENTENCE(with_too_few_replicas_an_acquire_fails_within_its_limit_and_the_lock_is
 	proxy_release(link_to[1]);
 	await_true(leash_lock_acquire(both, 30000, &err) == LEASH_OK);
 	assert_status(LEASH_OK, leash_lock_release(both, &err));
-	leash_close(other);
-	leash_lock_free(theirs);
-	leash_lock_free(many);
-	leash_lock_free(both);
 }
 
 SENTENCE(numbers_out_of_range_are_refused)
@@ -131,9 +113,9 @@ SENTENCE(numbers_out_of_range_are_refused)
 
 SENTENCE(what_is_to_be_fsynced_is_or_the_reason_is_named)
 {
-	leash_lock *here = leashed_lock(client, "here", LEASH_LOCK_OPTIONS(.fsynced = true, .replicas_ms = slow_ms(20000)));
-	leash_lock *both = leashed_lock(client, "both", LEASH_LOCK_OPTIONS(.fsynced = true, .min_replicas = 1,
-	                                                                   .replicas_ms = slow_ms(3000)));
+	leash_lock *here = kept(leashed_lock(client, "here", LEASH_LOCK_OPTIONS(.fsynced = true, .replicas_ms = slow_ms(20000))));
+	leash_lock *both = kept(leashed_lock(client, "both", LEASH_LOCK_OPTIONS(.fsynced = true, .min_replicas = 1,
+	                                                                   .replicas_ms = slow_ms(3000))));
 
 	if (server_integer(master, "EVAL %s 0", "return redis.call('COMMAND', 'INFO', 'WAITAOF')[1] and 1 or 0") == 0) {
 		assert_refused(LEASH_UNSUPPORTED, server_uri_tcp(master), "the server has no WAITAOF",
@@ -157,8 +139,6 @@ SENTENCE(what_is_to_be_fsynced_is_or_the_reason_is_named)
 		server_text(replica[0], "PING");
 		assert_status(LEASH_UNKNOWN, leash_lock_release(here, &err));
 	}
-	leash_lock_free(both);
-	leash_lock_free(here);
 }
 
 /* That clients have to the master. */
@@ -176,7 +156,7 @@ SENTENCE(fifty_locks_are_confirmed_by_few_waits)
 {
 	enum { LOCKS = 50 };
 	static struct actor actor[LOCKS];
-	struct monitor *monitor = monitor_start(master);
+	struct monitor *monitor = kept(monitor_start(master));
 	size_t waits;
 
 	for (int i = 0; i < REPLICAS; i++)
@@ -203,7 +183,6 @@ SENTENCE(fifty_locks_are_confirmed_by_few_waits)
 	assert_int_equal(monitor_count(monitor, "\"WAIT\""), 0);
 	for (int i = 0; i < LOCKS; i++)
 		actor_dismiss(&actor[i]);
-	monitor_stop(monitor);
 }
 
 /* The master is dead, and the first replica takes its place and port. */
@@ -218,8 +197,8 @@ promote(void)
 
 SENTENCE(what_was_not_acknowledged_was_not_acquired_and_without_min_replicas_its_loss_is_told)
 {
-	leash_lock *sure = leashed_lock(client, "sure", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 1000));
-	leash_lock *unsure = leashed_lock(client, "unsure", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(20000)));
+	leash_lock *sure = kept(leashed_lock(client, "sure", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 1000)));
+	leash_lock *unsure = kept(leashed_lock(client, "unsure", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(20000))));
 	leash_client *other;
 	leash_lock *theirs;
 	uint64_t fence;
@@ -231,15 +210,11 @@ SENTENCE(what_was_not_acknowledged_was_not_acquired_and_without_min_replicas_its
 	fence = leash_lock_fence(unsure);
 	promote();
 	other = open_client();
-	theirs = leashed_lock(other, "unsure", NULL);
+	theirs = kept(leashed_lock(other, "unsure", NULL));
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 30000, &err));
 	assert_true(leash_lock_fence(theirs) > fence);
 	await_true(events.count[LEASH_EVENT_LOST] == 1);
 	assert_false(leash_lock_held(unsure));
 	assert_status(LEASH_LOST, leash_lock_release(unsure, &err));
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-	leash_close(other);
-	leash_lock_free(theirs);
-	leash_lock_free(unsure);
-	leash_lock_free(sure);
 }

@@ -1,6 +1,7 @@
 /* What must not come out: passwords in cores, logs and texts, tokens in logs and texts. And a password that changes.
  *
  * This process never has a password but through leash: who makes them is a child, and here are their complements. */
+#include "tests/contract/actor.h"
 #include "tests/fault/refused.h"
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
@@ -262,7 +263,7 @@ SENTENCE(a_password_file_that_was_renewed_is_read_at_the_next_connect)
 		const char *bytes, *says;
 	} unfit[] = {{"", "empty"}, {"hunter4\r\n", "ends in CR LF"}, {"hunter4\nhunter2\n", "more than one line"},
 	             {NULL, "No such file"}};
-	static struct waiting w;
+	static struct actor waiting;
 	struct leashed_events events = {0};
 	char uri[URI];
 	leash_client *client;
@@ -279,7 +280,8 @@ SENTENCE(a_password_file_that_was_renewed_is_read_at_the_next_connect)
 	server_text(server, "ACL SETUSER guarded resetpass >hunter4");
 	write_file("password", unfit[0].bytes);
 	server_integer(server, "CLIENT KILL USER guarded");
-	begin_waiting(&w, wanted, LEASH_FOREVER);
+	actor_begin(&waiting, leashed_lock(client, "wanted", NULL), LEASH_FOREVER);
+	actor_tell(&waiting, actor_acquire);
 	for (size_t i = 0; i < COUNT(unfit); i++) {
 		if (unfit[i].bytes != NULL)
 			write_file("password", unfit[i].bytes);
@@ -290,7 +292,9 @@ SENTENCE(a_password_file_that_was_renewed_is_read_at_the_next_connect)
 		check_text(err.text, server_uri(server));
 	}
 	write_file("password", "hunter4\n");
-	end_waiting(&w, LEASH_OK);
+	assert_heard(LEASH_OK, &waiting);
+	assert_done(LEASH_OK, &waiting, actor_release);
+	actor_dismiss(&waiting);
 	await_renewals(held, 1);
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);

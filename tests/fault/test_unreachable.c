@@ -1,9 +1,7 @@
 /* Servers that cannot be dialed, or are gone and back again: nobody else waits for a dial, and those who come back do
  * so one by one. */
 #include "tests/fault/refused.h"
-#include "tests/support/leashed.h"
-#include "tests/support/proxy.h"
-#include "tests/support/server.h"
+#include "tests/support/kept.h"
 #include "tests/support/test.h"
 
 static leash_error err; /* what the last call said */
@@ -14,34 +12,25 @@ static struct proxy *proxy;
 static void
 start(void)
 {
-	server = server_start(NULL);
-	proxy = proxy_start(server_socket(server));
+	server = kept(server_start(NULL));
+	proxy = kept(proxy_start(server_socket(server)));
 }
 
-static void
-stop(void)
-{
-	proxy_stop(proxy);
-	server_stop(server);
-}
-
-FIXTURE(start, stop);
+FIXTURE(start, NULL);
 
 SENTENCE(renewals_do_not_wait_for_a_dial_that_hangs)
 {
 	/* a dial may hang for far longer than the lease */
-	leash_client *client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 60000, .lease_ms = slow_ms(2000)));
-	leash_lock *kept = leashed_lock(client, "kept", NULL);
+	leash_client *client = kept(leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 60000, .lease_ms = slow_ms(6000))));
+	leash_lock *lock = kept(leashed_lock(client, "renewed", NULL));
 
-	assert_status(LEASH_OK, leash_lock_acquire(kept, 20000, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 20000, &err));
 	proxy_hold_reply(proxy, "subscribe");
 	assert_true(server_integer(server, "CLIENT KILL TYPE pubsub") > 0);
 	proxy_wait_hit(proxy); /* the dial for the wake-ups is not answered any more */
-	await_renewals(kept, 4);
-	assert_status(LEASH_OK, leash_lock_release(kept, &err));
+	await_renewals(lock, 2);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	proxy_release(proxy);
-	leash_lock_free(kept);
-	leash_close(client);
 }
 
 SENTENCE(clients_of_a_restarted_server_dial_ever_more_slowly_and_all_come_back)
@@ -53,7 +42,7 @@ SENTENCE(clients_of_a_restarted_server_dial_ever_more_slowly_and_all_come_back)
 	size_t before;
 
 	for (int i = 0; i < HERD; i++)
-		client[i] = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = patience_ms()));
+		client[i] = kept(leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = patience_ms())));
 	await_true(proxy_open(proxy) == LINES);
 	server_kill(server);
 	before = proxy_accepted(proxy);
@@ -68,11 +57,9 @@ SENTENCE(clients_of_a_restarted_server_dial_ever_more_slowly_and_all_come_back)
 	server_restart(server);
 	await_true(proxy_open(proxy) == LINES);
 	for (int i = 0; i < HERD; i++) {
-		lock = leashed_lock(client[i], "grass", NULL);
+		lock = kept(leashed_lock(client[i], "grass", NULL));
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));
-		leash_lock_free(lock);
-		leash_close(client[i]);
 	}
 	assert_true(proxy_accepted(proxy) - before <= 4 * LINES);
 }
