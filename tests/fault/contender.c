@@ -1,7 +1,7 @@
 /* A contender: a program whose threads take locks, keep them, write to what the locks protect, and write all of it down.
  *
- *   contender --uri URI --folder DIR --name NAME [--seed N] [--locks N] [--threads N] [--lease-ms N] [--guard-ms N]
- *             [--timeout-ms N] [--min-replicas N] [--plain]
+ *   contender uri URI folder DIR name NAME [seed N] [locks N] [threads N] [lease-ms N] [guard-ms N] [timeout-ms N]
+ *             [min-replicas N] [plain 1]
  *
  * It is a program of its own so that one that was killed can be replaced by a process that has threads, and it uses what leash.h
  * offers and nothing else. What it does goes into the history NAME in DIR (tests/judge/history.h), for others to judge, who also made
@@ -13,8 +13,8 @@
  *   main       cancels waits, and waits for SIGTERM. Then each worker takes each lock once more, however long that takes, so a
  *              contender that does not end has a thread that hangs
  *
- * Locks with an even number are plain, the others fair unless --plain says otherwise. No hold asks for more than a lease and a half at a
- * time, and that is what --guard-ms has to be more than: after a restart that may have lost the data nothing is granted for so long, and
+ * Locks with an even number are plain, the others fair unless plain says otherwise. No hold asks for more than a lease and a half at a
+ * time, and that is what guard-ms has to be more than: after a restart that may have lost the data nothing is granted for so long, and
  * exclusion stays. */
 #include "tests/judge/history.h"
 #include "tests/judge/register.h"
@@ -23,7 +23,6 @@
 #include "tests/support/trouble.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
@@ -57,10 +56,7 @@ struct turn {
 
 static struct {
 	const char *uri, *folder, *name;
-	uint64_t seed;
-	unsigned lock_count, thread_count;
-	int64_t lease_ms, guard_ms, timeout_ms, min_replicas;
-	bool plain;
+	int64_t seed, lock_count, thread_count, lease_ms, guard_ms, timeout_ms, min_replicas, plain;
 
 	struct history *history;
 	struct fenced *registers;
@@ -72,7 +68,8 @@ static struct {
 	pthread_mutex_t mutex;
 	_Atomic uint64_t holds;
 	_Atomic bool ending, ended;
-} self = {.seed = 1, .lock_count = 6, .thread_count = 3, .lease_ms = 1000, .guard_ms = 2000, .timeout_ms = 500, .mutex = PTHREAD_MUTEX_INITIALIZER};
+} self = {.seed = 1, .lock_count = 6, .thread_count = 3, .lease_ms = 1000, .guard_ms = 2000, .timeout_ms = 500,
+          .mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- chance ---- */
 
@@ -95,7 +92,7 @@ once_in(uint64_t *random, uint64_t n)
 static uint64_t
 seed_of(unsigned number)
 {
-	uint64_t random = (self.seed + 1) * 1000003 + number * 8191 + 1;
+	uint64_t random = ((uint64_t)self.seed + 1) * 1000003 + number * 8191 + 1;
 
 	for (int i = 0; i < 16; i++)
 		roll(&random, 2);
@@ -318,7 +315,7 @@ static void
 take_a_turn(struct worker *w)
 {
 	uint64_t *random = &w->random, kind = roll(random, 16);
-	struct turn turn = {.worker = w, .lock = (unsigned)roll(random, self.lock_count)};
+	struct turn turn = {.worker = w, .lock = (unsigned)roll(random, (uint64_t)self.lock_count)};
 	int64_t wait_ms = kind < 3 ? 0 : kind < 11 ? 10 + (int64_t)roll(random, 2 * (uint64_t)self.lease_ms) : LEASH_FOREVER;
 
 	turn.handle = once_in(random, 6) ? w->own[turn.lock] : self.shared[roll(random, SHARED)][turn.lock];
@@ -453,7 +450,7 @@ cancel_until_term(const sigset_t *term)
 	struct timespec a_while = {0};
 
 	do {
-		struct worker *w = &self.workers[roll(&random, self.thread_count)];
+		struct worker *w = &self.workers[roll(&random, (uint64_t)self.thread_count)];
 
 		pthread_mutex_lock(&self.mutex);
 		leash_cancel_fire(w->cancel);
@@ -484,79 +481,36 @@ finish(void)
 	history_note(self.history, "end");   /* nobody is left who could write more */
 }
 
-/* ---- the command line ---- */
+/* ---- what it is told ---- */
 
-static _Noreturn void
-usage(void)
-{
-	fprintf(stderr, "usage: contender --uri URI --folder DIR --name NAME [--seed N] [--locks N] [--threads N] [--lease-ms N] [--guard-ms N]\n"
-	                "                 [--timeout-ms N] [--min-replicas N] [--plain]\n");
-	exit(2);
-}
-
-static uint64_t
-number(const char *text, uint64_t least, uint64_t most)
-{
-	char *end_of;
-	uint64_t n = strtoull(text, &end_of, 10);
-
-	if (*text == '\0' || *end_of != '\0' || n < least || n > most)
-		usage();
-	return n;
-}
+static const struct setting {
+	const char *name, **text;
+	int64_t *number;
+} settings[] = {
+	{"uri", &self.uri, NULL}, {"folder", &self.folder, NULL}, {"name", &self.name, NULL}, {"seed", NULL, &self.seed},
+	{"locks", NULL, &self.lock_count}, {"threads", NULL, &self.thread_count}, {"lease-ms", NULL, &self.lease_ms},
+	{"guard-ms", NULL, &self.guard_ms}, {"timeout-ms", NULL, &self.timeout_ms},
+	{"min-replicas", NULL, &self.min_replicas}, {"plain", NULL, &self.plain},
+};
 
 static void
-read_options(int argc, char **argv)
+read_settings(char **words)
 {
-	static const struct option options[] = {
-		{"uri", required_argument, NULL, 'u'},     {"folder", required_argument, NULL, 'f'},   {"name", required_argument, NULL, 'n'},
-		{"seed", required_argument, NULL, 's'},    {"locks", required_argument, NULL, 'l'},    {"threads", required_argument, NULL, 't'},
-		{"lease-ms", required_argument, NULL, 'e'}, {"guard-ms", required_argument, NULL, 'g'}, {"timeout-ms", required_argument, NULL, 'o'},
-		{"min-replicas", required_argument, NULL, 'r'}, {"plain", no_argument, NULL, 'p'}, {NULL, 0, NULL, 0},
-	};
-	int c;
+	for (; words[0] != NULL && words[1] != NULL; words += 2) {
+		size_t i = 0;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (c) {
-		case 'u':
-			self.uri = optarg;
-			break;
-		case 'f':
-			self.folder = optarg;
-			break;
-		case 'n':
-			self.name = optarg;
-			break;
-		case 's':
-			self.seed = number(optarg, 0, UINT64_MAX);
-			break;
-		case 'l':
-			self.lock_count = (unsigned)number(optarg, 1, MAX_LOCKS);
-			break;
-		case 't':
-			self.thread_count = (unsigned)number(optarg, 1, MAX_THREADS);
-			break;
-		case 'e':
-			self.lease_ms = (int64_t)number(optarg, 100, 60000);
-			break;
-		case 'g':
-			self.guard_ms = (int64_t)number(optarg, 100, 600000);
-			break;
-		case 'o':
-			self.timeout_ms = (int64_t)number(optarg, 1, 60000);
-			break;
-		case 'r':
-			self.min_replicas = (int64_t)number(optarg, 0, 16);
-			break;
-		case 'p':
-			self.plain = true;
-			break;
-		default:
-			usage();
-		}
+		while (i < sizeof settings / sizeof *settings && strcmp(settings[i].name, words[0]) != 0)
+			i++;
+		if (i == sizeof settings / sizeof *settings)
+			trouble("there is no '%s'", words[0]);
+		if (settings[i].text != NULL)
+			*settings[i].text = words[1];
+		else
+			*settings[i].number = strtoll(words[1], NULL, 10);
 	}
-	if (optind != argc || self.uri == NULL || self.folder == NULL || self.name == NULL)
-		usage();
+	if (self.uri == NULL || self.folder == NULL || self.name == NULL || self.lock_count > MAX_LOCKS ||
+	    self.thread_count > MAX_THREADS)
+		trouble("a contender wants a URI, a folder, a name, and not too much");
 }
 
 int
@@ -564,7 +518,8 @@ main(int argc, char **argv)
 {
 	sigset_t term;
 
-	read_options(argc, argv);
+	(void)argc;
+	read_settings(argv + 1);
 	sigemptyset(&term);
 	sigaddset(&term, SIGTERM);
 	pthread_sigmask(SIG_BLOCK, &term, NULL);   /* for all threads: main takes it */

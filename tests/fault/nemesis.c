@@ -20,10 +20,10 @@
 #include "tests/fault/faults.h"
 #include "tests/judge/register.h"
 #include "tests/support/await.h"
+#include "tests/support/child.h"
 #include "tests/support/sweep.h"
 #include "tests/support/trouble.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -247,37 +247,10 @@ finish(struct run *run, bool well)
 /* ---- what is said of it ---- */
 
 static void
-measure(const char *path, size_t *bytes, size_t *lines)
-{
-	FILE *file = fopen(path, "re");
-	int c;
-
-	if (file == NULL)
-		trouble("%s: %s", path, strerror(errno));
-	while ((c = getc_unlocked(file)) != EOF) {
-		*lines += c == '\n';
-		++*bytes;
-	}
-	fclose(file);
-}
-
-static void
 print_summary(const struct run *run)
 {
-	size_t files = 0, bytes = 0, lines = 0, total = 0;
-	struct dirent *entry;
-	char path[4096];
-	DIR *dir = opendir(run->folder);
+	size_t total = 0;
 
-	while (dir != NULL && (entry = readdir(dir)) != NULL) {
-		if (strstr(entry->d_name, ".history") == NULL)
-			continue;
-		snprintf(path, sizeof path, "%s/%s", run->folder, entry->d_name);
-		measure(path, &bytes, &lines);
-		files++;
-	}
-	if (dir != NULL)
-		closedir(dir);
 	for (size_t i = 0; i < run->arena->fault_count; i++)
 		total += run->counts[i];
 	printf("# %s, seed %" PRIu64 ": %.0f s, %zu faults in %zu bursts; after each of them all %d locks were taken again "
@@ -294,37 +267,20 @@ print_summary(const struct run *run)
 		}
 		column += (size_t)printf(" %s %u", run->arena->faults[i].name, run->counts[i]);
 	}
-	printf("\n# %zu contenders with %d threads each; %zu histories, %zu lines, %.1f MB; %zu renewals seen by the "
-	       "servers\n", run->contenders,
-	       THREADS, files, lines, (double)bytes / 1e6, run->renewals);
+	printf("\n# %zu contenders with %d threads each; %zu renewals seen by the servers\n", run->contenders, THREADS,
+	       run->renewals);
 	printf("# the fenced registers refused %" PRIu64 " writes; without fences %" PRIu64 " would have done harm\n",
 	       fenced_refused(run->registers), fenced_corrupted(run->registers));
 }
 
-/* Its status; it stands in tests/judge, next to this program's folder. */
 static int
 judge(const struct run *run)
 {
-	char program[4096];
-	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 32);
+	struct words words = {.count = 0};
 	int status;
-	pid_t pid;
 
-	if (n <= 0)
-		trouble("/proc/self/exe: %s", strerror(errno));
-	program[n] = '\0';
-	strcpy(strrchr(program, '/'), "/../judge/judge");
-	fflush(NULL);
-	pid = fork();
-	if (pid < 0)
-		trouble("fork: %s", strerror(errno));
-	if (pid == 0) {
-		execl(program, program, run->folder, (char *)NULL);
-		fprintf(stderr, "nemesis: %s: %s\n", program, strerror(errno));
-		_exit(127);
-	}
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		continue;
+	words_add_all(&words, (const char *const[]){"", run->folder, NULL});
+	status = child_end(crew_run("../judge/judge", &words));
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -404,58 +360,37 @@ find_arena(const char *name)
 static void
 read_arguments(int argc, char **argv, struct arguments *a)
 {
-	static const struct option options[] = {
-		{"seconds", required_argument, NULL, 's'},
-		{"seed", required_argument, NULL, 'e'},
-		{"deployment", required_argument, NULL, 'd'},
-		{"min-replicas", required_argument, NULL, 'm'},
-		{"folder", required_argument, NULL, 'f'},
-		{"only", required_argument, NULL, 'o'},
-		{"list", no_argument, NULL, 'l'},
-		{"print", no_argument, NULL, 'p'},
-		{"help", no_argument, NULL, 'h'},
+	int lists = 0, prints = 0, helps = 0, c;
+	const struct option options[] = {
+		{"seconds", required_argument, NULL, 's'}, {"seed", required_argument, NULL, 'e'},
+		{"deployment", required_argument, NULL, 'd'}, {"min-replicas", required_argument, NULL, 'm'},
+		{"folder", required_argument, NULL, 'f'}, {"only", required_argument, NULL, 'o'},
+		{"list", no_argument, &lists, 1}, {"print", no_argument, &prints, 1}, {"help", no_argument, &helps, 1},
 		{NULL, 0, NULL, 0},
 	};
-	char *end = NULL;
-	bool helps = false;
-	int c;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (c) {
-		case 's':
+		char *end = NULL;
+
+		if (c == 's')
 			a->seconds = strtod(optarg, &end);
-			break;
-		case 'e':
+		else if (c == 'e')
 			a->seed = strtoull(optarg, &end, 10);
-			break;
-		case 'd':
+		else if (c == 'd')
 			a->arena = find_arena(optarg);
-			break;
-		case 'm':
+		else if (c == 'm')
 			a->min_replicas = (unsigned)strtoul(optarg, &end, 10);
-			break;
-		case 'f':
+		else if (c == 'f')
 			a->folder = optarg;
-			break;
-		case 'o':
+		else if (c == 'o')
 			a->only = optarg;
-			break;
-		case 'l':
-			a->list = true;
-			break;
-		case 'p':
-			a->print = true;
-			break;
-		case 'h':
-			helps = true;
-			break;
-		default:
+		else if (c != 0)
 			exit(2);
-		}
 		if (end != NULL && (*end != '\0' || end == optarg || !(a->seconds > 0)))
 			misused("this is no such number:", optarg);
-		end = NULL;
 	}
+	a->list = lists;
+	a->print = prints;
 	if (optind != argc)
 		misused("this is no option:", argv[optind]);
 	if (helps) {

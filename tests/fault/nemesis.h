@@ -112,6 +112,8 @@ uint64_t dice_roll(uint64_t *dice, uint64_t below);
 /* ---- nemesis_crew.c ---- */
 
 struct crew *crew_start(struct run *run);
+/* Start a program that stands there, beside this one. `words` are its arguments, behind one for its name; freed. */
+pid_t crew_run(const char *where, struct words *words);
 struct proxy *crew_proxy(struct crew *crew, unsigned number);   /* in an arena of one server */
 void crew_kill(struct crew *crew, unsigned number);
 void crew_replace(struct crew *crew, unsigned number);

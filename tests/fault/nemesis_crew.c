@@ -30,28 +30,11 @@ struct contender {
 
 struct crew {
 	struct run *run;
-	char program[4096];
 	size_t started, killed;
 	int64_t calm_ns;           /* the last one was started or thawed then */
 	unsigned failures;
 	struct contender contenders[CONTENDERS];
 };
-
-/* Next to this program. */
-static void
-find_program(struct crew *crew)
-{
-	ssize_t n = readlink("/proc/self/exe", crew->program, sizeof crew->program - 16);
-	char *slash;
-
-	if (n <= 0)
-		trouble("/proc/self/exe: %s", strerror(errno));
-	crew->program[n] = '\0';
-	slash = strrchr(crew->program, '/');
-	strcpy(slash + 1, "contender");
-	if (access(crew->program, X_OK) != 0)
-		trouble("%s: %s", crew->program, strerror(errno));
-}
 
 static void
 make_uri(struct contender *c, const struct arena *arena, const char *uri)
@@ -98,31 +81,50 @@ become(char *const *argv, pid_t parent)
 	_exit(127);
 }
 
+pid_t
+crew_run(const char *where, struct words *words)
+{
+	pid_t parent = getpid(), pid;
+	char program[4096];
+	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 32);
+
+	if (n <= 0)
+		trouble("/proc/self/exe: %s", strerror(errno));
+	program[n] = '\0';
+	strcpy(strrchr(program, '/') + 1, where);
+	if (access(program, X_OK) != 0)
+		trouble("%s: %s", program, strerror(errno));
+	free(words->at[0]);
+	words->at[0] = node_text("%s", program);
+	words->at[words->count] = NULL;
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		trouble("fork: %s", strerror(errno));
+	if (pid == 0)
+		become(words->at, parent);
+	words_free(words);
+	return pid;
+}
+
 static void
 start(struct crew *crew, unsigned number)
 {
 	struct contender *c = &crew->contenders[number];
-	const struct arena *arena = crew->run->arena;
-	char seed[24], locks[12], threads[12], lease[12], guard[12], timeout[12], replicas[12];
-	char *argv[] = {crew->program, (char[]){"--uri"}, c->uri, (char[]){"--folder"}, crew->run->folder, (char[]){"--name"}, c->name,
-	                (char[]){"--seed"}, seed, (char[]){"--locks"}, locks, (char[]){"--threads"}, threads, (char[]){"--lease-ms"}, lease,
-	                (char[]){"--guard-ms"}, guard, (char[]){"--timeout-ms"}, timeout, (char[]){"--min-replicas"}, replicas,
-	                arena->plain ? (char[]){"--plain"} : NULL, NULL};
-	pid_t parent = getpid();
+	const struct run *run = crew->run;
+	struct words words = {.count = 0};
 
 	snprintf(c->name, sizeof c->name, "contender-%u-%u", number, ++c->generation);
-	snprintf(seed, sizeof seed, "%" PRIu64, (crew->run->seed * 1000 + number) * 1000 + c->generation);
-	snprintf(locks, sizeof locks, "%d", LOCKS);
-	snprintf(threads, sizeof threads, "%d", THREADS);
-	snprintf(lease, sizeof lease, "%" PRId64, arena->lease_ms);
-	snprintf(guard, sizeof guard, "%" PRId64, arena->guard_ms);
-	snprintf(timeout, sizeof timeout, "%" PRId64, arena->timeout_ms);
-	snprintf(replicas, sizeof replicas, "%u", crew->run->min_replicas);
-	c->pid = fork();
-	if (c->pid < 0)
-		trouble("fork: %s", strerror(errno));
-	if (c->pid == 0)
-		become(argv, parent);
+	words_add_all(&words, (const char *const[]){"", "uri", c->uri, "folder", run->folder, "name", c->name, NULL});
+	words_add_number(&words, "seed", (int64_t)((run->seed * 1000 + number) * 1000 + c->generation));
+	words_add_number(&words, "locks", LOCKS);
+	words_add_number(&words, "threads", THREADS);
+	words_add_number(&words, "lease-ms", run->arena->lease_ms);
+	words_add_number(&words, "guard-ms", run->arena->guard_ms);
+	words_add_number(&words, "timeout-ms", run->arena->timeout_ms);
+	words_add_number(&words, "min-replicas", run->min_replicas);
+	words_add_number(&words, "plain", run->arena->plain);
+	c->pid = crew_run("contender", &words);
 	sweep_process(c->pid);
 	crew->started++;
 	crew->calm_ns = await_now_ns();
@@ -136,7 +138,6 @@ crew_start(struct run *run)
 	if (crew == NULL)
 		trouble("no memory");
 	crew->run = run;
-	find_program(crew);
 	for (unsigned i = 0; i < CONTENDERS; i++) {
 		lead(crew, i);
 		start(crew, i);
