@@ -9,26 +9,9 @@
 #include <string.h>
 
 const char *const sim_fault_names[SIM_FAULTS] = {
-	[SIM_CUT] = "cut",
-	[SIM_DARK] = "dark",
-	[SIM_HOLE] = "hole",
-	[SIM_SLOW_SERVER] = "slow-server",
-	[SIM_SLOW_CLIENT] = "slow-client",
-	[SIM_RESTART] = "restart",
-	[SIM_LOSS] = "loss",
-	[SIM_ROLLBACK] = "rollback",
-	[SIM_FAILOVER] = "failover",
-	[SIM_FORGET] = "forget",
-	[SIM_STALL] = "stall",
-	[SIM_DEATH] = "death",
-	[SIM_REOPEN] = "reopen",
-	[SIM_DRIFT] = "drift",
-	[SIM_MOVE] = "move",
-	[SIM_FENCE] = "fence",
-	[SIM_ECHO] = "echo",
-	[SIM_ERROR] = "error",
-	[SIM_REFUSE] = "refuse",
-	[SIM_SHORT] = "short",
+#define X(id, name, ...) [SIM_##id] = (name),
+	SIM_FAULT_LIST(X)
+#undef X
 };
 
 bool sim_without[SIM_FAULTS];
@@ -63,6 +46,12 @@ note_trouble_until(int64_t at)
 	sim_struck_until = at > sim_struck_until ? at : sim_struck_until;
 }
 
+static long long
+in_ms(int64_t ns)
+{
+	return ns / SIM_MS;
+}
+
 /* Mostly short; now and then longer than any timeout, or even than a lease. */
 static int64_t
 some_time(void)
@@ -95,7 +84,7 @@ darken(void)
 	int64_t ns = some_time();
 
 	sim_trace("nothing comes through between client %d and server %d for %lld ms", c->process.number, n->host.number,
-	          (long long)(ns / SIM_MS));
+	          in_ms(ns));
 	sim_darken(&c->process, &n->host, sim_now + ns);
 	if (sim_chance(0.3))
 		sim_cut(&c->process, &n->host);
@@ -117,7 +106,7 @@ slow_server(void)
 	struct sim_instance *n = some_server();
 	int64_t ns = some_time();
 
-	sim_trace("server %d stands still for %lld ms", n->host.number, (long long)(ns / SIM_MS));
+	sim_trace("server %d stands still for %lld ms", n->host.number, in_ms(ns));
 	n->host.frozen_until = sim_now + ns;
 }
 
@@ -134,21 +123,9 @@ slow_client(void)
 }
 
 static void
-restart(void)
+restart(enum sim_data data)
 {
-	sim_instance_restart(some_server(), SIM_KEPT, sim_chance(0.3), some_time());
-}
-
-static void
-lose(void)
-{
-	sim_instance_restart(some_server(), SIM_LOST, sim_chance(0.3), some_time());
-}
-
-static void
-roll_back(void)
-{
-	sim_instance_restart(some_server(), SIM_SAVED, sim_chance(0.3), some_time());
+	sim_instance_restart(some_server(), data, sim_chance(0.3), some_time());
 }
 
 static void
@@ -186,7 +163,7 @@ stall(void)
 		sim_at(sim_now + sim_between(0, ns), fail_over_now, NULL, 0);
 	for (size_t i = 0; i < SIM_HOSTS; i++)
 		if (sim_site.instances[i].master != NULL && sim_chance(share)) {
-			sim_trace("replica %zu gets nothing for %lld ms", i, (long long)(ns / SIM_MS));
+			sim_trace("replica %zu gets nothing for %lld ms", i, in_ms(ns));
 			sim_site.instances[i].stalled_until = sim_now + ns;
 		}
 }
@@ -198,12 +175,6 @@ die(void)
 
 	if (sim_client_count < SIM_PROCESSES && !c->process.dead)
 		sim_client_die(c);
-}
-
-static void
-reopen(void)
-{
-	some_client()->leaves = true;
 }
 
 /* By less than what leash allows for: 1 %. */
@@ -289,7 +260,7 @@ refuse(void)
 
 	n->refusal = words[sim_random(sizeof words / sizeof *words)];
 	n->refuses_until = sim_now + ns;
-	sim_trace("server %d says %s for %lld ms", n->host.number, n->refusal, (long long)(ns / SIM_MS));
+	sim_trace("server %d says %s for %lld ms", n->host.number, n->refusal, in_ms(ns));
 }
 
 static void
@@ -299,36 +270,28 @@ run_short(void)
 	int64_t ns = some_time();
 
 	c->process.short_until = sim_now + ns;
-	sim_trace("client %d gets memory and descriptors only now and then for %lld ms", c->process.number,
-	          (long long)(ns / SIM_MS));
+	sim_trace("client %d gets memory and descriptors only now and then for %lld ms", c->process.number, in_ms(ns));
 }
 
 static const struct {
-	void (*happen)(void);
 	uint32_t often;
 	bool rough; /* in a rough climate only */
 } faults[SIM_FAULTS] = {
-	[SIM_CUT] = {cut, 10, false},
-	[SIM_DARK] = {darken, 10, false},
-	[SIM_HOLE] = {forget_wires, 3, false},
-	[SIM_SLOW_SERVER] = {slow_server, 8, false},
-	[SIM_SLOW_CLIENT] = {slow_client, 8, false},
-	[SIM_RESTART] = {restart, 4, false},
-	[SIM_LOSS] = {lose, 4, true},
-	[SIM_ROLLBACK] = {roll_back, 4, true},
-	[SIM_FAILOVER] = {fail_over, 4, false},
-	[SIM_FORGET] = {forget, 3, false},
-	[SIM_STALL] = {stall, 8, false},
-	[SIM_DEATH] = {die, 1, true},
-	[SIM_REOPEN] = {reopen, 2, false},
-	[SIM_DRIFT] = {drift, 2, false},
-	[SIM_MOVE] = {move, 4, false},
-	[SIM_FENCE] = {misnumber, 2, false},
-	[SIM_ECHO] = {echo, 4, false},
-	[SIM_ERROR] = {err, 2, true},
-	[SIM_REFUSE] = {refuse, 3, false},
-	[SIM_SHORT] = {run_short, 3, false},
+#define X(id, name, often, rough, ...) [SIM_##id] = {often, rough},
+	SIM_FAULT_LIST(X)
+#undef X
 };
+
+static void
+happen(enum sim_fault fault)
+{
+	switch (fault) {
+#define X(id, name, often, rough, ...) case SIM_##id: __VA_ARGS__; break;
+	SIM_FAULT_LIST(X)
+#undef X
+	case SIM_FAULTS: break;
+	}
+}
 
 static bool
 may_happen(enum sim_fault fault)
@@ -379,7 +342,7 @@ strike(void *what, uint64_t turn)
 	if (may_happen((enum sim_fault)i)) {
 		note_trouble_until(sim_now);
 		sim_has_struck[i] = true;
-		faults[i].happen();
+		happen((enum sim_fault)i);
 	}
 }
 

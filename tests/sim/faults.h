@@ -5,10 +5,34 @@
 #include "tests/sim/judge.h"
 #include "tests/sim/site.h"
 
+/* Its name, what --without calls it, how often it comes, whether in a rough climate only, and what happens. */
+#define SIM_FAULT_LIST(X) \
+	X(CUT, "cut", 10, false, cut()) \
+	X(DARK, "dark", 10, false, darken()) \
+	X(HOLE, "hole", 3, false, forget_wires()) \
+	X(SLOW_SERVER, "slow-server", 8, false, slow_server()) \
+	X(SLOW_CLIENT, "slow-client", 8, false, slow_client()) \
+	X(RESTART, "restart", 4, false, restart(SIM_KEPT)) \
+	X(LOSS, "loss", 4, true, restart(SIM_LOST)) \
+	X(ROLLBACK, "rollback", 4, true, restart(SIM_SAVED)) \
+	X(FAILOVER, "failover", 4, false, fail_over()) \
+	X(FORGET, "forget", 3, false, forget()) \
+	X(STALL, "stall", 8, false, stall()) \
+	X(DEATH, "death", 1, true, die()) \
+	X(REOPEN, "reopen", 2, false, some_client()->leaves = true) \
+	X(DRIFT, "drift", 2, false, drift()) \
+	X(MOVE, "move", 4, false, move()) \
+	X(FENCE, "fence", 2, false, misnumber()) \
+	X(ECHO, "echo", 4, false, echo()) \
+	X(ERROR, "error", 2, true, err()) \
+	X(REFUSE, "refuse", 3, false, refuse()) \
+	X(SHORT, "short", 3, false, run_short())
+
 enum sim_fault {
-	SIM_CUT, SIM_DARK, SIM_HOLE, SIM_SLOW_SERVER, SIM_SLOW_CLIENT, SIM_RESTART, SIM_LOSS, SIM_ROLLBACK, SIM_FAILOVER,
-	SIM_FORGET, SIM_STALL, SIM_DEATH, SIM_REOPEN, SIM_DRIFT, SIM_MOVE, SIM_FENCE,
-	SIM_ECHO, SIM_ERROR, SIM_REFUSE, SIM_SHORT, SIM_FAULTS,
+#define X(id, ...) SIM_##id,
+	SIM_FAULT_LIST(X)
+#undef X
+	SIM_FAULTS
 };
 extern const char *const sim_fault_names[SIM_FAULTS];
 extern bool sim_without[SIM_FAULTS]; /* what never happens */

@@ -20,10 +20,17 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The system's calls are told more than this world looks at. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #define WRAP(type, name, ...)          \
 	type __real_##name(__VA_ARGS__);   \
 	type __wrap_##name(__VA_ARGS__);   \
 	type __wrap_##name(__VA_ARGS__)
+
+/* What is no more than an expression. */
+#define IS(type, name, arguments, ...) WRAP(type, name, LIST arguments) { return __VA_ARGS__; }
+#define LIST(...) __VA_ARGS__
 
 /* The servers' clocks begin so far ahead. */
 enum { SIM_EPOCH_S = 1760000000 };
@@ -58,27 +65,18 @@ WRAP(void, randombytes_buf, void *out, const size_t size)
 		((unsigned char *)out)[i] = (unsigned char)sim_random(256);
 }
 
-WRAP(uint32_t, lsh_random32, void)
-{
-	return sim_random(UINT32_MAX);
-}
+IS(uint32_t, lsh_random32, (void), sim_random(UINT32_MAX))
 
 /* ---- threads ---- */
 
-WRAP(struct lsh_thread *, lsh_self, void)
-{
-	return sim_fiber_thread();
-}
-
-WRAP(struct lsh_thread *, lsh_self_if_known, void)
-{
-	return sim_fiber_thread();
-}
-
-WRAP(void, lsh_thread_observe, void (*ended)(struct lsh_thread *thread))
-{
-	sim_observer = ended;
-}
+IS(struct lsh_thread *, lsh_self, (void), sim_fiber_thread())
+IS(struct lsh_thread *, lsh_self_if_known, (void), sim_fiber_thread())
+WRAP(void, lsh_thread_observe, void (*ended)(struct lsh_thread *thread)) { sim_observer = ended; }
+/* It asks a variable of the thread, which here is one for all. No callback of ours calls. */
+IS(bool, lsh_courier_in_callback, (const struct lsh_courier *courier), false)
+IS(int, pthread_setname_np, (pthread_t thread, const char *name), 0)
+IS(int, pthread_cond_broadcast, (pthread_cond_t *cond), sim_wake(sim_process_self(), cond, INT32_MAX), 0)
+IS(int, pthread_cond_signal, (pthread_cond_t *cond), sim_wake(sim_process_self(), cond, 1), 0)
 
 WRAP(int, lsh_thread_start, pthread_t *thread, void *(*run)(void *), void *arg)
 {
@@ -88,26 +86,12 @@ WRAP(int, lsh_thread_start, pthread_t *thread, void *(*run)(void *), void *arg)
 	return 0;
 }
 
-/* It asks a variable of the thread, which here is one for all. No callback of ours calls. */
-WRAP(bool, lsh_courier_in_callback, const struct lsh_courier *courier)
-{
-	(void)courier;
-	return false;
-}
-
 WRAP(int, pthread_join, pthread_t thread, void **result)
 {
 	struct sim_fiber *fiber;
 
-	(void)result;
 	memcpy(&fiber, &thread, sizeof fiber);
 	sim_fiber_join(fiber);
-	return 0;
-}
-
-WRAP(int, pthread_setname_np, pthread_t thread, const char *name)
-{
-	(void)thread, (void)name;
 	return 0;
 }
 
@@ -116,18 +100,6 @@ WRAP(int, pthread_cond_wait, pthread_cond_t *cond, pthread_mutex_t *mutex)
 	pthread_mutex_unlock(mutex);
 	sim_block(cond, SIM_NEVER);
 	pthread_mutex_lock(mutex);
-	return 0;
-}
-
-WRAP(int, pthread_cond_broadcast, pthread_cond_t *cond)
-{
-	sim_wake(sim_process_self(), cond, INT32_MAX);
-	return 0;
-}
-
-WRAP(int, pthread_cond_signal, pthread_cond_t *cond)
-{
-	sim_wake(sim_process_self(), cond, 1);
 	return 0;
 }
 
@@ -172,40 +144,22 @@ __wrap_syscall(long number, ...)
 
 /* ---- who a client is: of one length on every machine ---- */
 
-WRAP(pid_t, getpid, void)
-{
-	return 1234;
-}
-
-WRAP(int, gethostname, char *name, size_t size)
-{
-	strncpy(name, "sim", size);
-	return 0;
-}
+IS(pid_t, getpid, (void), 1234)
+IS(int, gethostname, (char *name, size_t size), strncpy(name, "sim", size), 0)
 
 /* ---- descriptors ---- */
 
-WRAP(int, eventfd, unsigned count, int flags)
-{
-	(void)count, (void)flags;
-	return sim_eventfd();
-}
-
-WRAP(int, eventfd_write, int fd, eventfd_t count)
-{
-	sim_write_count(fd, count);
-	return 0;
-}
-
-WRAP(int, eventfd_read, int fd, eventfd_t *count)
-{
-	return sim_read_count(fd, count) < 0 ? -1 : 0;
-}
-
-WRAP(ssize_t, read, int fd, void *bytes, size_t size)
-{
-	return is_ours(fd) ? sim_read_count(fd, bytes) : __real_read(fd, bytes, size);
-}
+IS(int, eventfd, (unsigned count, int flags), sim_eventfd())
+IS(int, eventfd_write, (int fd, eventfd_t count), sim_write_count(fd, count), 0)
+IS(int, eventfd_read, (int fd, eventfd_t *count), sim_read_count(fd, count) < 0 ? -1 : 0)
+IS(ssize_t, read, (int fd, void *bytes, size_t size),
+   is_ours(fd) ? sim_read_count(fd, bytes) : __real_read(fd, bytes, size))
+IS(int, close, (int fd), is_ours(fd) ? (sim_close(fd), 0) : __real_close(fd))
+IS(int, timerfd_create, (int clock, int flags), sim_timerfd())
+IS(int, poll, (struct pollfd *polled, nfds_t count, int timeout_ms),
+   sim_poll(polled, count, timeout_ms < 0 ? SIM_NEVER : sim_now + timeout_ms * SIM_MS))
+IS(int, ppoll, (struct pollfd *polled, nfds_t count, const struct timespec *timeout, const sigset_t *mask),
+   sim_poll(polled, count, timeout == NULL ? SIM_NEVER : sim_now + in_ns(timeout)))
 
 WRAP(ssize_t, write, int fd, const void *bytes, size_t size)
 {
@@ -218,45 +172,23 @@ WRAP(ssize_t, write, int fd, const void *bytes, size_t size)
 	return (ssize_t)size;
 }
 
-WRAP(int, close, int fd)
-{
-	if (!is_ours(fd))
-		return __real_close(fd);
-	sim_close(fd);
-	return 0;
-}
-
-WRAP(int, timerfd_create, int clock, int flags)
-{
-	(void)clock, (void)flags;
-	return sim_timerfd();
-}
-
 WRAP(int, timerfd_settime, int fd, int flags, const struct itimerspec *t, struct itimerspec *old)
 {
 	int64_t at = in_ns(&t->it_value);
 
-	(void)flags, (void)old;
 	sim_timer_set(fd, at != 0 ? at : SIM_NEVER);
 	return 0;
 }
 
-WRAP(int, poll, struct pollfd *polled, nfds_t count, int timeout_ms)
-{
-	return sim_poll(polled, count, timeout_ms < 0 ? SIM_NEVER : sim_now + timeout_ms * SIM_MS);
-}
-
-WRAP(int, ppoll, struct pollfd *polled, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
-{
-	(void)mask;
-	return sim_poll(polled, count, timeout == NULL ? SIM_NEVER : sim_now + in_ns(timeout));
-}
-
 /* ---- sockets ---- */
+
+IS(ssize_t, send, (int fd, const void *bytes, size_t size, int flags), sim_send(fd, bytes, size))
+IS(ssize_t, recv, (int fd, void *bytes, size_t size, int flags),
+   sim_recv(fd, bytes, size, (flags & MSG_PEEK) != 0, (flags & MSG_DONTWAIT) == 0))
+IS(int, shutdown, (int fd, int how), sim_shutdown(fd), 0)
 
 WRAP(int, socket, int domain, int type, int protocol)
 {
-	(void)type, (void)protocol;
 	if (sim_runs_short()) {
 		errno = EMFILE;
 		return -1;
@@ -305,7 +237,6 @@ WRAP(int, getsockopt, int fd, int level, int option, void *value, socklen_t *siz
 {
 	int error = sim_socket_error(fd);
 
-	(void)level, (void)option;
 	memcpy(value, &error, sizeof error);
 	*size = sizeof error;
 	return 0;
@@ -321,32 +252,5 @@ nowhere(struct sockaddr *address, socklen_t *size, uint16_t port)
 	return 0;
 }
 
-WRAP(int, getsockname, int fd, struct sockaddr *address, socklen_t *size)
-{
-	(void)fd;
-	return nowhere(address, size, 1);
-}
-
-WRAP(int, getpeername, int fd, struct sockaddr *address, socklen_t *size)
-{
-	(void)fd;
-	return nowhere(address, size, 2);
-}
-
-WRAP(ssize_t, send, int fd, const void *bytes, size_t size, int flags)
-{
-	(void)flags;
-	return sim_send(fd, bytes, size);
-}
-
-WRAP(ssize_t, recv, int fd, void *bytes, size_t size, int flags)
-{
-	return sim_recv(fd, bytes, size, (flags & MSG_PEEK) != 0, (flags & MSG_DONTWAIT) == 0);
-}
-
-WRAP(int, shutdown, int fd, int how)
-{
-	(void)how;
-	sim_shutdown(fd);
-	return 0;
-}
+IS(int, getsockname, (int fd, struct sockaddr *address, socklen_t *size), nowhere(address, size, 1))
+IS(int, getpeername, (int fd, struct sockaddr *address, socklen_t *size), nowhere(address, size, 2))
