@@ -10,6 +10,10 @@
 #include "base/token.h"
 #include "redis/node_inside.h"
 
+/* What stands for a part of the library is told more than it looks at; much of it is a line. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#define IS(type, name, arguments, ...) type name arguments { __VA_ARGS__; }
+
 struct lsh_pipeline {
 	void (*tell)(void *keeper);
 	void *keeper;
@@ -130,7 +134,6 @@ lsh_pipeline_append(struct lsh_pipeline *p, struct lsh_ticket *ticket, const str
 bool
 lsh_pipeline_append_unheard(struct lsh_pipeline *p, const struct lsh_arg *args, size_t count, int64_t now)
 {
-	(void)now;
 	return append(p, NULL, args, count) == LSH_APPENDED;
 }
 
@@ -200,35 +203,11 @@ lsh_pipeline_new(void (*tell)(void *keeper), void *keeper)
 	return p;
 }
 
-void
-lsh_pipeline_free(struct lsh_pipeline *p)
-{
-	lsh_free(p);
-}
-
-bool
-lsh_pipeline_is_up(struct lsh_pipeline *p)
-{
-	return p->up;
-}
-
-uint64_t
-lsh_pipeline_epoch(struct lsh_pipeline *p)
-{
-	return p->epoch;
-}
-
-uint64_t
-lsh_pipeline_commands(struct lsh_pipeline *p)
-{
-	return p->handed;
-}
-
-uint64_t
-lsh_pipeline_connects(struct lsh_pipeline *p)
-{
-	return p->connects;
-}
+IS(void, lsh_pipeline_free, (struct lsh_pipeline *p), lsh_free(p))
+IS(bool, lsh_pipeline_is_up, (struct lsh_pipeline *p), return p->up)
+IS(uint64_t, lsh_pipeline_epoch, (struct lsh_pipeline *p), return p->epoch)
+IS(uint64_t, lsh_pipeline_commands, (struct lsh_pipeline *p), return p->handed)
+IS(uint64_t, lsh_pipeline_connects, (struct lsh_pipeline *p), return p->connects)
 
 void
 lsh_pipeline_break(struct lsh_pipeline *p, uint64_t epoch)
@@ -246,32 +225,14 @@ lsh_pipeline_break(struct lsh_pipeline *p, uint64_t epoch)
 	p->tell(p->keeper);
 }
 
-void
-lsh_pipeline_break_if_silent(struct lsh_pipeline *p, int64_t since)
-{
-	p->is_silent = p->up && first_sent(p) != NULL && p->heard < since;
-}
+IS(void, lsh_pipeline_break_if_silent, (struct lsh_pipeline *p, int64_t since),
+   p->is_silent = p->up && first_sent(p) != NULL && p->heard < since)
 
 /* Everybody reads and sends when the world settles. */
-
-void
-lsh_pipeline_flush(struct lsh_pipeline *p)
-{
-	(void)p;
-}
-
-void
-lsh_pipeline_wait(struct lsh_pipeline *p, struct lsh_parker *parker, uint64_t epoch, uint64_t number,
-                  bool (*over)(void *arg), void *arg, int64_t deadline)
-{
-	(void)p, (void)parker, (void)epoch, (void)number, (void)over, (void)arg, (void)deadline;
-}
-
-void
-lsh_pipeline_leave(struct lsh_pipeline *p, uint64_t epoch, uint64_t number)
-{
-	(void)p, (void)epoch, (void)number;
-}
+IS(void, lsh_pipeline_flush, (struct lsh_pipeline *p), )
+IS(void, lsh_pipeline_wait, (struct lsh_pipeline *p, struct lsh_parker *parker, uint64_t epoch, uint64_t number,
+                             bool (*over)(void *arg), void *arg, int64_t deadline), )
+IS(void, lsh_pipeline_leave, (struct lsh_pipeline *p, uint64_t epoch, uint64_t number), )
 
 /* ---- the listener ---- */
 
@@ -281,49 +242,22 @@ lsh_pubsub_new(const struct lsh_pubsub_ops *ops, void *ctx, void (*kick)(void *k
 	struct lsh_pubsub *l = lsh_new(struct lsh_pubsub);
 
 	assert_non_null(l);
-	(void)kick, (void)keeper;
 	*l = (struct lsh_pubsub){.ops = ops, .ctx = ctx};
 	return l;
 }
 
-void
-lsh_pubsub_free(struct lsh_pubsub *l)
-{
-	lsh_free(l);
-}
-
-bool
-lsh_pubsub_is_up(struct lsh_pubsub *l)
-{
-	return l->up;
-}
-
-void
-lsh_pubsub_break(struct lsh_pubsub *l)
-{
-	l->up = false;
-}
-
-void
-lsh_pubsub_wait(struct lsh_pubsub *l, struct lsh_parker *parker, int64_t deadline, bool (*over)(void *arg),
-                  void *arg)
-{
-	(void)l, (void)parker, (void)deadline, (void)over, (void)arg;
-}
-
-bool
-lsh_pubsub_ask(struct lsh_pubsub *l, bool joins, const char *channel, size_t size)
-{
-	(void)l, (void)joins, (void)channel, (void)size;
-	return false;
-}
+IS(void, lsh_pubsub_free, (struct lsh_pubsub *l), lsh_free(l))
+IS(bool, lsh_pubsub_is_up, (struct lsh_pubsub *l), return l->up)
+IS(void, lsh_pubsub_break, (struct lsh_pubsub *l), l->up = false)
+IS(void, lsh_pubsub_wait, (struct lsh_pubsub *l, struct lsh_parker *parker, int64_t deadline,
+                           bool (*over)(void *arg), void *arg), )
+IS(bool, lsh_pubsub_ask, (struct lsh_pubsub *l, bool joins, const char *channel, size_t size), return false)
 
 /* ---- the courier ---- */
 
 bool
 lsh_courier_post(struct lsh_courier *courier, struct lsh_letter *letter)
 {
-	(void)courier;
 	if (!lsh_list_empty(&letter->link))
 		return false;
 	lsh_list_append(&letters, &letter->link);
@@ -335,17 +269,12 @@ lsh_courier_withdraw(struct lsh_courier *courier, struct lsh_letter *letter)
 {
 	bool there = !lsh_list_empty(&letter->link);
 
-	(void)courier;
 	lsh_list_remove(&letter->link);
 	return there;
 }
 
-void
-lsh_courier_log(struct lsh_courier *courier, leash_log_level level, const char *format, ...)
-{
-	(void)courier, (void)format;
-	wire_warnings += level == LEASH_LOG_WARNING;
-}
+IS(void, lsh_courier_log, (struct lsh_courier *courier, leash_log_level level, const char *format, ...),
+   wire_warnings += level == LEASH_LOG_WARNING)
 
 /* ---- threads ---- */
 
@@ -365,36 +294,21 @@ __wrap_lsh_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 	return 0; /* of the watchdog, what it has is taken from it (world.c) */
 }
 
-int
-__wrap_pthread_join(pthread_t thread, void **result)
+static int
+refuse(const char *what)
 {
-	(void)thread, (void)result;
-	return 0;
-}
-
-int
-__wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
-{
-	(void)thread, (void)attr, (void)run, (void)arg;
-	fail_msg("a thread was started");
-	return 0;
-}
-
-int
-__wrap_socket(int domain, int type, int protocol)
-{
-	(void)domain, (void)type, (void)protocol;
-	fail_msg("a socket was opened");
+	fail_msg("%s", what);
 	return -1;
 }
 
+IS(int, __wrap_pthread_join, (pthread_t thread, void **result), return 0)
+IS(int, __wrap_pthread_create, (pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg),
+   return refuse("a thread was started"))
+IS(int, __wrap_socket, (int domain, int type, int protocol), return refuse("a socket was opened"))
+
 /* ---- what keepers do ---- */
 
-void *
-lsh_node_keep(void *node)
-{
-	return node;
-}
+IS(void *, lsh_node_keep, (void *node), return node)
 
 /* As it is after the hello of a server that stands alone and has been up for long. */
 static void
