@@ -102,17 +102,14 @@ DOES(acts_for, person->acts_for = person_of_name(rest))
 DOES(cancel, cancel(person_of_name(rest)))
 DOES(abandon, abandon(person_of_name(rest)))
 
-/* It acquires, and is granted what it asks for, wherever it is asked. */
-VERB(holds)
+DOES(holds, let_hold(person))
+DOES(nests, acquire(person, 0); expect_end(person, LEASH_OK))
+DOES(uncancel, atomic_store(&person_of_name(rest)->cancel.fired, false))
+
+VERB(lets_go)
 {
-	acquire(person, 10000);
-	world_sent();
-	for (size_t n = 0; n < wire_servers(); n++)
-		if (wire_first(n) != NULL) {
-			on((char)('a' + n));
-			answer(HELD);
-		}
-	on('a');
+	release(person);
+	serve();
 	expect_end(person, LEASH_OK);
 	world_sent();
 }
@@ -139,6 +136,8 @@ VERB(wants)
 	fail_msg("'%s' is no term", rest);
 }
 
+DOES(all, answer_all(answer_of(rest)))
+DOES(serve, serve())
 DOES(refuse, refuse(rest))
 DOES(answer_ahead, answer_ahead(number_of(rest, 0)))
 DOES(answer_fence, answer_fence(number_of(rest, 0)))
@@ -148,6 +147,7 @@ DOES(message_with_the_last_fence, message_with_the_last_fence((unsigned)number_o
 DOES(cut, cut())
 DOES(cut_messages, cut_messages())
 DOES(cut_server, cut_server(*rest))
+DOES(shut_out, shut_out(rest))
 DOES(reconnect, reconnect())
 DOES(restart, restart())
 DOES(be_full, be_full())
@@ -206,9 +206,12 @@ happen(const char *text)
 
 /* ---- what comes of it ---- */
 
+static uint64_t last_fence; /* of those that people were seen to have */
+
 static void
 expect_person(struct person *person, const char *text)
 {
+	uint64_t before = last_fence;
 	const char *rest;
 
 	if ((rest = behind("left", text)) != NULL)
@@ -217,8 +220,14 @@ expect_person(struct person *person, const char *text)
 		assert_int_equal(world_fence(person), 256 * number_of(rest, 0));
 	else if ((rest = behind("why", text)) != NULL)
 		expect_why(person, rest);
+	else if ((rest = behind("depth", text)) != NULL)
+		assert_int_equal(world_depth(person), number_of(rest, 0));
 	else if (strcmp(text, "has it") == 0)
-		assert_true(world_fence(person) > 0);
+		assert_true((last_fence = world_fence(person)) > 0);
+	else if (strcmp(text, "has it anew") == 0)
+		assert_true((last_fence = world_fence(person)) > before);
+	else if (strcmp(text, "has it still") == 0)
+		assert_int_equal(world_fence(person), before);
 	else
 		expect_text(text, person->is_busy ? "waits" : leash_status_name(person->op.status), person->name, __FILE__,
 		            __LINE__);
@@ -241,7 +250,7 @@ add(struct words *words, const char *word)
 static void
 expect(char *text)
 {
-	struct words sent = {.any = false}, told = {.any = false};
+	struct words sent = {.any = false}, asked = {.any = false}, told = {.any = false};
 	char *next = text;
 
 	while (next != NULL) {
@@ -259,6 +268,8 @@ expect(char *text)
 			told.any = true;
 		else if (strcmp(item, "nothing sent") == 0)
 			sent.any = true;
+		else if ((rest = behind("asked", item)) != NULL)
+			add(&asked, rest);
 		else if ((rest = behind("told", item)) != NULL)
 			add(&told, rest);
 		else if ((rest = behind("limit", item)) != NULL)
@@ -270,6 +281,8 @@ expect(char *text)
 	}
 	if (sent.any)
 		expect_sent(sent.text);
+	if (asked.any)
+		expect_asked(asked.text);
 	if (told.any)
 		expect_told(told.text);
 }
@@ -280,6 +293,7 @@ static void
 say_where(void *arg)
 {
 	(void)arg;
+	last_fence = 0;
 	if (at != NULL)
 		print_error("in the step '%.*s' of: %s\n", (int)strcspn(at, ";"), at, playing);
 	at = NULL;

@@ -3,14 +3,17 @@
  *     SCENE(a_request_whose_answer_was_lost_is_sent_again_with_its_token,
  *           "ann acquires 10000 -> acquire 1; cut -> ann waits; reconnect -> acquire 1; HELD -> ann OK")
  *
- * What people do begins with their name. An answer may begin with those of the servers that give it one after another,
- * of which the last is the one that gives the next: "ab HELD; c GONE". All else is called as the function of world.h
- * that does it. Numbers may be sums: "30000 - 2". scene.c has all verbs; a program may have more of them.
+ * What people do begins with their name. An answer may begin with those of the servers that give it one after
+ * another, of which the last is the one that gives the next: "ab HELD; c GONE"; or with all of them: "all HELD". All
+ * else is called as the function of world.h that does it. Numbers may be sums: "30000 - 2". scene.c has all verbs; a
+ * program may have more of them, which do not play themselves.
  *
  * What comes of it, with ", " between: commands are all that was sent since it was asked for last, and what is behind
- * "told" is all that was told; or it is "nothing sent" and "nothing told". Of people: "waits", how its last operation
- * ended ("OK"), "why" and a part of the text of its error, "left" and how many ms, "fence" and the server's number,
- * "has it". "limit" is that of the oldest acquire, and "now" the time, both in ms. */
+ * "told" is all that was told; or it is "nothing sent" and "nothing told". Behind "asked" is what one server of several
+ * is asked, where it is the same for all. Of people: "waits", how its last operation ended ("OK"), "why" and a part of
+ * the text of its error, "left" and how many ms, "depth", "fence" and the server's number; "has it", and "has it anew"
+ * or "still" compare the fence with the one that was seen so last. "limit" is that of the oldest acquire, and "now" the
+ * time, both in ms. */
 #ifndef LEASH_TEST_CORE_SCENE_H
 #define LEASH_TEST_CORE_SCENE_H
 

@@ -1,7 +1,7 @@
 /* What a client counts of its locks. Whatever happens, each that was acquired was released, lost or abandoned, or is
  * held. */
 #include "core/core.h"
-#include "tests/core/world.h"
+#include "tests/core/scene.h"
 #include "tests/support/test.h"
 
 FIXTURE(world_begin, world_end);
@@ -33,122 +33,33 @@ counts(void)
 	return text;
 }
 
-#define expect_counts(text) expect_text((text), counts(), "what is counted", __FILE__, __LINE__)
+DOES(counts, expect_text(rest, counts(), "what is counted", __FILE__, __LINE__))
 
-static void
-hold(struct person *person)
-{
-	acquire(person, 10000);
-	answer(HELD);
-	expect_end(person, LEASH_OK);
-}
-
-static void
-let_go(struct person *person)
-{
-	release(person);
-	answer(RELEASED);
-	expect_end(person, LEASH_OK);
-}
-
-SENTENCE(acquires_and_releases_are_counted_but_not_those_that_nest)
-{
-	expect_counts("");
-	hold(ann);
-	acquire(ann, 0);
-	expect_counts("acquired 1, holding 1");
-	release(ann);
-	expect_counts("acquired 1, holding 1");
-	let_go(ann);
-	expect_counts("acquired 1, released 1");
-	release(ann);
-	expect_end(ann, LEASH_NOT_HELD);
-	hold(bob);
-	let_go(bob);
-	expect_counts("acquired 2, released 2");
-}
-
-SENTENCE(from_thread_to_thread_and_after_waiting_in_the_server_are_told_apart)
-{
-	acquire(ann, 10000);
-	expect_counts("waiting 1");
-	answer(QUEUED);
-	message_granted(1);
-	expect_counts("acquired 1, waited 1, holding 1");
-	acquire(bob, 10000);
-	expect_counts("acquired 1, waited 1, holding 1, waiting 1");
-	release(ann);
-	expect_counts("acquired 2, handed on 1, waited 1, released 1, holding 1");
-	let_go(bob);
-	expect_counts("acquired 2, handed on 1, waited 1, released 2");
-}
-
-SENTENCE(who_gives_up_is_counted_whatever_the_reason)
-{
-	ann->terms.no_renew = true;
-	acquire(ann, 0);
-	answer(TAKEN);
-	expect_end(ann, LEASH_TIMEOUT);
-	acquire(ann, 200);
-	answer(QUEUED);
-	pass(200);
-	expect_end(ann, LEASH_TIMEOUT);
-	answer(LEFT);
-	acquire(ann, 1000);
-	cancel(ann);
-	expect_end(ann, LEASH_CANCELED);
-	expect_counts("gave up 3");
-	answer(QUEUED);
-	answer(LEFT);
-	atomic_store(&ann->cancel.fired, false);
-	hold(ann);
-	pass(30000);
-	expect_counts("acquired 1, lost 1, gave up 3");
-	acquire(ann, 0);
-	expect_end(ann, LEASH_LOST);
-	release(ann);
-	expect_end(ann, LEASH_LOST);
-	expect_counts("acquired 1, lost 1, gave up 4");
-}
-
-SENTENCE(renewals_are_counted_as_the_server_answers_them_and_losses_as_well)
-{
-	hold(ann);
-	for (int i = 0; i < 2; i++) {
-		pass(10000);
-		answer(KEPT);
-	}
-	expect_counts("acquired 1, renewed 2, holding 1");
-	pass(10000);
-	answer(GONE);
-	expect_counts("acquired 1, lost 1, renewed 2, not renewed 1");
-}
-
-SENTENCE(what_is_abandoned_is_not_released)
-{
-	hold(ann);
-	abandon(ann);
-	expect_counts("acquired 1, abandoned 1");
-}
-
-SENTENCE(what_was_adopted_counts_as_acquired)
-{
-	adopt(ann);
-	answer(HELD);
-	expect_counts("acquired 1, holding 1");
-	let_go(ann);
-	expect_counts("acquired 1, released 1");
-}
-
+SCENE(acquires_and_releases_are_counted_but_not_those_that_nest,
+      "counts; ann holds; ann nests; counts acquired 1, holding 1; ann releases; counts acquired 1, holding 1;"
+      "ann lets_go;"
+      "counts acquired 1, released 1; ann releases -> ann NOT_HELD; bob holds; bob lets_go;"
+      "counts acquired 2, released 2")
+SCENE(from_thread_to_thread_and_after_waiting_in_the_server_are_told_apart,
+      "ann acquires 10000; counts waiting 1; QUEUED; message_granted 1; counts acquired 1, waited 1, holding 1;"
+      "bob acquires 10000; counts acquired 1, waited 1, holding 1, waiting 1;"
+      "ann releases; counts acquired 2, handed on 1, waited 1, released 1, holding 1;"
+      "bob lets_go; counts acquired 2, handed on 1, waited 1, released 2")
+SCENE(who_gives_up_is_counted_whatever_the_reason,
+      "ann wants no_renew; ann tries; TAKEN -> ann TIMEOUT; ann acquires 200; QUEUED; pass 200 -> ann TIMEOUT; LEFT;"
+      "ann acquires 1000; cancel ann -> ann CANCELED; counts gave up 3; QUEUED; LEFT; uncancel ann; ann holds;"
+      "pass 30000;"
+      "counts acquired 1, lost 1, gave up 3; ann tries -> ann LOST; ann releases -> ann LOST;"
+      "counts acquired 1, lost 1, gave up 4")
+SCENE(renewals_are_counted_as_the_server_answers_them_and_losses_as_well,
+      "ann holds; pass 10000; KEPT; pass 10000; KEPT; counts acquired 1, renewed 2, holding 1; pass 10000; GONE;"
+      "counts acquired 1, lost 1, renewed 2, not renewed 1")
+SCENE(what_is_abandoned_is_not_released, "ann holds; abandon ann; counts acquired 1, abandoned 1")
+SCENE(what_was_adopted_counts_as_acquired,
+      "ann adopts; HELD; counts acquired 1, holding 1; ann lets_go; counts acquired 1, released 1")
 /* Given up by its owner, whatever the server said to it. */
-SENTENCE(what_the_server_does_not_have_any_more_when_it_is_released_counts_as_released)
-{
-	hold(ann);
-	release(ann);
-	answer(GONE);
-	expect_end(ann, LEASH_LOST);
-	expect_counts("acquired 1, released 1");
-}
+SCENE(what_the_server_does_not_have_any_more_when_it_is_released_counts_as_released,
+      "ann holds; ann releases; GONE -> ann LOST; counts acquired 1, released 1")
 
 static void
 begin_quorum(void)
@@ -158,21 +69,6 @@ begin_quorum(void)
 	world_uri = "redis://world";
 }
 
-SENTENCE(nobody_waits_in_a_quorums_queue, BETWEEN(begin_quorum, world_end))
-{
-	acquire(ann, 10000);
-	for (char server = 'a'; server <= 'c'; server++) {
-		on(server);
-		answer(TAKEN);
-	}
-	answer(GONE); /* its vote was not needed any more, and is canceled */
-	world_sent();
-	expect_counts("waiting 1");
-	while (world_sent()[0] == '\0')
-		pass(100);
-	for (char server = 'a'; server <= 'c'; server++) {
-		on(server);
-		answer(HELD);
-	}
-	expect_counts("acquired 1, holding 1");
-}
+SCENE(nobody_waits_in_a_quorums_queue,
+      "ann acquires 10000; abc TAKEN; GONE; counts waiting 1;" /* a vote was not needed any more, and is canceled */
+      "pass 100; abc HELD; counts acquired 1, holding 1", BETWEEN(begin_quorum, world_end))

@@ -1,20 +1,10 @@
 /* Servers that cannot, or not now, or not here, and those that let nobody in: what becomes of who asks, who holds, who
  * extends and who lets go. What the words mean: unit/test_fault. */
-#include "tests/core/world.h"
+#include "tests/core/scene.h"
 
 #include "tests/core/wire.h"
-#include "tests/support/test.h"
 
 FIXTURE(world_begin, world_end);
-
-static void
-hold(struct person *person)
-{
-	acquire(person, 1000);
-	answer(HELD);
-	expect_end(person, LEASH_OK);
-	world_sent();
-}
 
 static const struct refusal {
 	const char *name, *says, *word;
@@ -31,76 +21,49 @@ static const struct refusal {
 
 static const struct refusal *row;
 
-/* For so long it refuses all that comes. How many commands were that? */
-static int
-refuse_for(int64_t ms)
-{
-	int count = 0;
+static int refused; /* so many commands were it just now */
 
-	for (int64_t end = world_ms() + ms; world_ms() < end; pass(10)) {
+/* For so long it refuses all that comes. */
+VERB(refuse_for)
+{
+	refused = 0;
+	for (int64_t end = world_ms() + number_of(rest, 0); world_ms() < end; pass(10)) {
 		world_sent();
 		if (wire_first(0) != NULL) {
 			refuse(row->says);
-			count++;
+			refused++;
 		}
 	}
-	return count;
 }
 
 static void
 check_request(void)
 {
-	acquire(ann, LEASH_FOREVER);
-	refuse(row->says);
-	if (row->then == STAYS) {
-		expect_end(ann, LEASH_UNAVAILABLE);
-		expect_why(ann, row->word);
-	} else {
-		refuse_for(60000);
-		expect_waiting(ann);
-		cancel(ann);
-	}
-	acquire(bob, 1000);
-	refuse_for(1000);
-	expect_end(bob, LEASH_UNAVAILABLE);
-	expect_why(bob, row->word);
-	expect_left(bob, 0);
+	if (row->then == STAYS)
+		play("ann acquires; refuse %s -> ann UNAVAILABLE, ann why %s", row->says, row->word);
+	else
+		play("ann acquires; refuse_for 60000 -> ann waits; cancel ann");
+	play("bob acquires 1000; refuse_for 1000 -> bob UNAVAILABLE, bob why %s, bob left 0", row->word);
 }
 
 static void
 check_hold(void)
 {
-	hold(ann);
-	extend(ann, 60000);
-	refuse_for(10000);
-	expect_end(ann, LEASH_UNAVAILABLE);
+	play("ann holds; ann extends 60000; refuse_for 10000 -> ann UNAVAILABLE");
 	if (row->then != LEAVES) /* that is left, and may be left before it has said so */
 		expect_why(ann, row->word);
-	assert_true(refuse_for(19600) < (row->then == LEAVES ? 2000 : 100));
-	expect_told("ann JEOPARDY");
-	expect_left(ann, 98);
-	refuse_for(100);
-	expect_told("ann LOST");
-	release(ann);
-	expect_end(ann, LEASH_LOST);
+	play("refuse_for 19600 -> told ann JEOPARDY, ann left 98");
+	assert_true(refused < (row->then == LEAVES ? 2000 : 100));
+	play("refuse_for 100 -> told ann LOST; ann releases -> ann LOST");
 }
 
 static void
 check_release(void)
 {
-	hold(ann);
-	release(ann);
-	refuse_for(10000);
-	expect_end(ann, LEASH_UNKNOWN);
-	expect_why(ann, row->word);
-	expect_left(ann, 0);
+	play("ann holds; ann releases; refuse_for 10000 -> ann UNKNOWN, ann why %s, ann left 0", row->word);
 	while (wire_first(0) == NULL)
 		pass(10);
-	answer(RELEASED);
-	world_sent();
-	pass(30000);
-	expect_sent("");
-	expect_told("");
+	play("RELEASED; forget_sent; pass 30000 -> nothing sent, nothing told");
 }
 
 SENTENCES(a_server_that_refuses_lets_leases_run_out_truthfully, refusals)
@@ -117,36 +80,17 @@ SENTENCES(a_server_that_refuses_lets_leases_run_out_truthfully, refusals)
 
 /* ---- a key that is somebody else's by now ---- */
 
-static void
-wait_for_renewal(struct person *person)
-{
-	(void)person;
-	pass(10000);
-}
-
-static void
-extend_it(struct person *person)
-{
-	extend(person, 60000);
-}
-
 SENTENCE(a_hold_whose_key_was_replaced_is_lost)
 {
-	static void (*const asks[])(struct person *) = {wait_for_renewal, extend_it, release};
+	static const char *const asks[][2] = {
+		{"pass 10000", "ann releases -> ann LOST, told ann LOST"},
+		{"ann extends 60000", "-> ann LOST, ann why lock 'orders'; ann releases -> ann LOST, told ann LOST"},
+		{"ann releases", "-> ann LOST, ann why lock 'orders', nothing told"},
+	};
 
 	for (size_t i = 0; i < COUNT(asks); i++) {
-		hold(ann);
-		asks[i](ann);
-		refuse("WRONGTYPE Operation against a key holding the wrong kind of value");
-		expect_left(ann, 0);
-		if (asks[i] != wait_for_renewal) {
-			expect_end(ann, LEASH_LOST);
-			expect_why(ann, "lock 'orders'");
-		}
-		if (asks[i] != release)
-			release(ann);
-		expect_end(ann, LEASH_LOST);
-		expect_told(asks[i] != release ? "ann LOST" : "");
+		play("ann holds; %s; refuse WRONGTYPE Operation against a key holding the wrong kind of value;"
+		     "-> ann left 0; %s", asks[i][0], asks[i][1]);
 		world_end();
 		world_begin();
 	}
@@ -154,68 +98,19 @@ SENTENCE(a_hold_whose_key_was_replaced_is_lost)
 
 /* ---- shut out ---- */
 
-static const char wrong_password[] = "AUTH: WRONGPASS invalid username-password pair or user is disabled";
+#define WRONG "AUTH: WRONGPASS invalid username-password pair or user is disabled"
+#define SHUT_OUT "shut_out " WRONG ";"
+#define DENIED(name) "-> " name " DENIED, " name " why " WRONG ";"
 
-static void
-expect_denied(struct person *person)
-{
-	expect_end(person, LEASH_DENIED);
-	expect_why(person, wrong_password);
-}
-
-SENTENCE(who_is_shut_out_holds_to_the_end_of_the_lease)
-{
-	hold(ann);
-	shut_out(wrong_password);
-	expect_left(ann, 29698);
-	pass(29697);
-	expect_left(ann, 1);
-	expect_told("ann JEOPARDY");
-	pass(1);
-	expect_told("ann LOST");
-	release(ann);
-	expect_end(ann, LEASH_LOST);
-	acquire(carl, LEASH_FOREVER);
-	shut_out(wrong_password);
-	expect_denied(carl);
-	reconnect();
-	answer(GONE);
-	hold(ann);
-}
-
+SCENE(who_is_shut_out_holds_to_the_end_of_the_lease,
+      "ann holds;" SHUT_OUT "-> ann left 29698; pass 29697 -> ann left 1, told ann JEOPARDY; pass 1 -> told ann LOST;"
+      "ann releases -> ann LOST; carl acquires;" SHUT_OUT DENIED("carl") "reconnect; GONE; ann holds")
 /* Nobody asks again for places that were taken when all was well. */
-SENTENCE(all_who_wait_are_told_when_a_connection_is_denied)
-{
-	for (int fair = 0; fair < 2; fair++) {
-		if (fair)
-			make_fair();
-		acquire(ann, LEASH_FOREVER);
-		answer(QUEUED);
-		acquire(bob, 600000);
-		if (fair)
-			answer(QUEUED);
-		shut_out(wrong_password);
-		expect_denied(ann);
-		expect_denied(bob);
-		world_sent();
-		reconnect();
-		expect_sent(fair ? "release 2, release 3" : "release 1");
-		answer(LEFT);
-		if (fair)
-			answer(LEFT);
-	}
-}
-
-SENTENCE(who_is_let_in_again_in_time_keeps_the_lock)
-{
-	hold(ann);
-	acquire(bob, LEASH_FOREVER);
-	shut_out(wrong_password);
-	expect_denied(bob);
-	pass(20000);
-	reconnect();
-	expect_sent("renew 1");
-	answer(KEPT);
-	expect_told("ann JEOPARDY, ann RECOVERED");
-	expect_left(ann, 29698);
-}
+SCENE(all_who_wait_are_told_when_a_connection_is_denied,
+      "ann acquires; QUEUED; bob acquires 600000 -> acquire 1;" SHUT_OUT DENIED("ann") DENIED("bob")
+      "reconnect -> release 1; LEFT;"
+      "make_fair; ann acquires; QUEUED; bob acquires 600000; QUEUED -> acquire 2, acquire 3;"
+      SHUT_OUT DENIED("ann") DENIED("bob") "reconnect -> release 2, release 3; LEFT; LEFT")
+SCENE(who_is_let_in_again_in_time_keeps_the_lock,
+      "ann holds; bob acquires;" SHUT_OUT DENIED("bob") "pass 20000; reconnect -> renew 1;"
+      "KEPT -> told ann JEOPARDY, told ann RECOVERED, ann left 29698")
