@@ -555,10 +555,16 @@ stirred(struct lsh_op *op)
 	(void)op; /* what has changed is looked at in any case */
 }
 
+/* `op` is what the verb is told. */
 static void
-begin(struct person *p, const struct lsh_op_verb *verb, int64_t lasts_ms)
+act(struct person *p, const struct lsh_op_verb *verb, struct lsh_op op, int64_t lasts_ms)
 {
+	static const struct lsh_front front = {.done = done, .stirred = stirred};
+
+	assert_false(p->is_busy);
+	p->op = op;
 	go_on();
+	p->op.front = &front;
 	p->op.lock = lock;
 	p->op.owner = p->acts_for != NULL ? &p->acts_for->owner : &p->owner;
 	p->op.reader = &p->parker;
@@ -572,22 +578,12 @@ begin(struct person *p, const struct lsh_op_verb *verb, int64_t lasts_ms)
 	settle();
 }
 
-static void
-prepare(struct person *p)
-{
-	static const struct lsh_front front = {.done = done, .stirred = stirred};
-
-	assert_false(p->is_busy);
-	p->op = (struct lsh_op){.front = &front};
-}
-
 void
 acquire(struct person *p, int64_t wait_ms)
 {
-	prepare(p);
-	p->op.wait_ms = wait_ms;
-	p->op.cancel = &p->cancel;
-	begin(p, &lsh_acquiring, wait_ms != 0 ? wait_ms : TIMEOUT_MS);
+	struct lsh_op op = {.wait_ms = wait_ms, .cancel = &p->cancel};
+
+	act(p, &lsh_acquiring, op, wait_ms != 0 ? wait_ms : TIMEOUT_MS);
 }
 
 void
@@ -602,16 +598,13 @@ let_hold(struct person *p)
 void
 release(struct person *p)
 {
-	prepare(p);
-	begin(p, &lsh_releasing, 2 * TIMEOUT_MS);
+	act(p, &lsh_releasing, (struct lsh_op){.lock = NULL}, 2 * TIMEOUT_MS);
 }
 
 void
 extend(struct person *p, int64_t lease_ms)
 {
-	prepare(p);
-	p->op.lease_ms = lease_ms;
-	begin(p, &lsh_extending, 2 * TIMEOUT_MS);
+	act(p, &lsh_extending, (struct lsh_op){.lease_ms = lease_ms}, 2 * TIMEOUT_MS);
 }
 
 static const char others_token[] = "7e2d4c90-55b3-4f86-a1c4-92d07f6b3e21:1";
@@ -619,25 +612,19 @@ static const char others_token[] = "7e2d4c90-55b3-4f86-a1c4-92d07f6b3e21:1";
 void
 adopt(struct person *p)
 {
-	prepare(p);
-	p->op.token = others_token;
-	begin(p, &lsh_adopting, 2 * TIMEOUT_MS);
+	act(p, &lsh_adopting, (struct lsh_op){.token = others_token}, 2 * TIMEOUT_MS);
 }
 
 void
 break_lock(struct person *p)
 {
-	prepare(p);
-	p->op.token = others_token;
-	begin(p, &lsh_breaking, 2 * TIMEOUT_MS);
+	act(p, &lsh_breaking, (struct lsh_op){.token = others_token}, 2 * TIMEOUT_MS);
 }
 
 void
 break_token(struct person *p, unsigned token)
 {
-	prepare(p);
-	p->op.token = wire_token(token);
-	begin(p, &lsh_breaking, 2 * TIMEOUT_MS);
+	act(p, &lsh_breaking, (struct lsh_op){.token = wire_token(token)}, 2 * TIMEOUT_MS);
 }
 
 static void

@@ -120,4 +120,4 @@ check_PROGRAMS += tests/sim/mutated
 tests_sim_mutated_SOURCES = $(world_of_sim)
 tests_sim_mutated_CPPFLAGS = $(AM_CPPFLAGS) -DLSH_MUTATIONS
 tests_sim_mutated_LDFLAGS = $(sim_ldflags)
-tests_sim_mutated_LDADD = tests/sim/libsim.la lib/libleash-mutations.la $(CMOCKA_LIBS)
+tests_sim_mutated_LDADD = tests/sim/libsim.la tests/support/libsupport.la lib/libleash-mutations.la $(CMOCKA_LIBS)

@@ -16,7 +16,7 @@ struct sim_lua {
 	lua_State *state;
 	struct sim_script scripts[SIM_SCRIPTS];
 	unsigned count;
-	int on_error, ok, redis;         /* in the registry: functions and tables that are made once, */
+	int on_error, redis;             /* in the registry: functions and tables that are made once, */
 	int tables[2];                   /* KEYS and ARGV, */
 	size_t filled[2];                /* with so many elements */
 	int version;
@@ -26,75 +26,40 @@ struct sim_lua {
 
 /* ---- redis ---- */
 
+/* {err = text}, or {ok = text} */
 static void
-push_error(lua_State *L, const char *text, size_t size)
+push_table(lua_State *L, const char *field, const char *text, size_t size)
 {
 	lua_createtable(L, 0, 3);
 	lua_pushlstring(L, text, size);
-	lua_setfield(L, -2, "err");
+	lua_setfield(L, -2, field);
 }
 
 static void
-push_item(struct sim_lua *lua, const struct lsh_item *item)
+push_item(lua_State *L, const struct lsh_item *item)
 {
-	lua_State *L = lua->state;
-
-	switch (item->type) {
-	case LSH_INTEGER:
+	if (item->type == LSH_INTEGER)
 		lua_pushnumber(L, (lua_Number)item->integer);
-		break;
-	case LSH_STRING:
+	else if (item->type == LSH_STRING)
 		lua_pushlstring(L, item->text, item->length);
-		break;
-	case LSH_STATUS:
-		lua_rawgeti(L, LUA_REGISTRYINDEX, lua->ok);
-		break;
-	case LSH_ERROR:
-		push_error(L, item->text, item->length);
-		break;
-	default:
+	else if (item->type == LSH_STATUS || item->type == LSH_ERROR)
+		push_table(L, item->type == LSH_ERROR ? "err" : "ok", item->text, item->length);
+	else
 		lua_pushboolean(L, false);
-	}
 }
 
 static void
-push_reply(struct sim_lua *lua)
+push_message(lua_State *L, const struct lsh_message *m)
 {
-	const struct lsh_message *m = &lua->reply.message;
-
 	if (m->type != LSH_ARRAY) {
-		push_item(lua, &m->item[0]);
+		push_item(L, &m->item[0]);
 		return;
 	}
-	lua_createtable(lua->state, (int)m->count, 0);
+	lua_createtable(L, (int)m->count, 0);
 	for (unsigned i = 0; i < m->count; i++) {
-		push_item(lua, &m->item[i]);
-		lua_rawseti(lua->state, -2, (int)i + 1);
+		push_item(L, &m->item[i]);
+		lua_rawseti(L, -2, (int)i + 1);
 	}
-}
-
-/* The command of the name at index 1, looked for once for each spelling. */
-static const struct sim_command *
-command_of(lua_State *L)
-{
-	const struct sim_command *command;
-	const char *name;
-	size_t size;
-
-	lua_pushvalue(L, 1);
-	lua_rawget(L, lua_upvalueindex(2));
-	command = lua_touserdata(L, -1);
-	lua_pop(L, 1);
-	if (command != NULL || lua_type(L, 1) != LUA_TSTRING)
-		return command;
-	name = lua_tolstring(L, 1, &size);
-	command = sim_command_find(name, size);
-	if (command == NULL)
-		return NULL;
-	lua_pushvalue(L, 1);
-	lua_pushlightuserdata(L, (void *)(uintptr_t)command);
-	lua_rawset(L, lua_upvalueindex(2));
-	return command;
 }
 
 /* NULL: all is well. */
@@ -118,86 +83,55 @@ read_args(lua_State *L, int count, struct sim_arg *args)
 	return NULL;
 }
 
+/* redis.call and redis.pcall, by whether it raises errors */
 static int
-run_command(lua_State *L, bool raises)
+run_command(lua_State *L)
 {
 	struct sim_lua *lua = lua_touserdata(L, lua_upvalueindex(1));
+	struct sim_reply *reply = &lua->reply;
 	int count = lua_gettop(L);
 	struct sim_arg args[64];
 	const char *wrong = read_args(L, count, args);
-	const struct sim_command *command = wrong == NULL ? command_of(L) : NULL;
+	bool is_named = wrong == NULL && args[0].bytes != NULL;
+	const struct sim_command *command = is_named ? sim_command_find(args[0].bytes, args[0].size) : NULL;
 
-	if (command != NULL) {
-		sim_command_run(command, &(struct sim_call){lua->context, args, (size_t)count, &lua->reply});
-		push_reply(lua);
-		return raises && lua->reply.message.type == LSH_ERROR ? lua_error(L) : 1;
-	}
-	if (wrong == NULL)
-		wrong = "ERR Unknown Redis command called from script";
-	push_error(L, wrong, strlen(wrong));
-	return raises ? lua_error(L) : 1;
-}
-
-static int
-redis_call(lua_State *L)
-{
-	return run_command(L, true);
-}
-
-static int
-redis_pcall(lua_State *L)
-{
-	return run_command(L, false);
-}
-
-static int
-redis_error_reply(lua_State *L)
-{
-	const char *text = luaL_checkstring(L, 1);
-
-	text += *text == '-';
-	lua_pushfstring(L, "%s%s", strchr(text, ' ') != NULL ? "" : "ERR ", text);
-	push_error(L, lua_tostring(L, -1), lua_objlen(L, -1));
-	return 1;
-}
-
-static int
-redis_status_reply(lua_State *L)
-{
-	lua_createtable(L, 0, 1);
-	lua_pushvalue(L, 1);
-	lua_setfield(L, -2, "ok");
-	return 1;
+	reply->used = 0;
+	if (command != NULL)
+		sim_command_run(command, &(struct sim_call){lua->context, args, (size_t)count, reply});
+	else
+		sim_reply_error(reply, "%s", wrong != NULL ? wrong : "ERR Unknown Redis command called from script");
+	push_message(L, &reply->message);
+	return reply->message.type == LSH_ERROR && lua_toboolean(L, lua_upvalueindex(2)) ? lua_error(L) : 1;
 }
 
 static void
-define(struct sim_lua *lua, const char *name, lua_CFunction function)
+define(struct sim_lua *lua, const char *name, bool raises)
 {
-	lua_State *L = lua->state;
-
-	lua_pushlightuserdata(L, lua);
-	lua_newtable(L);
-	lua_pushcclosure(L, function, 2);
-	lua_setfield(L, -2, name);
+	lua_pushlightuserdata(lua->state, lua);
+	lua_pushboolean(lua->state, raises);
+	lua_pushcclosure(lua->state, run_command, 2);
+	lua_setfield(lua->state, -2, name);
 }
 
 static void
 define_redis(struct sim_lua *lua)
 {
+	static const char others[] =
+		"function redis.status_reply(text) return {ok = text} end\n"
+		"function redis.error_reply(text)\n"
+		"  text = text:gsub('^-', '')\n"
+		"  return {err = text:find(' ', 1, true) and text or 'ERR ' .. text}\n"
+		"end";
 	lua_State *L = lua->state;
 
 	lua_newtable(L);
-	define(lua, "call", redis_call);
-	define(lua, "pcall", redis_pcall);
-	define(lua, "error_reply", redis_error_reply);
-	define(lua, "status_reply", redis_status_reply);
+	define(lua, "call", true);
+	define(lua, "pcall", false);
 	lua_pushvalue(L, -1);
 	lua->redis = luaL_ref(L, LUA_REGISTRYINDEX);
 	lua_setglobal(L, "redis");
-	lua_createtable(L, 0, 1);
-	lua_pushliteral(L, "OK");
-	lua_setfield(L, -2, "ok");
-	lua->ok = luaL_ref(L, LUA_REGISTRYINDEX);
+	if (luaL_dostring(L, others) != 0)
+		abort();
 }
 
 /* ---- the interpreter ---- */
@@ -213,7 +147,7 @@ on_error(lua_State *L)
 		known = lua_getstack(L, 2, &at) != 0 && lua_getinfo(L, "Sl", &at) != 0;
 	if (!lua_istable(L, 1)) {
 		lua_pushfstring(L, "ERR %s", lua_tostring(L, 1));
-		push_error(L, lua_tostring(L, -1), lua_objlen(L, -1));
+		push_table(L, "err", lua_tostring(L, -1), lua_objlen(L, -1));
 	}
 	if (known) {
 		lua_pushstring(L, at.source);

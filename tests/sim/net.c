@@ -73,12 +73,6 @@ sim_host_open(struct sim_host *host)
 	hosts[host->number] = host;
 }
 
-struct sim_host *
-sim_host_at(int number)
-{
-	return number >= 0 && number < SIM_HOSTS ? hosts[number] : NULL;
-}
-
 void
 sim_freeze(struct sim_process *process, int64_t ns)
 {
@@ -101,8 +95,8 @@ light_at(const struct sim_process *process, const struct sim_host *host)
 	return dark_until[process->number][host->number];
 }
 
-bool
-sim_is_dark(const struct sim_process *process, const struct sim_host *host)
+static bool
+is_dark(const struct sim_process *process, const struct sim_host *host)
 {
 	return light_at(process, host) > sim_now;
 }
@@ -262,7 +256,7 @@ arrive_at_client(void *what, uint64_t turn)
 {
 	struct sim_wire *w = what;
 
-	if (sim_is_dark(w->process, w->host)) {
+	if (is_dark(w->process, w->host)) {
 		sim_at(light_at(w->process, w->host), arrive_at_client, w, turn);
 		return;
 	}
@@ -327,7 +321,7 @@ accept_wire(void *what, uint64_t turn)
 {
 	struct sim_wire *w = what;
 
-	if (w->fd >= 0 && (sim_is_dark(w->process, w->host) || w->host->vanished)) {
+	if (w->fd >= 0 && (is_dark(w->process, w->host) || w->host->vanished)) {
 		/* it is sent again from time to time */
 		sim_at(sim_now + sim_between(100 * SIM_MS, 300 * SIM_MS), accept_wire, w, turn);
 		return;
@@ -475,6 +469,13 @@ open_fd(enum kind kind)
 	return SIM_FIRST_FD + i;
 }
 
+static int
+fail_with(int error)
+{
+	errno = error;
+	return -1;
+}
+
 int
 sim_socket(void)
 {
@@ -489,8 +490,7 @@ sim_connect(int fd, int host)
 
 	if (w == NULL)
 		abort();
-	w->host = sim_host_at(host);
-	if (w->host == NULL)
+	if (host < 0 || host >= SIM_HOSTS || (w->host = hosts[host]) == NULL)
 		sim_breach("client %d connects to a host that there is not", d->process->number);
 	w->process = d->process;
 	w->fd = fd;
@@ -501,8 +501,7 @@ sim_connect(int fd, int host)
 	d->wire = w;
 	w->events++;
 	sim_at(sim_now + latency() + latency(), accept_wire, w, 0);
-	errno = EINPROGRESS;
-	return -1;
+	return fail_with(EINPROGRESS);
 }
 
 int
@@ -528,15 +527,11 @@ sim_send(int fd, const void *bytes, size_t size)
 	struct sim_wire *w = at(fd)->wire;
 	size_t room;
 
-	if (w->state == FAILED) {
-		errno = w->error != 0 ? EPIPE : ECONNRESET;
-		return -1;
-	}
+	if (w->state == FAILED)
+		return fail_with(w->error != 0 ? EPIPE : ECONNRESET);
 	room = room_of(w);
-	if (room == 0) {
-		errno = EAGAIN;
-		return -1;
-	}
+	if (room == 0)
+		return fail_with(EAGAIN);
 	size = size < room ? size : room;
 	if (size > 1 && sim_chance(sim_weather.pieces))
 		size = (size_t)sim_between(1, (int64_t)size);
@@ -563,10 +558,8 @@ sim_recv(int fd, void *bytes, size_t size, bool peeks, bool blocks)
 		sim_block_polling(&polled, 1, sim_now + at(fd)->patience);
 	if (w->in_size == 0 && w->state == FAILED && w->error == 0)
 		return 0;
-	if (w->in_size == 0) {
-		errno = w->state == FAILED ? w->error : EAGAIN;
-		return -1;
-	}
+	if (w->in_size == 0)
+		return fail_with(w->state == FAILED ? w->error : EAGAIN);
 	size = size < w->in_size ? size : w->in_size;
 	if (size > 1 && !peeks && sim_chance(sim_weather.pieces))
 		size = (size_t)sim_between(1, (int64_t)size);
@@ -618,10 +611,8 @@ sim_read_count(int fd, uint64_t *count)
 
 	while (d->kind == TIMER && d->at > sim_now)
 		sim_block(d, d->at);
-	if (d->kind == EVENT && d->count == 0) {
-		errno = EAGAIN;
-		return -1;
-	}
+	if (d->kind == EVENT && d->count == 0)
+		return fail_with(EAGAIN);
 	*count = d->kind == EVENT ? d->count : 1;
 	d->count = 0;
 	d->at = SIM_NEVER;

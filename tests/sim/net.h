@@ -44,7 +44,6 @@ struct sim_weather {
 extern struct sim_weather sim_weather;
 
 void sim_host_open(struct sim_host *host); /* it has its number, and its functions; others may change at any time */
-struct sim_host *sim_host_at(int number);
 void sim_host_reset(struct sim_host *host); /* its process has ended: each wire breaks */
 
 /* It stands still for so long, from now on. */
@@ -53,7 +52,6 @@ void sim_freeze(struct sim_process *process, int64_t ns);
 void sim_darken(const struct sim_process *process, const struct sim_host *host, int64_t until);
 /* Does the host know of a connection from it? */
 bool sim_is_connected(const struct sim_process *process, const struct sim_host *host);
-bool sim_is_dark(const struct sim_process *process, const struct sim_host *host);
 /* What is sent on the wires between the two is lost from now on, and nobody is told: as by a firewall that forgot
  * them. */
 void sim_forget_wires(const struct sim_process *process, const struct sim_host *host);

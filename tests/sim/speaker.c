@@ -2,6 +2,7 @@
 #include "tests/sim/speaker.h"
 
 #include "tests/sim/cluster.h"
+#include "tests/support/frame.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -434,38 +435,24 @@ obey(struct sim_speaker *s, const struct lsh_arg *args, size_t count)
 
 /* ---- reading ---- */
 
-/* "*3\r\n" or "$5\r\n" at `from`. 0: it is not all there. */
-static size_t
-read_size(const char *from, const char *end, size_t *n)
-{
-	const char *at = from + 1;
-
-	for (*n = 0; at < end && *at >= '0' && *at <= '9'; at++)
-		*n = 10 * *n + (size_t)(*at - '0');
-	return end - at < 2 ? 0 : (size_t)(at + 2 - from);
-}
-
 /* Read one command, and execute it. Returns its size; 0: it is not all there. */
 static size_t
-read_command(struct sim_speaker *s, const char *from, const char *end)
+read_command(struct sim_speaker *s, const char *from, size_t there)
 {
-	struct lsh_arg args[SIM_WORDS];
-	const char *at = from;
-	size_t count, size, n;
+	struct frame frame = {0};
+	struct lsh_arg args[SIM_WORDS + 1];
+	bool whole;
+	size_t size = frame_feed(&frame, from, there, &whole), at = 0, count = 0;
 
-	if (from == end || (n = read_size(from, end, &count)) == 0)
+	if (!whole)
 		return 0;
+	while ((args[count].bytes = frame_string(from, size, &at, &args[count].size)) != NULL)
+		if (++count > SIM_WORDS)
+			break;
 	if (*from != '*' || count > SIM_WORDS)
 		sim_breach("a client said something that is no command: %.20s", from);
-	at += n;
-	for (size_t i = 0; i < count; i++) {
-		if (at == end || (n = read_size(at, end, &size)) == 0 || (size_t)(end - at) < n + size + 2)
-			return 0;
-		args[i] = (struct lsh_arg){.bytes = at + n, .size = size};
-		at += n + size + 2;
-	}
 	obey(s, args, count);
-	return (size_t)(at - from);
+	return size;
 }
 
 static void
@@ -473,7 +460,7 @@ read_commands(struct sim_speaker *s)
 {
 	size_t used = 0, n;
 
-	while (!s->waiting && (n = read_command(s, s->in + used, s->in + s->in_size)) > 0)
+	while (!s->waiting && (n = read_command(s, s->in + used, s->in_size - used)) > 0)
 		used += n;
 	s->in_size -= used;
 	memmove(s->in, s->in + used, s->in_size);
