@@ -235,8 +235,6 @@ tests_tools_test_jobs_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DSOURCE_FOLDE
 tests_tools_test_run_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DSOURCE_FOLDER='"$(abs_top_srcdir)"'
 
 # What several of them share, and nobody else.
-adoption_sources = tests/contract/adoption.c tests/contract/adoption.h tests/contract/actor.c tests/contract/actor.h $(refusal_sources)
-callback_sources = tests/contract/callback.c tests/contract/callback.h
 calls_sources = tests/contract/calls.c tests/contract/calls.h
 refused_sources = tests/fault/refused.c tests/fault/refused.h
 findings_sources = tests/doctor/findings.c tests/doctor/findings.h
@@ -310,7 +308,7 @@ law_sources += tests/contract/laws.h
 law_sources += tests/contract/scene.c
 law_sources += tests/contract/scene.h
 
-tests_contract_test_adopt_SOURCES = tests/contract/test_adopt.c $(adoption_sources) $(callback_sources)
+tests_contract_test_adopt_SOURCES = tests/contract/test_adopt.c $(refusal_sources)
 tests_contract_test_break_SOURCES = tests/contract/test_break.c $(refusal_sources)
 tests_contract_test_cancel_SOURCES = tests/contract/test_cancel.c tests/contract/actor.c tests/contract/actor.h
 tests_contract_test_close_SOURCES = tests/contract/test_close.c $(calls_sources) $(life_sources)

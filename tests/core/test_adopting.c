@@ -53,6 +53,9 @@ SCENE(what_is_adopted_is_not_renewed_for_who_is_not_alive,
       "ann wants lease_ms 1500; ann wants alive_ms 100;" ADOPTED
       "pass 1500 -> told ann JEOPARDY, told ann LOST, ann left 0, release 1; ann releases -> ann LOST")
 
+/* The server keeps it as long as it was. */
+SCENE(what_had_a_longer_lease_than_ours_counts_for_ours, "ann wants lease_ms 3000;" ADOPTED "-> ann left 3000 - 30 - 2")
+
 SENTENCE(an_owner_adopts_once_and_whoever_acts_for_it_releases)
 {
 	bob->acts_for = ann;
