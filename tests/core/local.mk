@@ -1,6 +1,7 @@
 # The core over a scripted world (world.h): linked with the archive as it is, but for what lies below a call (wire.c)
 # and the functions that --wrap names.
 
+test_programs += tests/core/test_adopted
 test_programs += tests/core/test_adopting
 test_programs += tests/core/test_break
 test_programs += tests/core/test_cancel
@@ -30,6 +31,8 @@ world_ldflags += -Wl,--wrap=pthread_create
 world_ldflags += -Wl,--wrap=pthread_join
 world_ldflags += -Wl,--wrap=socket
 
+tests_core_test_adopted_SOURCES = tests/core/test_adopted.c $(world_sources)
+tests_core_test_adopted_LDFLAGS = $(world_ldflags)
 tests_core_test_adopting_SOURCES = tests/core/test_adopting.c $(world_sources)
 tests_core_test_adopting_LDFLAGS = $(world_ldflags)
 tests_core_test_break_SOURCES = tests/core/test_break.c $(world_sources)

@@ -40,36 +40,3 @@ SCENE(a_server_that_stands_still_leaves_the_others_hold_as_it_was,
       "pass 30000 -> nothing sent") /* nobody cancels it */
 SCENE(an_answer_that_comes_when_its_lease_is_over_is_not_believed_and_releases_nothing,
       "ann wants lease_ms 1000; ann adopts; stand_still 1500; HELD -> ann UNAVAILABLE, heartbeat 1")
-
-/* ---- what was adopted is a hold as any other ---- */
-
-SCENE(what_is_adopted_lasts_no_longer_than_max_hold_ms,
-      "ann wants max_hold_ms 1500;" ADOPTED
-      "pass 1500 -> told ann LOST, ann left 0, release 1; ann releases -> ann LOST")
-SCENE(what_is_adopted_is_not_renewed_with_no_renew,
-      "ann wants lease_ms 1500; ann wants no_renew 1;" ADOPTED
-      "pass 1500 -> told ann LOST, ann left 0, release 1; ann releases -> ann LOST")
-SCENE(what_is_adopted_is_not_renewed_for_who_is_not_alive,
-      "ann wants lease_ms 1500; ann wants alive_ms 100;" ADOPTED
-      "pass 1500 -> told ann JEOPARDY, told ann LOST, ann left 0, release 1; ann releases -> ann LOST")
-
-/* The server keeps it as long as it was. */
-SCENE(what_had_a_longer_lease_than_ours_counts_for_ours, "ann wants lease_ms 3000;" ADOPTED "-> ann left 3000 - 30 - 2")
-
-SENTENCE(an_owner_adopts_once_and_whoever_acts_for_it_releases)
-{
-	bob->acts_for = ann;
-	play(ADOPTED "bob adopts -> bob INVALID, bob why lock 'orders': this owner holds it already");
-	assert_int_equal(world_depth(ann), 1);
-	play("bob releases -> release 1; RELEASED -> bob OK, ann left 0");
-}
-
-SCENE(who_has_lost_the_lock_adopts_nothing_before_that_is_unwound,
-      "ann wants no_renew 1; ann holds; pass 30000; GONE -> told ann LOST; ann adopts -> ann LOST;"
-      "ann releases -> ann LOST, release 1; ann adopts; HELD -> ann OK")
-SCENE(the_end_of_its_owner_abandons_what_was_adopted, ADOPTED "abandon ann -> told ann ABANDONED, release 1")
-SCENE(the_last_handle_that_is_freed_abandons_what_was_adopted, ADOPTED "free_handle -> told ann ABANDONED, release 1")
-SCENE(a_close_releases_what_was_adopted, ADOPTED "later 50 RELEASED; close_client -> release 1, ann left 0")
-SCENE(nothing_is_adopted_so_soon_after_a_restart_as_the_guard_says,
-      "ann wants restart_guard_ms 86400000; restart; ann adopts;"
-      "pass 10000 -> ann UNAVAILABLE, ann why restart_guard_ms")
