@@ -1,14 +1,11 @@
-/* Clients that are closed in the middle of calls, and threads that end while they hold. What a close does to those who hold and wait is
- * said by the laws. */
+/* Clients that are closed in the middle of calls, and threads that end while they hold. What a close does to those who
+ * hold and wait is said by the laws; who ends after a loss, by core/test_owner.c. */
 #include "tests/contract/life.h"
 
 #include "tests/contract/calls.h"
 #include "tests/support/kept.h"
 #include "tests/support/place.h"
 #include "tests/support/test.h"
-
-#include <errno.h>
-#include <signal.h>
 
 /* ---- close ---- */
 
@@ -63,37 +60,27 @@ SENTENCE(close_ends_calls_that_are_under_way_whatever_they_are_doing)
 
 SENTENCE(close_does_not_wait_at_all_for_a_server_that_is_gone)
 {
-	enum { N = 6 };
 	leash_client *client = open_client(), *other = open_client();
-	leash_lock *theirs[N], *wanted[N], *held = leashed_lock(client, "held", NULL);
-	struct user waiter[N];
+	leash_lock *held = leashed_lock(client, "held", NULL);
+	leash_lock *wanted = leashed_lock(client, "wanted", NULL), *theirs = leashed_lock(other, "wanted", NULL);
+	struct user waiter;
 	int64_t begun;
 
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	for (int i = 0; i < N; i++) {
-		char name[] = {'t', (char)('0' + i), '\0'};
-
-		theirs[i] = leashed_lock(other, name, NULL);
-		wanted[i] = leashed_lock(client, name, NULL);
-		assert_status(LEASH_OK, leash_lock_acquire(theirs[i], 0, &err));
-		begin(&waiter[i], wanted[i], i % 2 ? LEASH_FOREVER : 600000);
-		place_await_waiting(name, 1);
-	}
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	begin(&waiter, wanted, LEASH_FOREVER);
+	place_await_waiting("wanted", 1);
 	place_kill();
-	await_ms(50);
 	begun = await_now_ns();
 	leash_close(client);
 	assert_true((double)(await_now_ns() - begun) < 2 * INT64_C(1000000000) * await_slowness());
-	for (int i = 0; i < N; i++) {
-		end(&waiter[i], RELEASE);
-		assert_int_equal(waiter[i].status, LEASH_CLOSED);
-		leash_lock_free(wanted[i]);
-	}
+	end(&waiter, RELEASE);
+	assert_int_equal(waiter.status, LEASH_CLOSED);
 	assert_false(leash_lock_held(held));
-	leash_lock_free(held);
 	leash_close(other);
-	for (int i = 0; i < N; i++)
-		leash_lock_free(theirs[i]);
+	leash_lock_free(held);
+	leash_lock_free(wanted);
+	leash_lock_free(theirs);
 	place_restart();
 }
 
@@ -142,38 +129,5 @@ SENTENCE(what_a_thread_holds_when_it_ends_is_abandoned)
 	assert_int_equal(events.total, expected);
 	for (int i = 0; i < 3; i++)
 		leash_lock_free(lock[i]);
-	leash_close(client);
-}
-
-static void *
-end_after_a_loss(void *arg)
-{
-	leash_lock *lock = arg;
-
-	if (leash_lock_acquire(lock, 5000, NULL) != LEASH_OK || leash_lock_acquire(lock, 0, NULL) != LEASH_OK)
-		return NULL;
-	place_take_away("lost%20and%20ended");
-	await_true(!leash_lock_held(lock));
-	return lock;
-}
-
-SENTENCE(a_thread_that_ends_after_a_loss_leaves_nothing_to_unwind)
-{
-	struct leashed_events events = {0};
-	leash_client *client =
-		place_client(LEASH_OPTIONS(.lease_ms = 300, .on_event = leashed_note_event, .event_arg = &events));
-	leash_lock *lock = kept(leashed_lock(client, "lost and ended", NULL));
-
-	for (int i = 1; i <= 3; i++) {
-		pthread_t thread;
-		void *done;
-
-		assert_int_equal(pthread_create(&thread, NULL, end_after_a_loss, lock), 0);
-		pthread_join(thread, &done);
-		assert_ptr_equal(done, lock);
-		await_true(events.count[LEASH_EVENT_LOST] == i);
-		assert_int_equal(leash_lock_depth(lock), 0);
-	}
-	assert_int_equal(events.count[LEASH_EVENT_ABANDONED], 0); /* LOST was the last of each */
 	leash_close(client);
 }

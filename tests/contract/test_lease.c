@@ -1,13 +1,12 @@
 /* The lease, over time: it is kept as long as the hold lasts, and not a moment longer. */
 #include "tests/support/child.h"
+#include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/place.h"
 #include "tests/support/test.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
+enum { LEASE_MS = 3000 }; /* a busy machine stands still for a second now and then */
 
 /* Milliseconds that a test may take to do nothing much, on this machine. */
 static int64_t
@@ -18,83 +17,32 @@ hold_ms(void)
 	return (seconds != NULL ? atoi(seconds) : 15) * INT64_C(1000);
 }
 
-enum { LEASE_MS = 3000 }; /* a busy machine stands still for a second now and then */
-
-/* A redis-cli that asks for a key's PTTL every 20 ms, whatever this process is doing meanwhile. */
-struct sampler {
-	const char *socket, *key;
-	int out[2]; /* the pipe that it writes to */
-	pid_t pid;
-	char line[256]; /* what has come of the next one */
-	size_t used;
-	size_t samples, low;
-	int64_t worst;
+/* What a process of its own reads of a key's PTTL every 20 ms, whatever this one is doing meanwhile. */
+struct samples {
+	struct server *server;
+	_Atomic size_t count, low;
+	_Atomic int64_t worst;
+	_Atomic bool are_enough;
 };
 
 static int
-become_redis_cli(void *arg)
+sample(void *arg)
 {
-	struct sampler *s = arg;
+	struct samples *s = arg;
+	redisContext *c = server_connect(s->server);
 
-	dup2(s->out[1], 1);
-	dup2(s->out[1], 2);
-	execlp("redis-cli", "redis-cli", "-s", s->socket, "-r", "-1", "-i", "0.02", "PTTL", s->key, (char *)NULL);
-	dprintf(1, "%s\n", strerror(errno));
-	return 1;
-}
+	for (; !s->are_enough; await_ms(20)) {
+		redisReply *reply = redisCommand(c, "PTTL leash:{kept}");
+		int64_t ttl = reply->integer;
 
-static void
-sampler_start(struct sampler *s)
-{
-	assert_int_equal(pipe2(s->out, O_CLOEXEC), 0);
-	s->pid = child_run(become_redis_cli, s);
-	close(s->out[1]);
-	assert_int_equal(fcntl(s->out[0], F_SETFL, O_NONBLOCK), 0);
-}
-
-static void
-take_line(struct sampler *s)
-{
-	char *end;
-	int64_t ttl = strtoll(s->line, &end, 10);
-
-	if (end == s->line || *end != '\0')
-		fail_msg("redis-cli: %s", s->line);
-	if (ttl <= 0)
-		fail_msg("sample %zu of PTTL is %lld", s->samples, (long long)ttl);
-	s->samples++;
-	s->low += ttl < LEASE_MS / 2;
-	s->worst = ttl < s->worst ? ttl : s->worst;
-}
-
-/* Look at all that it has written so far. */
-static void
-take_samples(struct sampler *s)
-{
-	char text[512];
-	ssize_t n;
-
-	while ((n = read(s->out[0], text, sizeof text)) > 0) {
-		for (ssize_t i = 0; i < n; i++) {
-			if (text[i] != '\n' && s->used < sizeof s->line - 1) {
-				s->line[s->used++] = text[i];
-				continue;
-			}
-			s->line[s->used] = '\0';
-			s->used = 0;
-			take_line(s);
-		}
+		s->low += ttl < LEASE_MS / 2;
+		if (ttl < s->worst)
+			s->worst = ttl;
+		s->count++;
+		freeReplyObject(reply);
 	}
-	if (n == 0 || (errno != EAGAIN && errno != EINTR))
-		fail_msg("redis-cli has ended");
-}
-
-static void
-sampler_stop(struct sampler *s)
-{
-	take_samples(s);
-	child_kill(s->pid);
-	close(s->out[0]);
+	redisFree(c);
+	return 0;
 }
 
 PLACE(place_open);
@@ -102,29 +50,34 @@ PLACE(place_open);
 SENTENCE(a_lock_held_for_many_leases_is_never_free_and_its_ttl_stays_above_half)
 {
 	static const char renewal[] = "\" \"1\" \"leash:{kept}\" "; /* the only script that has one key */
-	leash_client *holder = place_client(LEASH_OPTIONS(.lease_ms = LEASE_MS));
-	leash_client *other = place_client(NULL);
-	leash_lock *lock = leashed_lock(holder, "kept", NULL), *wanted = leashed_lock(other, "kept", NULL);
-	struct monitor *monitor = monitor_start(place_at("kept"));
-	struct sampler sampler = {.socket = server_socket(place_at("kept")), .key = "leash:{kept}", .worst = INT64_MAX};
+	leash_lock *lock = kept(leashed_lock(kept(place_client(LEASH_OPTIONS(.lease_ms = LEASE_MS))), "kept", NULL));
+	leash_lock *wanted = kept(leashed_lock(kept(place_client(NULL)), "kept", NULL));
+	struct monitor *monitor = kept(monitor_start(place_at("kept")));
+	struct samples *samples = child_share(sizeof *samples);
 	size_t attempts = 0, renewals;
 	leash_error err;
 	int64_t end;
 	char *last;
+	pid_t pid;
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	sampler_start(&sampler);
-	end = await_now_ns() + hold_ms() * 1000000;
+	samples->server = place_at("kept");
+	samples->worst = INT64_MAX;
+	pid = child_run(sample, samples);
+	end = await_now_ns() + hold_ms() * MS;
 	while (await_now_ns() < end) {
-		take_samples(&sampler);
 		assert_true(leash_lock_held(lock));
 		assert_status(LEASH_TIMEOUT, leash_lock_acquire(wanted, ++attempts % 50 == 0 ? 30 : 0, &err));
 		await_ms(20);
 	}
-	sampler_stop(&sampler);
-	printf("# %zu samples of PTTL, %zu below a half, the lowest %lld ms\n", sampler.samples, sampler.low, (long long)sampler.worst);
-	assert_true(sampler.low * 100 <= sampler.samples);
-	assert_true((double)sampler.samples * await_slowness() * 200 >= (double)hold_ms()); /* it did not sleep most of the time */
+	samples->are_enough = true;
+	child_wait(pid);
+	printf("# %zu samples of PTTL, %zu below a half, the lowest %lld ms\n", samples->count, samples->low,
+	       (long long)samples->worst);
+	assert_true(samples->worst > 0);
+	assert_true(samples->low * 100 <= samples->count);
+	/* it did not sleep most of the time */
+	assert_true((double)samples->count * await_slowness() * 200 >= (double)hold_ms());
 
 	renewals = monitor_count(monitor, renewal);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
@@ -138,70 +91,49 @@ SENTENCE(a_lock_held_for_many_leases_is_never_free_and_its_ttl_stays_above_half)
 		assert_true(monitor_count(monitor, renewal) <= renewals + 1);
 	}
 	free(last);
-	monitor_stop(monitor);
-	leash_lock_free(lock);
-	leash_lock_free(wanted);
-	leash_close(holder);
-	leash_close(other);
+	child_unshare(samples, sizeof *samples);
 }
 
-SENTENCE(nested_pairs_talk_to_nobody_and_the_hash_shows_the_depth_after_a_renewal)
+static void
+await_depth(const char *depth)
 {
-	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 600));
-	leash_lock *lock = leashed_lock(client, "nested", NULL), *again = leashed_lock(client, "nested", NULL);
-	leash_lock *quiet = leashed_lock(client, "quiet", LEASH_LOCK_OPTIONS(.lease_ms = place_lease_ms(60000)));
-	struct monitor *monitor = monitor_start(place_at("quiet"));
+	await_true(strcmp(place_text("nested", "HVALS leash:{nested}"), depth) == 0);
+}
+
+SENTENCE(the_hash_shows_the_depth_after_a_renewal)
+{
+	leash_client *client = kept(place_client(LEASH_OPTIONS(.lease_ms = 600)));
+	leash_lock *lock = kept(leashed_lock(client, "nested", NULL)), *again = kept(leashed_lock(client, "nested", NULL));
 	leash_error err;
 
-	/* with a lease that is not renewed during the test, all that is sent is counted */
-	assert_status(LEASH_OK, leash_lock_acquire(quiet, 0, &err));
-	monitor_mark(monitor);
-	for (int i = 0; i < 100; i++) {
-		assert_status(LEASH_OK, leash_lock_acquire(quiet, 0, &err));
-		assert_status(LEASH_OK, leash_lock_acquire(quiet, 0, &err));
-		assert_int_equal(leash_lock_depth(quiet), 3);
-		assert_status(LEASH_OK, leash_lock_release(quiet, &err));
-		assert_status(LEASH_OK, leash_lock_release(quiet, &err));
-	}
-	if (!place_is(PLACE_MAJORITY))
-		assert_int_equal(monitor_count(monitor, "leash:{quiet}"), 0);
-	assert_status(LEASH_OK, leash_lock_release(quiet, &err));
-	if (!place_is(PLACE_MAJORITY))
-		assert_int_equal(monitor_count(monitor, "leash:{quiet}"), 1);
-	monitor_stop(monitor);
-
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	await_true(strcmp(place_text("nested", "HVALS leash:{nested}"), "1") == 0);
+	await_depth("1");
 	assert_status(LEASH_OK, leash_lock_acquire(again, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	await_true(strcmp(place_text("nested", "HVALS leash:{nested}"), "3") == 0);
+	await_depth("3");
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	assert_true(leash_lock_held(lock));
-	assert_true(leash_lock_held(again));
-	assert_int_equal(place_integer("nested", "EXISTS leash:{nested}"), 1);
-	await_true(strcmp(place_text("nested", "HVALS leash:{nested}"), "1") == 0);
+	assert_true(leash_lock_held(lock) && leash_lock_held(again));
+	await_depth("1");
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_false(leash_lock_held(again));
 	place_assert_free("nested");
-	leash_lock_free(quiet);
-	leash_lock_free(again);
-	leash_lock_free(lock);
-	leash_close(client);
 }
 
 /* Log lines that say so. */
 static void
 count_persistent(void *count, leash_log_level level, const char *line)
 {
-	*(_Atomic int *)count += level == LEASH_LOG_WARNING && strstr(line, "lock 'kept'") != NULL && strstr(line, "PERSIST") != NULL;
+	*(_Atomic int *)count += level == LEASH_LOG_WARNING && strstr(line, "lock 'kept'") != NULL &&
+	                         strstr(line, "PERSIST") != NULL;
 }
 
 SENTENCE(a_key_that_somebody_made_persistent_ends_with_its_holder_again_and_the_log_says_so)
 {
-	_Atomic int said = 0;
-	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 3000, .on_log = count_persistent, .log_arg = &said));
-	leash_lock *lock = leashed_lock(client, "kept", NULL);
+	static _Atomic int said;
+	leash_client *client = kept(place_client(LEASH_OPTIONS(.lease_ms = 3000, .on_log = count_persistent,
+	                                                       .log_arg = &said)));
+	leash_lock *lock = kept(leashed_lock(client, "kept", NULL));
 	leash_error err;
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
@@ -215,6 +147,4 @@ SENTENCE(a_key_that_somebody_made_persistent_ends_with_its_holder_again_and_the_
 	await_true(said > 0 && place_left_ms("kept") > 0); /* the watchdog has renewed it */
 	assert_true(leash_lock_held(lock));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
 }
