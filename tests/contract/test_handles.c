@@ -15,11 +15,10 @@ struct crowd {
 	struct judge *judge;
 	struct leashed_events events;
 	int64_t end;
-	int64_t pause_us;        /* outside; inside half of it, both by chance */
-	_Atomic int rounds, not_acquired, not_held, not_released;
+	int64_t pause_us; /* outside; inside half of it, both by chance */
+	_Atomic int rounds, wrong;
 	_Atomic unsigned seed;
-	leash_error err;         /* of the first that went wrong */
-	_Atomic int wrong;
+	leash_error err;  /* of the first that went wrong */
 };
 
 static void
@@ -32,11 +31,20 @@ pause_for(int64_t us)
 }
 
 static void
-note(struct crowd *c, _Atomic int *count, const leash_error *err)
+go_in_and_out(struct crowd *c, leash_lock *lock, int64_t pause_us)
 {
-	*count += 1;
-	if (c->wrong++ == 0)
-		c->err = *err;
+	leash_error err = {0};
+	bool held = false;
+
+	if (leash_lock_acquire(lock, LEASH_FOREVER, &err) == LEASH_OK) {
+		judge_enter(c->judge, 0, leash_lock_fence(lock));
+		pause_for(pause_us);
+		held = leash_lock_held(lock);
+		judge_leave(c->judge, 0);
+		c->rounds++;
+	}
+	if ((!held || leash_lock_release(lock, &err) != LEASH_OK) && c->wrong++ == 0)
+		c->err = err;
 }
 
 /* Each round has a handle of its own; often it is the only one there is. */
@@ -45,74 +53,16 @@ come_and_go(void *arg)
 {
 	struct crowd *c = arg;
 	unsigned seed = ++c->seed;
+	int64_t pause_us = c->pause_us > 0 ? c->pause_us : 1;
 
 	while (await_now_ns() < c->end) {
 		leash_lock *lock = leashed_lock(c->client, "crowd", NULL);
-		leash_error err = {0};
 
-		if (leash_lock_acquire(lock, LEASH_FOREVER, &err) == LEASH_OK) {
-			judge_enter(c->judge, 0, leash_lock_fence(lock));
-			if (c->pause_us > 0)
-				pause_for(rand_r(&seed) % (c->pause_us / 2));
-			if (!leash_lock_held(lock))
-				note(c, &c->not_held, &err);
-			judge_leave(c->judge, 0);
-			if (leash_lock_release(lock, &err) != LEASH_OK)
-				note(c, &c->not_released, &err);
-			c->rounds++;
-		} else {
-			note(c, &c->not_acquired, &err);
-		}
+		go_in_and_out(c, lock, rand_r(&seed) % pause_us / 2);
 		leash_lock_free(lock);
-		if (c->pause_us > 0)
-			pause_for(rand_r(&seed) % c->pause_us);
+		pause_for(rand_r(&seed) % pause_us);
 	}
 	return NULL;
-}
-
-static void
-check_and_free(struct crowd *c)
-{
-	leash_close(c->client); /* all events have been told */
-	printf("# %d rounds; not acquired %d, not held %d, not released %d, abandoned %d\n", c->rounds, c->not_acquired,
-	       c->not_held, c->not_released, c->events.count[LEASH_EVENT_ABANDONED]);
-	if (c->wrong > 0)
-		printf("# the first: %s\n", c->err.text);
-	judge_print(c->judge);
-	assert_true(c->rounds > 0);
-	assert_int_equal(c->wrong, 0);
-	assert_int_equal(c->events.total, 0);
-	assert_int_equal(judge_violations(c->judge), 0);
-	place_assert_free("crowd");
-	judge_free(c->judge);
-}
-
-static void
-let_a_crowd_come_and_go(size_t threads, int64_t pause_us, int64_t ms)
-{
-	struct crowd c = {.judge = judge_new(1), .end = await_now_ns() + ms * 1000000, .pause_us = pause_us};
-	pthread_t thread[THREADS];
-
-	c.client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &c.events));
-	for (size_t i = 0; i < threads; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, come_and_go, &c), 0);
-	for (size_t i = 0; i < threads; i++)
-		pthread_join(thread[i], NULL);
-	check_and_free(&c);
-}
-
-PLACE(place_open);
-
-SENTENCE(threads_with_a_handle_for_each_round_never_take_the_lock_from_each_other)
-{
-	let_a_crowd_come_and_go(2, 0, 1000);
-	let_a_crowd_come_and_go(THREADS, 0, 1000);
-}
-
-SENTENCE(threads_that_pause_between_their_rounds_never_take_the_lock_from_each_other)
-{
-	let_a_crowd_come_and_go(4, 6000, 1000);
-	let_a_crowd_come_and_go(4, 600, 1000);
 }
 
 static void
@@ -134,23 +84,60 @@ make_and_free(void *arg)
 	return NULL;
 }
 
-SENTENCE(a_thread_that_frees_its_handle_slowly_takes_nothing_from_who_acquired_meanwhile)
+static void
+stop_now_and_then(pthread_t slow, int64_t end)
 {
-	struct crowd c = {.judge = judge_new(1), .end = await_now_ns() + INT64_C(2500) * 1000000, .pause_us = 1000};
 	struct sigaction act = {.sa_handler = linger, .sa_flags = SA_RESTART};
-	pthread_t slow, thread[2];
 
 	assert_int_equal(sigaction(SIGUSR1, &act, NULL), 0);
-	c.client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &c.events));
-	assert_int_equal(pthread_create(&slow, NULL, make_and_free, &c), 0);
-	for (size_t i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, come_and_go, &c), 0);
-	while (await_now_ns() < c.end) {
+	while (await_now_ns() < end) {
 		assert_int_equal(pthread_kill(slow, SIGUSR1), 0);
 		pause_for(1700);
 	}
-	pthread_join(slow, NULL);
-	for (size_t i = 0; i < 2; i++)
+}
+
+/* The first of the threads may be one that only makes and frees. */
+static void
+let_a_crowd_come_and_go(size_t threads, int64_t pause_us, bool with_a_slow_one)
+{
+	int64_t ms = with_a_slow_one ? 2500 : 1000;
+	struct crowd c = {.judge = judge_new(1), .end = await_now_ns() + ms * MS, .pause_us = pause_us};
+	pthread_t thread[THREADS];
+
+	c.client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &c.events));
+	for (size_t i = 0; i < threads; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, i == 0 && with_a_slow_one ? make_and_free : come_and_go, &c), 0);
+	if (with_a_slow_one)
+		stop_now_and_then(thread[0], c.end);
+	for (size_t i = 0; i < threads; i++)
 		pthread_join(thread[i], NULL);
-	check_and_free(&c);
+	leash_close(c.client); /* all events have been told */
+	printf("# %d rounds, %d of them wrong; abandoned %d; the first: %s\n", c.rounds, c.wrong,
+	       c.events.count[LEASH_EVENT_ABANDONED], c.err.text);
+	judge_print(c.judge);
+	assert_true(c.rounds > 0);
+	assert_int_equal(c.wrong, 0);
+	assert_int_equal(c.events.total, 0);
+	assert_int_equal(judge_violations(c.judge), 0);
+	place_assert_free("crowd");
+	judge_free(c.judge);
+}
+
+PLACE(place_open);
+
+SENTENCE(threads_with_a_handle_for_each_round_never_take_the_lock_from_each_other)
+{
+	let_a_crowd_come_and_go(2, 0, false);
+	let_a_crowd_come_and_go(THREADS, 0, false);
+}
+
+SENTENCE(threads_that_pause_between_their_rounds_never_take_the_lock_from_each_other)
+{
+	let_a_crowd_come_and_go(4, 6000, false);
+	let_a_crowd_come_and_go(4, 600, false);
+}
+
+SENTENCE(a_thread_that_frees_its_handle_slowly_takes_nothing_from_who_acquired_meanwhile)
+{
+	let_a_crowd_come_and_go(3, 1000, true);
 }
