@@ -5,6 +5,7 @@
 #include "tests/contract/actor.h"
 #include "tests/support/child.h"
 #include "tests/support/counted.h"
+#include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/place.h"
 #include "tests/support/sanitizer.h"
@@ -15,7 +16,7 @@
 
 enum { ACTORS = 24 }; /* more than a cancel has room for at first */
 
-static leash_error err;
+static _Thread_local leash_error err;
 
 static long at_first; /* blocks that leash had */
 
@@ -112,43 +113,35 @@ BOTH(no_cancel_at_all_is_none_that_could_be_fired)
 
 BOTH(all_who_share_one_return_whatever_they_wait_for)
 {
-	leash_lock *lock[4] = {mine, open_lock(client, "second"), open_lock(client, "third"), open_lock(other, "third")};
-	leash_lock *held[2] = {theirs, open_lock(other, "second")};
+	leash_lock *held[] = {theirs, kept(open_lock(other, "second")), kept(open_lock(client, "third"))};
+	leash_lock *wanted[] = {mine, kept(open_lock(client, "second")), held[2], kept(open_lock(other, "third"))};
+	struct actor *last = &actors[ACTORS - 1]; /* waits as well, but not with it */
 	int64_t fired_ns;
 
 	assert_false(leash_cancel_is_fired(cancel));
-	assert_status(LEASH_OK, leash_lock_acquire(held[0], 5000, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(held[1], 5000, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(lock[2], 5000, &err)); /* within the process */
-	for (int i = 0; i < ACTORS - 1; i++) {
-		actors[i].lock = lock[i % 4];
+	for (size_t i = 0; i < COUNT(held); i++)
+		assert_status(LEASH_OK, leash_lock_acquire(held[i], 5000, &err));
+	last->cancel = NULL;
+	for (int i = 0; i < ACTORS; i++) {
+		actors[i].lock = &actors[i] == last ? mine : wanted[i % 4];
 		actor_tell(&actors[i], actor_acquire);
 	}
-	for (int i = 0; i < ACTORS - 1; i++)
+	for (int i = 0; i < ACTORS; i++)
 		actor_await_asleep(&actors[i]);
-	actors[ACTORS - 1].cancel = NULL; /* waits as well, but not with it */
-	actor_tell(&actors[ACTORS - 1], actor_acquire);
-	actor_await_asleep(&actors[ACTORS - 1]);
 	fired_ns = await_now_ns();
 	leash_cancel_fire(cancel);
 	for (int i = 0; i < ACTORS - 1; i++)
 		check_canceled(&actors[i], fired_ns);
 	place_await_waiting("law", 1);
 	await_true(no_queue("second") && no_queue("third"));
-	leash_cancel_fire(cancel); /* once more */
-	for (int i = 0; i < 3; i++) {
-		assert_true(leash_cancel_is_fired(cancel));
-		assert_done(LEASH_CANCELED, &actors[i], actor_acquire);
-	}
-	assert_false(actor_is_done(&actors[ACTORS - 1]));
-	assert_status(LEASH_OK, leash_lock_release(held[0], &err));
-	assert_heard(LEASH_OK, &actors[ACTORS - 1]);
-	assert_done(LEASH_OK, &actors[ACTORS - 1], actor_release);
-	assert_status(LEASH_OK, leash_lock_release(held[1], &err));
-	assert_status(LEASH_OK, leash_lock_release(lock[2], &err));
-	for (int i = 1; i < 4; i++)
-		leash_lock_free(lock[i]);
-	leash_lock_free(held[1]);
+	assert_false(actor_is_done(last));
+	leash_cancel_fire(cancel); /* once more: it stays fired */
+	assert_true(leash_cancel_is_fired(cancel));
+	assert_done(LEASH_CANCELED, &actors[0], actor_acquire);
+	for (size_t i = 0; i < COUNT(held); i++)
+		assert_status(LEASH_OK, leash_lock_release(held[i], &err));
+	assert_heard(LEASH_OK, last);
+	assert_done(LEASH_OK, last, actor_release);
 }
 
 /* ---- who fires it ---- */
@@ -180,7 +173,7 @@ BOTH(a_signal_handler_on_the_waiting_thread_can_fire_it)
 {
 	struct actor *first = &actors[0], *second = &actors[1], *local = &actors[2];
 
-	local->lock = open_lock(client, "local");
+	local->lock = kept(open_lock(client, "local"));
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(local->lock, 5000, &err));
 	for (int restart = 0; restart < 2 && !UNDER_TSAN; restart++) {
@@ -205,7 +198,6 @@ BOTH(a_signal_handler_on_the_waiting_thread_can_fire_it)
 	}
 	leash_lock_release(theirs, &err); /* held, unless a pause was long */
 	leash_lock_release(local->lock, &err);
-	leash_lock_free(local->lock);
 }
 
 static void
@@ -217,8 +209,9 @@ fire_on_event(void *arg, const leash_event *event)
 
 BOTH(a_callback_can_fire_it)
 {
-	leash_lock *frail = leashed_lock(client, "frail", LEASH_LOCK_OPTIONS(.lease_ms = 300, .on_event = fire_on_event,
-	                                                                     .event_arg = cancel, .fair = fair));
+	leash_lock *frail = kept(leashed_lock(client, "frail", LEASH_LOCK_OPTIONS(.lease_ms = 300, .fair = fair,
+	                                                                          .on_event = fire_on_event,
+	                                                                          .event_arg = cancel)));
 
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(frail, 5000, &err));
@@ -227,7 +220,6 @@ BOTH(a_callback_can_fire_it)
 	check_canceled(&actors[0], 0);
 	assert_status(LEASH_LOST, leash_lock_release(frail, &err));
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-	leash_lock_free(frail);
 }
 
 static int
@@ -265,76 +257,61 @@ BOTH(a_forked_child_ends_no_waits_of_its_parent)
 /* The lock is released by `holder` and the wait canceled at the same moment, by two threads: the one or the other, and
  * no leak. */
 static void
-race(struct actor *holder, int rounds)
+race(leash_lock *held, int rounds)
 {
-	struct actor *waiter = &actors[0], *firer = &actors[1];
-	int got = 0;
+	struct actor *waiter = &actors[0], *firer = &actors[1], *holder = &actors[2];
 
+	holder->lock = held;
 	holder->cancel = NULL;
+	holder->wait_ms = 20000; /* less than a lease, which what leaked would keep it from */
 	for (int i = 0; i < rounds; i++) {
-		leash_cancel *own = leashed_cancel();
+		bool fires_first = i % 2;
 		int64_t spin;
 
-		waiter->cancel = firer->cancel = own;
-		holder->wait_ms = 20000; /* less than a lease, which what leaked would keep it from */
+		waiter->cancel = firer->cancel = leashed_cancel();
 		assert_done(LEASH_OK, holder, actor_acquire);
 		actor_tell(waiter, actor_acquire);
-		if (holder->lock == theirs && !place_is(PLACE_NO_QUEUE))
+		await_true(waiter->began_ns != 0);
+		if (held == theirs)
 			place_await_waiting("law", 1);
-		else
-			await_true(waiter->began_ns != 0);
-		/* which of them is told first changes, and how far apart they are */
-		actor_tell(i % 2 ? firer : holder, i % 2 ? actor_fire : actor_release);
+		actor_tell(fires_first ? firer : holder, fires_first ? actor_fire : actor_release);
 		for (spin = await_now_ns() + (i % 7) * 20000; await_now_ns() < spin;)
 			continue;
-		actor_tell(i % 2 ? holder : firer, i % 2 ? actor_release : actor_fire);
+		actor_tell(fires_first ? holder : firer, fires_first ? actor_release : actor_fire);
 		assert_heard(LEASH_OK, firer);
 		assert_heard(LEASH_OK, holder);
 		actor_hear(waiter);
-		if (waiter->status == LEASH_OK) {
-			got++;
-			assert_true(waiter->held && waiter->depth == 1);
+		assert_int_equal(waiter->held, waiter->status == LEASH_OK);
+		assert_int_equal(waiter->depth, waiter->held);
+		if (waiter->held)
 			assert_done(LEASH_OK, waiter, actor_release);
-		} else {
+		else
 			assert_heard(LEASH_CANCELED, waiter);
-			assert_true(!waiter->held && waiter->depth == 0);
-		}
-		leash_cancel_free(own);
+		leash_cancel_free(waiter->cancel);
 	}
-	print_message("# %d of %d got the lock\n", got, rounds);
 	await_true(place_is_empty());
 }
 
 BOTH(a_wait_that_is_granted_at_that_moment_has_the_lock_or_leaves_it_to_others)
 {
-	struct actor *holder = &actors[2];
-
-	holder->lock = theirs;
-	race(holder, place_is(PLACE_NO_QUEUE) ? 60 : 300); /* without, each waits for its chance */
-	holder->lock = mine;
-	race(holder, 300);
+	race(theirs, place_is(PLACE_NO_QUEUE) ? 60 : 300); /* without, each waits for its chance */
+	race(mine, 300);
 }
 
 static void
-make_free_and_wait(struct actor *a)
+make_use_and_free(struct actor *a)
 {
 	for (unsigned i = 0; i < a->turns; i++) {
-		leash_cancel *own = NULL;
+		leash_cancel *own = leashed_cancel();
+		const leash_acquire how = *LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER, .cancel = own);
 
-		a->status = leash_cancel_new(&own, &a->err);
-		if (a->status != LEASH_OK)
-			return;
-		for (int j = 0; j < 4 && a->status == LEASH_OK; j++) {
-			a->status =
-				leash_lock_acquire_with(a->lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER, .cancel = own), &a->err);
-			if (a->status == LEASH_OK)
-				a->status = leash_lock_release(a->lock, &a->err);
-			if (j == 2)
-				leash_cancel_fire(own);
+		for (int j = 0; j < 3; j++) {
+			assert_status(LEASH_OK, leash_lock_acquire_with(a->lock, &how, &err));
+			assert_status(LEASH_OK, leash_lock_release(a->lock, &err));
 		}
+		leash_cancel_fire(own);
+		assert_status(LEASH_CANCELED, leash_lock_acquire_with(a->lock, &how, &err));
 		leash_cancel_free(own);
-		if (a->status != LEASH_CANCELED)
-			return;
 	}
 	a->status = LEASH_OK;
 }
@@ -345,7 +322,7 @@ BOTH(each_can_be_freed_as_soon_as_its_calls_have_returned)
 
 	for (int i = 0; i < THREADS; i++) {
 		actors[i].turns = 50;
-		actor_tell(&actors[i], make_free_and_wait);
+		actor_tell(&actors[i], make_use_and_free);
 	}
 	for (int i = 0; i < THREADS; i++)
 		assert_heard(LEASH_OK, &actors[i]);
