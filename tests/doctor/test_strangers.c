@@ -344,7 +344,7 @@ lie(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_
 
 	(void)size;
 	if (fake_is(argc, argv, argl, 0, "AUTH") || (fake_is(argc, argv, argl, 0, "INFO") && argc == 2) ||
-	    (fake_is(argc, argv, argl, 0, "CLIENT") && fake_has(argc, argv, argl, "SETNAME")) ||
+	    (fake_is(argc, argv, argl, 0, "CLIENT") && fake_is(argc, argv, argl, 1, "SETNAME")) ||
 	    (fake_is(argc, argv, argl, 0, "TIME") && liar->times++ % 4 < 1))
 		return FAKE_DEFAULT;
 	if (memcmp(liar->answer, "$5\r\na", 6) == 0) {

@@ -56,8 +56,7 @@ struct fake {
 	pthread_cond_t changed;    /* all were hung up on */
 	struct guest *guests;
 	bool stopping, hanging_up;
-	struct text *commands;
-	size_t count, capacity;
+	struct text heard;         /* commands: their words joined by spaces, with a NUL behind the last */
 	size_t accepted, open;
 };
 
@@ -91,15 +90,6 @@ fake_is(int argc, const char **argv, const size_t *argl, int i, const char *word
 	return i < argc && argl[i] == strlen(word) && strncasecmp(argv[i], word, argl[i]) == 0;
 }
 
-bool
-fake_has(int argc, const char **argv, const size_t *argl, const char *text)
-{
-	for (int i = 0; i < argc; i++)
-		if (memmem(argv[i], argl[i], text, strlen(text)))
-			return true;
-	return false;
-}
-
 size_t
 fake_say(char *out, size_t size, const char *format, ...)
 {
@@ -130,13 +120,11 @@ static size_t
 say_time(char *out, size_t size)
 {
 	struct timespec now;
-	char s[24], us[24];
-	size_t s_size, us_size;
+	char us[24];
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	s_size = fake_say(s, sizeof s, "%lld", (long long)now.tv_sec);
-	us_size = fake_say(us, sizeof us, "%ld", now.tv_nsec / 1000);
-	return fake_say(out, size, "*2\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", s_size, s, us_size, us);
+	return fake_say(out, size, "*2\r\n$10\r\n%lld\r\n$%zu\r\n%s\r\n", (long long)now.tv_sec,
+	                fake_say(us, sizeof us, "%ld", now.tv_nsec / 1000), us);
 }
 
 /* One confirmation for each channel, of which the last is kept. */
@@ -155,41 +143,35 @@ say_subscribed(struct fake *f, struct guest *guest, int argc, const char **argv,
 	return n;
 }
 
-/* What a client of leash tells about itself, and that it goes. */
-static bool
-is_introduction(int argc, const char **argv, const size_t *argl)
-{
-	return argc >= 2 && (fake_is(argc, argv, argl, 0, "SET") || fake_is(argc, argv, argl, 0, "DEL")) &&
-	       memmem(argv[1], argl[1], ":client:", 8) != NULL;
-}
-
 static size_t
 answer_like_redis(struct fake *f, struct guest *guest, int argc, const char **argv, const size_t *argl, char *out)
 {
 	static const char *const plain[][3] = {
-		{"AUTH", NULL, "+OK"}, {"SELECT", NULL, "+OK"}, {"CLIENT", NULL, "+OK"},
+		{"AUTH", NULL, "+OK"}, {"SELECT", NULL, "+OK"}, {"CLIENT", NULL, "+OK"}, {"PING", NULL, "+PONG"},
 		{"SCRIPT", "LOAD", "$40\r\n0123456789abcdef0123456789abcdef01234567"},
 		{"EVALSHA", NULL, "-NOSCRIPT No matching script. Please use EVAL."},
 	};
-	const bool echoes = fake_is(argc, argv, argl, 0, "PING") || fake_is(argc, argv, argl, 0, "ECHO");
+	/* what a client of leash tells about itself, and that it goes */
+	const bool introduces = argc >= 2 && memmem(argv[1], argl[1], ":client:", 8) != NULL;
+#define IS(word) fake_is(argc, argv, argl, 0, word)
 
-	if (fake_is(argc, argv, argl, 0, "CLIENT") && fake_is(argc, argv, argl, 1, "ID"))
+	if (IS("CLIENT") && fake_is(argc, argv, argl, 1, "ID"))
 		return fake_say(out, OUT, ":%d\r\n", guest->fd);
+	if (IS("ECHO") && argc == 2)
+		return fake_say(out, OUT, "$%zu\r\n%.*s\r\n", argl[1], (int)argl[1], argv[1]);
 	for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-		if (fake_is(argc, argv, argl, 0, plain[i][0]) && (!plain[i][1] || fake_is(argc, argv, argl, 1, plain[i][1])))
+		if (IS(plain[i][0]) && (!plain[i][1] || fake_is(argc, argv, argl, 1, plain[i][1])))
 			return fake_say(out, OUT, "%s\r\n", plain[i][2]);
-	if (fake_is(argc, argv, argl, 0, "INFO"))
+	if (IS("INFO"))
 		return fake_info(out, OUT, "7.0.15", "00112233445566778899aabbccddeeff00112233", 86400);
-	if (fake_is(argc, argv, argl, 0, "TIME"))
+	if (IS("TIME"))
 		return say_time(out, OUT);
-	if (echoes && argc <= 2)
-		return argc == 1 ? fake_say(out, OUT, "+PONG\r\n")
-		                 : fake_say(out, OUT, "$%zu\r\n%.*s\r\n", argl[1], (int)argl[1], argv[1]);
-	if (fake_is(argc, argv, argl, 0, "SUBSCRIBE") || fake_is(argc, argv, argl, 0, "UNSUBSCRIBE"))
-		return say_subscribed(f, guest, argc, argv, argl, out, fake_is(argc, argv, argl, 0, "SUBSCRIBE"));
-	if (is_introduction(argc, argv, argl))
-		return fake_say(out, OUT, fake_is(argc, argv, argl, 0, "SET") ? "+OK\r\n" : ":1\r\n");
+	if (IS("SUBSCRIBE") || IS("UNSUBSCRIBE"))
+		return say_subscribed(f, guest, argc, argv, argl, out, IS("SUBSCRIBE"));
+	if (introduces && (IS("SET") || IS("DEL")))
+		return fake_say(out, OUT, IS("SET") ? "+OK\r\n" : ":1\r\n");
 	return fake_say(out, OUT, "-ERR unknown command '%.*s'\r\n", argc > 0 ? (int)argl[0] : 0, argc > 0 ? argv[0] : "");
+#undef IS
 }
 
 /* --- commands --- */
@@ -198,7 +180,8 @@ answer_like_redis(struct fake *f, struct guest *guest, int argc, const char **ar
 static int
 split(const char *at, size_t size, const char **argv, size_t *argl)
 {
-	size_t next = 0, i = 0;
+	static const char blank[] = " \r\n";
+	size_t next = 0;
 	int argc = 0;
 
 	if (at[0] == '*') {
@@ -206,16 +189,14 @@ split(const char *at, size_t size, const char **argv, size_t *argl)
 			argc++;
 		return argc;
 	}
-	while (argc < WORDS) {
-		while (i < size && strchr(" \r\n", at[i]))
-			i++;
-		if (i == size)
+	for (const char *end = at + size; argc < WORDS; at += argl[argc++]) {
+		while (at < end && strchr(blank, *at))
+			at++;
+		if (at == end)
 			break;
-		argv[argc] = at + i;
-		while (i < size && !strchr(" \r\n", at[i]))
-			i++;
-		argl[argc] = (size_t)(at + i - argv[argc]);
-		argc++;
+		argv[argc] = at;
+		for (argl[argc] = 0; at + argl[argc] < end && !strchr(blank, at[argl[argc]]);)
+			argl[argc]++;
 	}
 	return argc;
 }
@@ -223,20 +204,10 @@ split(const char *at, size_t size, const char **argv, size_t *argl)
 static void
 record(struct fake *f, int argc, const char **argv, const size_t *argl)
 {
-	struct text *text;
-
 	pthread_mutex_lock(&f->mutex);
-	if (f->count == f->capacity) {
-		f->capacity = 2 * f->capacity + 64;
-		f->commands = realloc(f->commands, f->capacity * sizeof *f->commands);
-		if (!f->commands)
-			trouble("no memory");
-	}
-	text = &f->commands[f->count++];
-	*text = (struct text){ 0 };
 	for (int i = 0; i < argc; i++) {
-		append(text, argv[i], argl[i]);
-		append(text, i + 1 < argc ? " " : "", 1);
+		append(&f->heard, argv[i], argl[i]);
+		append(&f->heard, i + 1 < argc ? " " : "", 1);
 	}
 	pthread_mutex_unlock(&f->mutex);
 }
@@ -457,30 +428,11 @@ fake_start_tcp(fake_answer *answer, void *ctx)
 }
 
 static void
-lock(struct fake *f)
-{
-	pthread_mutex_lock(&f->mutex);
-}
-
-static void
-unlock(struct fake *f)
-{
-	pthread_mutex_unlock(&f->mutex);
-}
-
-static void
 unlock_and_kick(struct fake *f)
 {
-	unlock(f);
+	pthread_mutex_unlock(&f->mutex);
 	if (write(f->kick, &(uint64_t){ 1 }, sizeof(uint64_t)) < 0 && errno != EAGAIN)
 		trouble("eventfd: %s", strerror(errno));
-}
-
-static void
-forget(struct fake *f)
-{
-	while (f->count > 0)
-		free(f->commands[--f->count].at);
 }
 
 void
@@ -488,15 +440,14 @@ fake_stop(struct fake *f)
 {
 	if (!f || !sweep_drop(&f->item))
 		return;
-	lock(f);
+	pthread_mutex_lock(&f->mutex);
 	f->stopping = true;
 	unlock_and_kick(f);
 	pthread_join(f->thread, NULL);
 	socket_close(f->listener);
 	close(f->kick);
 	sweep_remove(f->folder);
-	forget(f);
-	free(f->commands);
+	free(f->heard.at);
 	free(f->listening);
 	free(f->uri);
 	free(f->answer_bytes);
@@ -524,7 +475,7 @@ send_to(struct fake *f, const char *channel, const char *bytes, size_t size)
 {
 	size_t n = 0;
 
-	lock(f);
+	pthread_mutex_lock(&f->mutex);
 	for (struct guest *guest = f->guests; guest; guest = guest->next) {
 		if (strcmp(guest->channel, channel ? channel : "") != 0 || guest->ends)
 			continue;
@@ -559,22 +510,21 @@ fake_publish(struct fake *f, const char *channel, const char *payload)
 void
 fake_hang_up(struct fake *f)
 {
-	lock(f);
+	pthread_mutex_lock(&f->mutex);
 	f->hanging_up = true;
 	unlock_and_kick(f);
-	lock(f);
+	pthread_mutex_lock(&f->mutex);
 	while (f->hanging_up)
 		pthread_cond_wait(&f->changed, &f->mutex);
-	unlock(f);
+	pthread_mutex_unlock(&f->mutex);
 }
 
-/* The words of a record are joined by spaces; a NUL follows the last. */
 static bool
-begins(const struct text *command, const char *word)
+begins(const char *command, const char *word)
 {
 	size_t n = strlen(word);
 
-	return command->size > n && strncasecmp(command->at, word, n) == 0 && (command->at[n] == ' ' || command->at[n] == '\0');
+	return strncasecmp(command, word, n) == 0 && (command[n] == ' ' || command[n] == '\0');
 }
 
 size_t
@@ -582,55 +532,40 @@ fake_count(struct fake *f, const char *word)
 {
 	size_t n = 0;
 
-	lock(f);
-	for (size_t i = 0; i < f->count; i++)
-		n += !word || begins(&f->commands[i], word);
-	unlock(f);
+	pthread_mutex_lock(&f->mutex);
+	for (size_t at = 0; at < f->heard.size; at += strlen(f->heard.at + at) + 1)
+		n += !word || begins(f->heard.at + at, word);
+	pthread_mutex_unlock(&f->mutex);
 	return n;
-}
-
-char *
-fake_command(struct fake *f, size_t n)
-{
-	char *copy = NULL;
-
-	lock(f);
-	if (n < f->count) {
-		copy = malloc(f->commands[n].size);
-		if (!copy)
-			trouble("no memory");
-		memcpy(copy, f->commands[n].at, f->commands[n].size);
-	}
-	unlock(f);
-	return copy;
 }
 
 void
 fake_forget(struct fake *f)
 {
-	lock(f);
-	forget(f);
-	unlock(f);
+	pthread_mutex_lock(&f->mutex);
+	f->heard.size = 0;
+	pthread_mutex_unlock(&f->mutex);
+}
+
+static size_t
+look_at(struct fake *f, const size_t *size)
+{
+	size_t n;
+
+	pthread_mutex_lock(&f->mutex);
+	n = *size;
+	pthread_mutex_unlock(&f->mutex);
+	return n;
 }
 
 size_t
 fake_accepted(struct fake *f)
 {
-	size_t n;
-
-	lock(f);
-	n = f->accepted;
-	unlock(f);
-	return n;
+	return look_at(f, &f->accepted);
 }
 
 size_t
 fake_open(struct fake *f)
 {
-	size_t n;
-
-	lock(f);
-	n = f->open;
-	unlock(f);
-	return n;
+	return look_at(f, &f->open);
 }

@@ -32,9 +32,8 @@ void fake_stop(struct fake *fake);                             /* NULL is allowe
 const char *fake_uri(const struct fake *fake);      /* "unix:///..." or "redis://127.0.0.1:<port>" */
 const char *fake_target(const struct fake *fake);   /* for a proxy before it */
 
-/* For answers: is word `i` of the command `word`, letter case aside? Does any word contain `text`? */
+/* For answers: is word `i` of the command `word`, letter case aside? */
 bool fake_is(int argc, const char **argv, const size_t *argl, int i, const char *word);
-bool fake_has(int argc, const char **argv, const size_t *argl, const char *text);
 
 /* For answers: printf into `out`; and INFO of a server with that version, run id (40 digits) and uptime. */
 size_t fake_say(char *out, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -51,7 +50,6 @@ void fake_hang_up(struct fake *fake);
 
 /* What was received since the start, or since fake_forget. */
 size_t fake_count(struct fake *fake, const char *word);                 /* commands that begin with `word`; NULL: all */
-char *fake_command(struct fake *fake, size_t n);                        /* the n-th of them, its words joined by spaces; NULL: none. To be freed */
 void fake_forget(struct fake *fake);
 
 size_t fake_accepted(struct fake *fake);   /* connections since the start */
