@@ -1,12 +1,11 @@
 /* Actors. See actor.h. */
 #include "tests/contract/actor.h"
 
+#include "tests/support/asleep.h"
 #include "tests/support/await.h"
 #include "tests/support/trouble.h"
 
 #include <linux/futex.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,7 +14,6 @@ play(void *arg)
 {
 	struct actor *a = arg;
 
-	a->pid = getpid();
 	a->tid = gettid();
 	for (uint32_t n = 1;; n++) {
 		actor_act *act;
@@ -88,43 +86,15 @@ actor_hear(struct actor *a)
 	stage_await(&a->done, stage_now(&a->told));
 }
 
-leash_status
-actor_do(struct actor *a, actor_act *act)
-{
-	actor_tell(a, act);
-	actor_hear(a);
-	return a->status;
-}
-
-/* How often the thread went to sleep so far; 0: it does not sleep now. */
-static unsigned long
-sleeps(const struct actor *a)
-{
-	char path[64], line[128], state = '\0';
-	unsigned long n = 0;
-	FILE *file;
-
-	snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)a->pid, (int)a->tid);
-	file = fopen(path, "re");
-	if (file == NULL)
-		return 0;
-	while (fgets(line, sizeof line, file) != NULL) {
-		sscanf(line, "State: %c", &state);
-		sscanf(line, "voluntary_ctxt_switches: %lu", &n);
-	}
-	fclose(file);
-	return state == 'S' ? n : 0;
-}
-
 static bool
 sleeps_on(const struct actor *a)
 {
-	unsigned long before = sleeps(a);
+	unsigned long before = asleep_times(a->tid);
 
 	if (a->began_ns == 0 || before == 0)
 		return false;
 	await_ms(20);
-	return sleeps(a) == before;
+	return asleep_times(a->tid) == before;
 }
 
 void

@@ -1,7 +1,7 @@
 /* Actors: threads that do what a test tells them, one thing at a time, in the test's process or in a child of it.
  *
- * An actor lies in memory that both see, zeroed at first. What it is to do is a function, which both have at the same address. One
- * thread tells it; nobody looks at what came of it before it was heard. */
+ * An actor lies in memory that both see, zeroed at first. What it is to do is a function, which both have at the same
+ * address. One thread tells it; nobody looks at what came of it before it was heard. */
 #ifndef LEASH_TEST_ACTOR_H
 #define LEASH_TEST_ACTOR_H
 
@@ -38,7 +38,7 @@ struct actor {
 	/* the actor's own */
 	actor_act *act;
 	struct stage told, done;
-	_Atomic pid_t pid, tid;
+	_Atomic pid_t tid;
 	pthread_t thread;
 };
 
@@ -52,7 +52,6 @@ void actor_dismiss(struct actor *actor);   /* and its lock freed */
 void actor_tell(struct actor *actor, actor_act *act);   /* returns at once */
 bool actor_is_done(const struct actor *actor);
 void actor_hear(struct actor *actor);                   /* until it has done what it was told */
-leash_status actor_do(struct actor *actor, actor_act *act);
 
 /* Until it sleeps, and goes on sleeping, in a call of leash: it has come to where it waits. */
 void actor_await_asleep(struct actor *actor);

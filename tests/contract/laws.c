@@ -338,7 +338,7 @@ SENTENCE(who_leaves_at_the_moment_of_the_grant_keeps_the_lock_or_passes_it_on)
 
 SENTENCE(a_dead_first_waiter_is_passed_over_at_once, .but = PLACE_NO_QUEUE)
 {
-	int64_t listeners;
+	size_t listeners;
 
 	begin(LONG_MS, 5000);
 	assert_done(LEASH_OK, holder, actor_acquire);
@@ -346,7 +346,7 @@ SENTENCE(a_dead_first_waiter_is_passed_over_at_once, .but = PLACE_NO_QUEUE)
 	scene_let_wait(second, actor_acquire);
 	listeners = scene_listeners();
 	scene_kill(&scene->party[1]);
-	await_true(scene_listeners() == listeners - 1);
+	await_true(scene_listeners() < listeners);
 	assert_done(LEASH_OK, holder, actor_release);
 	assert_heard(LEASH_OK, second);
 	/* not after a claim, which is three seconds */

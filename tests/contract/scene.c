@@ -56,7 +56,8 @@ scene_start(const struct kind *kind, int64_t lease_ms, int64_t timeout_ms)
 		struct party *p = &scene->party[i];
 
 		p->options = kind->options[i % 2];
-		p->open_with = *LEASH_OPTIONS(.lease_ms = lease_ms, .timeout_ms = timeout_ms, .on_event = leashed_note_event, .event_arg = &p->events);
+		p->open_with = *LEASH_OPTIONS(.lease_ms = lease_ms, .timeout_ms = timeout_ms, .on_event = leashed_note_event,
+		                              .event_arg = &p->events);
 		p->pid = child_run(run_party, p);
 	}
 	for (int i = 0; i < PARTIES; i++)
@@ -93,41 +94,20 @@ scene_end(void)
 
 /* ---- what is in Redis ---- */
 
-/* Clients that are known to listen. */
-struct listeners {
-	char client[16][40];
-	int count;
-};
-
-/* Whose channels these are: a client may have one on each server, and one for each lock. */
-static void
-note_listeners(struct listeners *l, struct server *server, const char *kind)
+static size_t
+channels(const char *kind)
 {
-	redisReply *reply = server_command(server, "PUBSUB %s leash:*wake:*", kind);
+	redisReply *reply = server_command(place_at("law"), "PUBSUB %s leash:*wake:*", kind);
+	size_t n = reply->elements; /* 0 of an error: before 7.0 there are no SHARDCHANNELS */
 
-	for (size_t i = 0; i < reply->elements; i++) {
-		const char *client = strrchr(reply->element[i]->str, ':') + 1;
-		int n = 0;
-
-		while (n < l->count && strcmp(l->client[n], client) != 0)
-			n++;
-		if (n == l->count && n < (int)(sizeof l->client / sizeof *l->client))
-			snprintf(l->client[l->count++], sizeof *l->client, "%s", client);
-	}
 	freeReplyObject(reply);
+	return n;
 }
 
-int64_t
+size_t
 scene_listeners(void)
 {
-	struct listeners l = {.count = 0};
-	struct server *server;
-
-	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++) {
-		note_listeners(&l, server, "CHANNELS");
-		note_listeners(&l, server, "SHARDCHANNELS"); /* an error, before 7.0 */
-	}
-	return l.count;
+	return channels("CHANNELS") + channels("SHARDCHANNELS");
 }
 
 static int64_t
@@ -177,8 +157,9 @@ scene_take_turns(struct actor *a)
 	a->status = LEASH_OK;
 	for (unsigned i = 0; i < a->turns && a->status == LEASH_OK; i++) {
 		bool nests = i % 5 == 0 && !scene->kind->once;
+		int64_t wait_ms = a->wait_ms >= 0 ? (i + a->turns) % (unsigned)(a->wait_ms + 1) : a->wait_ms;
 
-		a->status = leash_lock_acquire(a->lock, a->wait_ms >= 0 ? (i + a->turns) % (unsigned)(a->wait_ms + 1) : a->wait_ms, &a->err);
+		a->status = leash_lock_acquire(a->lock, wait_ms, &a->err);
 		if (a->status == LEASH_TIMEOUT || (a->status == LEASH_UNAVAILABLE && a->wait_ms >= 0)) {
 			a->status = LEASH_OK;
 			continue;

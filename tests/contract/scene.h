@@ -1,9 +1,9 @@
-/* A scene: the processes of a law, each with a client and some actors, and what they share with the test. It is set in the deployment
- * that LEASH_TEST_DEPLOYMENT names (tests/support/place.h).
+/* A scene: the processes of a law, each with a client and some actors, and what they share with the test. It is set in
+ * the deployment that LEASH_TEST_DEPLOYMENT names (tests/support/place.h).
  *
- * The test's own process uses nothing of leash; it tells the actors what to do and looks into Redis. It must have no threads when
- * the processes are started. After each law, once they have ended, nothing may be left in Redis but fences: at once, or one lease
- * later where one was killed; and of those who were killed, who they were. */
+ * The test's own process uses nothing of leash; it tells the actors what to do and looks into Redis. It must have no
+ * threads when the processes are started. After each law, once they have ended, nothing may be left in Redis but fences:
+ * at once, or one lease later where one was killed; and of those who were killed, who they were. */
 #ifndef LEASH_TEST_SCENE_H
 #define LEASH_TEST_SCENE_H
 
@@ -53,15 +53,16 @@ void scene_start(const struct kind *kind, int64_t lease_ms, int64_t timeout_ms);
 void scene_end(void);   /* all processes, in good order: whatever their actors hold is released */
 void scene_kill(struct party *party);
 
-/* Let it wait, and see it in its line: in Redis, or within its process where it comes to no place of its own. Where there is no queue in
- * Redis: see it ask. */
+/* Let it wait, and see it in its line: in Redis, or within its process where it comes to no place of its own. Where there
+ * is no queue in Redis: see it ask. */
 void scene_let_wait(struct actor *actor, actor_act *act);
 
-/* Clients that listen for their wake-up, as each does from before its first ask. */
-int64_t scene_listeners(void);
+/* The channels in Redis on which clients listen for their wake-up, as each does from before its first ask. */
+size_t scene_listeners(void);
 
 /* What actors do here, besides what all can do. */
-actor_act scene_take_turns; /* acquire (in `wait_ms` or less), nest now and then, release: `turns` times, of which `count` came about */
+actor_act scene_take_turns; /* acquire (in `wait_ms` or less), nest now and then, release: `turns` times, of which
+                             * `count` came about */
 actor_act scene_number;     /* acquire, note in `count` as how manyth of all, release */
 actor_act scene_close_client;
 actor_act scene_await_connected; /* to each server */

@@ -5,24 +5,33 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-bool
-asleep(pid_t thread)
+unsigned long
+asleep_times(pid_t thread)
 {
 	char path[64], line[128], state = 'X';
+	unsigned long times = 0;
 	FILE *file;
 
 	snprintf(path, sizeof path, "/proc/%d/status", (int)thread);
 	file = fopen(path, "re");
-	while (file != NULL && fgets(line, sizeof line, file) != NULL && sscanf(line, "State: %c", &state) != 1)
-		continue;
+	while (file != NULL && fgets(line, sizeof line, file) != NULL)
+		if (sscanf(line, "State: %c", &state) != 1)
+			sscanf(line, "voluntary_ctxt_switches: %lu", &times);
 	if (file != NULL)
 		fclose(file);
-	return state == 'S' || state == 'X';
+	return state == 'X' ? ULONG_MAX : state == 'S' ? times : 0;
+}
+
+bool
+asleep(pid_t thread)
+{
+	return asleep_times(thread) > 0;
 }
 
 bool

@@ -8,6 +8,9 @@
 /* Does the thread sleep, or is it gone? By its number, or that of a process for its first one. */
 bool asleep(pid_t thread);
 
+/* How often it went to sleep so far, where it sleeps now; 0: it does not. */
+unsigned long asleep_times(pid_t thread);
+
 /* Do all threads of this process, but the one that asks? */
 bool asleep_others(void);
 
