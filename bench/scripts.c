@@ -100,24 +100,24 @@ load(struct version *v, struct server *server, const char *folder)
 static redisContext *connection, *ear;
 static const struct version *said; /* the version that is being measured */
 
-struct words {
+struct speech {
 	const char *argv[MAX_ARGS];
 	int count;
 };
 
 static void
-push(struct words *w, const char *word)
+push(struct speech *w, const char *word)
 {
 	w->argv[w->count++] = word;
 }
 
 /* A script and its three keys, those of the lock `name`. */
-static struct words
+static struct speech
 begin(enum script script, const char *name)
 {
 	static char keys[3][TEXT_SIZE];
 	static const char *const ends[3] = { "", ":fence", ":queue" };
-	struct words w = { .count = 0 };
+	struct speech w = { .count = 0 };
 
 	push(&w, "EVALSHA");
 	push(&w, said->sha1[script]);
@@ -130,7 +130,7 @@ begin(enum script script, const char *name)
 }
 
 static void
-say(const struct words *w)
+say(const struct speech *w)
 {
 	if (redisAppendCommandArgv(connection, w->count, (const char **)(uintptr_t)w->argv, NULL) != REDIS_OK)
 		die("hiredis: %s", connection->errstr);
@@ -182,7 +182,7 @@ token_of(char token[static TEXT_SIZE], int i)
 static void
 say_ask(const char *name, const char *token)
 {
-	struct words w = begin(ACQUIRE, name);
+	struct speech w = begin(ACQUIRE, name);
 
 	push(&w, token);
 	push(&w, LEASE);
@@ -194,7 +194,7 @@ say_ask(const char *name, const char *token)
 static void
 say_release(const char *name, const char *token)
 {
-	struct words w = begin(RELEASE, name);
+	struct speech w = begin(RELEASE, name);
 
 	push(&w, token);
 	push(&w, CFG);
@@ -270,7 +270,7 @@ turn_piped(void)
 static void
 heartbeat(void)
 {
-	struct words w = begin(HEARTBEAT, "turn");
+	struct speech w = begin(HEARTBEAT, "turn");
 
 	push(&w, client_of(1));
 	push(&w, LEASE);
@@ -309,7 +309,7 @@ renew(void)
 {
 	let_pass();
 	for (int i = 0; i < HOLDS; i++)
-		say(&(struct words){ { "EVALSHA", said->sha1[RENEW], "1", held[i], held_by[i], lease_ms, "1", fence_ms }, 8 });
+		say(&(struct speech){ { "EVALSHA", said->sha1[RENEW], "1", held[i], held_by[i], lease_ms, "1", fence_ms }, 8 });
 	for (int i = 0; i < HOLDS; i++)
 		check(hear(0) == 1, "a renewal");
 }
@@ -318,7 +318,7 @@ renew(void)
 static void
 renew_many(void)
 {
-	struct words w = { { "EVALSHA", said->sha1[RENEW], "0", "0" }, 4 };
+	struct speech w = { { "EVALSHA", said->sha1[RENEW], "0", "0" }, 4 };
 
 	let_pass();
 	for (int i = 0; i < HOLDS; i++) {

@@ -25,7 +25,13 @@ set_up(void)
 	                                                         .event_arg = &events))), "law", NULL));
 }
 
-FIXTURE(set_up, place_resume);
+static void
+go_on(void)
+{
+	place_resume();
+}
+
+FIXTURE(set_up, go_on);
 PLACE(refusal_open);
 
 /* ---- who has it has it no more ---- */

@@ -70,10 +70,10 @@ SENTENCE(a_child_that_uses_what_is_its_parents_is_told_so_and_sends_not_a_byte, 
 
 	/* so that there is no renewal meanwhile */
 	open_for_children(leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.lease_ms = 86400000)));
-	bytes = proxy_bytes(proxy, PROXY_BOTH);
+	bytes = proxy_counts(proxy).bytes;
 	for (int i = 0; i < 3; i++)
 		child_wait(child_run(use_all_in_child, NULL));
-	assert_int_equal(proxy_bytes(proxy, PROXY_BOTH), bytes);
+	assert_int_equal(proxy_counts(proxy).bytes, bytes);
 	assert_int_equal(proxy_open(proxy), 2);
 	/* and the parent's connections have come to no harm */
 	assert_status(LEASH_OK, leash_lock_extend(parents.held, 86400000, &err));

@@ -8,6 +8,7 @@
 #include "tests/support/least.h"
 #include "tests/support/node.h"
 #include "tests/support/test.h"
+#include "tests/support/trouble.h"
 
 #include <pthread.h>
 
@@ -392,7 +393,7 @@ static int
 live_with_loaded_scripts(void)
 {
 	assert_int_equal(leash_scripts_load(LEASH_OPTIONS(.uri = deployment_uri(deployment)), &err), LEASH_OK);
-	uri = node_text("%s%sscripts=preloaded", uri, strchr(uri, '?') != NULL ? "&" : "?");
+	uri = text_of("%s%sscripts=preloaded", uri, strchr(uri, '?') != NULL ? "&" : "?");
 	live_with_all("+eval");
 	return 0;
 }

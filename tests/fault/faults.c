@@ -2,7 +2,6 @@
 #include "tests/fault/faults.h"
 
 #include "tests/support/await.h"
-#include "tests/support/proxy_from.h"
 #include "tests/support/trouble.h"
 
 #include <ctype.h>
@@ -192,7 +191,7 @@ hold_links(struct step *s)
 	unsigned held = 0;
 
 	for (unsigned i = 0; i < s->run->count; i++)
-		held += proxy_hold_from(s->door, s->run->nodes[i].address) > 0;
+		held += proxy_set_held_from(s->door, s->run->nodes[i].address, true) > 0;
 	if (held != s->run->arena->replicas)
 		trouble("server %u has %u replicas", s->i, held);
 }

@@ -69,7 +69,7 @@ static const struct fault faults[] = {
 static void
 start(struct run *run)
 {
-	run->quorum = quorum_start(&(struct quorum_options){.count = NODES, .doors = true, .args = server_args});
+	run->quorum = quorum_start(&(struct nodes_options){.count = NODES, .doors = true, .args = server_args});
 	run->nodes = quorum_nodes(run->quorum);
 	run->count = NODES;
 	run->uri = quorum_uri_guarded(run->quorum, GUARD_MS);

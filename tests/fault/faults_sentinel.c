@@ -126,7 +126,7 @@ static const struct fault faults[] = {
 static void
 start(struct run *run)
 {
-	run->sentinels = sentinel_set_start(&(struct sentinel_options){.doors = true, .args = server_args});
+	run->sentinels = sentinel_set_start(&(struct nodes_options){.doors = true, .args = server_args});
 	run->nodes = sentinel_set_nodes(run->sentinels);
 	run->count = SENTINEL_SERVERS;
 	run->uri = sentinel_set_uri(run->sentinels);
@@ -134,7 +134,7 @@ start(struct run *run)
 	for (int i = 0; i < SENTINEL_SENTINELS; i++) {
 		struct server *sentinel = sentinel_set_sentinel(run->sentinels, i);
 
-		order(sentinel, "SENTINEL SET %s failover-timeout 1500", sentinel_set_name(run->sentinels));
+		order(sentinel, "SENTINEL SET %s failover-timeout 1500", SENTINEL_NAME);
 		freeReplyObject(server_command(sentinel, CALM + 1));
 	}
 }

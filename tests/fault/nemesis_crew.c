@@ -95,7 +95,7 @@ crew_run(const char *where, struct words *words)
 	if (access(program, X_OK) != 0)
 		trouble("%s: %s", program, strerror(errno));
 	free(words->at[0]);
-	words->at[0] = node_text("%s", program);
+	words->at[0] = text_of("%s", program);
 	words->at[words->count] = NULL;
 	fflush(NULL);
 	pid = fork();

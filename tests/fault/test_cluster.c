@@ -12,7 +12,7 @@ static struct cluster *cluster;
 static void
 start(void)
 {
-	cluster = cluster_start(&(struct cluster_options){.no_replicas = true});
+	cluster = cluster_start(&(struct nodes_options){.no_replicas = true});
 }
 
 static void

@@ -63,7 +63,7 @@ static struct sentinel_set *set;
 static void
 start_set(void)
 {
-	set = sentinel_set_start(&(struct sentinel_options){ .tls = true, .password = "opensesame", .sentinel_password = "lookout", .first = *(const enum certs_of *)given });
+	set = sentinel_set_start(&(struct nodes_options){ .tls = true, .password = "opensesame", .sentinel_password = "lookout", .first = *(const enum certs_of *)given });
 	uri = sentinel_set_uri(set);
 }
 
@@ -102,7 +102,7 @@ static struct cluster *cluster;
 static void
 start_cluster(void)
 {
-	cluster = cluster_start(&(struct cluster_options){ .tls = true, .no_replicas = true, .first = *(const enum certs_of *)given });
+	cluster = cluster_start(&(struct nodes_options){ .tls = true, .no_replicas = true, .first = *(const enum certs_of *)given });
 	uri = cluster_uri(cluster);
 }
 
@@ -137,7 +137,7 @@ static struct quorum *quorum;
 static void
 start_quorum(void)
 {
-	quorum = quorum_start(&(struct quorum_options){ .count = 3, .tls = true, .first = *(const enum certs_of *)given });
+	quorum = quorum_start(&(struct nodes_options){ .count = 3, .tls = true, .first = *(const enum certs_of *)given });
 	uri = quorum_uri_guarded(quorum, GUARD_MS);
 	quorum_await_uptime(quorum, GUARD_MS);
 }

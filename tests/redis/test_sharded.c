@@ -320,7 +320,7 @@ start_cluster(void)
 {
 	char to[64];
 
-	cluster = cluster_start(&(struct cluster_options){.no_replicas = true});
+	cluster = cluster_start(&(struct nodes_options){.no_replicas = true});
 	here = cluster_master_of(cluster, "orders");
 	there = (here + 1) % CLUSTER_MASTERS;
 	snprintf(to, sizeof to, "redis://127.0.0.1:%d", cluster_port(cluster, here));

@@ -1,5 +1,5 @@
-/* Clusters. See cluster.h; slots that move and links that are held: cluster_trouble.c. */
-#include "tests/support/cluster_inside.h"
+/* Clusters. See cluster.h. */
+#include "tests/support/cluster.h"
 
 #include "tests/support/await.h"
 #include "tests/support/ports.h"
@@ -50,16 +50,22 @@ cluster_name_in_slot(int slot, char name[static CLUSTER_NAME])
 static int
 by_id(const struct cluster *c, const char *id)
 {
-	for (int i = 0; i < c->count; i++)
+	for (int i = 0; i < c->all.count; i++)
 		if (strcmp(c->id[i], id) == 0)
 			return i;
 	return -1;
 }
 
-bool
-cluster_read_map(const struct cluster *c, int node, struct cluster_map *map)
+/* The master of each slot, -1: none. */
+struct map {
+	signed char master[CLUSTER_SLOTS];
+};
+
+/* As this node says; false: it does not answer. */
+static bool
+read_map(const struct cluster *c, int node, struct map *map)
 {
-	redisReply *reply = node_ask(&c->node[node], "CLUSTER SLOTS");
+	redisReply *reply = node_ask(&c->all.node[node], "CLUSTER SLOTS");
 
 	memset(map->master, -1, sizeof map->master);
 	if (!reply)
@@ -79,24 +85,18 @@ int
 cluster_master_of_slot(struct cluster *c, int slot)
 {
 	int votes[CLUSTER_NODES] = { 0 }, voters = 0;
-	struct cluster_map map;
+	struct map map;
 
-	for (int i = 0; i < c->count; i++)
-		if (cluster_read_map(c, i, &map)) {
+	for (int i = 0; i < c->all.count; i++)
+		if (read_map(c, i, &map)) {
 			voters++;
 			if (map.master[slot] >= 0)
 				votes[(int)map.master[slot]]++;
 		}
-	for (int i = 0; i < c->count; i++)
+	for (int i = 0; i < c->all.count; i++)
 		if (2 * votes[i] > voters)
 			return i;
 	return -1;
-}
-
-int
-cluster_master_of(struct cluster *c, const char *key)
-{
-	return cluster_master_of_slot(c, cluster_slot(key));
 }
 
 struct server *
@@ -104,26 +104,18 @@ cluster_server_of(struct cluster *c, const char *key)
 {
 	int master = -1;
 
-	await_true_for((master = cluster_master_of(c, key)) >= 0 && node_runs(&c->node[master]), 60);
-	return c->node[master].server;
-}
-
-bool
-cluster_is_master(struct cluster *c, int i)
-{
-	char role[64];
-
-	return node_field(&c->node[i], "INFO replication", "role", role) && strcmp(role, "master") == 0;
+	await_true_for((master = cluster_master_of(c, key)) >= 0 && node_runs(&c->all.node[master]), 60);
+	return c->all.node[master].server;
 }
 
 /* Whom a node follows: -1 if it is a master, does not run, or follows nobody that we know. */
 static int
 master_of(const struct cluster *c, int replica)
 {
-	int64_t told = node_number(&c->node[replica], "INFO replication", "master_port");
+	int64_t told = node_number(&c->all.node[replica], "INFO replication", "master_port");
 
-	for (int i = 0; i < c->count; i++)
-		if (c->node[i].told == told)
+	for (int i = 0; i < c->all.count; i++)
+		if (c->all.node[i].told == told)
 			return i;
 	return -1;
 }
@@ -131,21 +123,10 @@ master_of(const struct cluster *c, int replica)
 int
 cluster_replica_of(struct cluster *c, int master)
 {
-	for (int i = 0; i < c->count; i++)
+	for (int i = 0; i < c->all.count; i++)
 		if (i != master && master_of(c, i) == master)
 			return i;
 	return -1;
-}
-
-int64_t
-cluster_keys(struct cluster *c, const char *pattern, bool lasting)
-{
-	int64_t n = 0;
-
-	for (int i = 0; i < c->count; i++)
-		if (cluster_is_master(c, i))
-			n += node_keys(&c->node[i], pattern, lasting);
-	return n;
 }
 
 /* ---- waiting for it ---- */
@@ -154,16 +135,15 @@ cluster_keys(struct cluster *c, const char *pattern, bool lasting)
 static bool
 is_ok(const struct cluster *c)
 {
-	struct cluster_map first, other;
+	struct map first, other;
 	bool any = false;
-	char state[64];
 
-	for (int i = 0; i < c->count; i++) {
-		if (!node_runs(&c->node[i]))
+	for (int i = 0; i < c->all.count; i++) {
+		if (!node_runs(&c->all.node[i]))
 			continue;
-		if (!node_field(&c->node[i], "CLUSTER INFO", "cluster_state", state) || strcmp(state, "ok") != 0)
+		if (!node_says(&c->all.node[i], "CLUSTER INFO", "cluster_state", "ok"))
 			return false;
-		if (!cluster_read_map(c, i, any ? &other : &first) || memchr(any ? other.master : first.master, -1, CLUSTER_SLOTS))
+		if (!read_map(c, i, any ? &other : &first) || memchr(any ? other.master : first.master, -1, CLUSTER_SLOTS))
 			return false;
 		if (any && memcmp(first.master, other.master, sizeof first.master) != 0)
 			return false;
@@ -181,14 +161,14 @@ cluster_await_ok(struct cluster *c)
 void
 cluster_await_synced(struct cluster *c)
 {
-	for (int i = 0; i < c->count; i++) {
+	for (int i = 0; i < c->all.count; i++) {
 		int master = master_of(c, i);
-		int64_t offset = master >= 0 ? node_number(&c->node[master], "INFO replication", "master_repl_offset") : -1;
+		int64_t offset = master >= 0 ? node_number(&c->all.node[master], "INFO replication", "master_repl_offset") : -1;
 
 		if (offset < 0)
 			continue;
-		await_true_for(node_has_all_of(&c->node[i], c->node[master].told, offset), 60);
-		await_true_for(node_replicas(&c->node[master]) >= 1, 60);
+		await_true_for(node_has_all_of(&c->all.node[i], c->all.node[master].told, offset), 60);
+		await_true_for(node_replicas(&c->all.node[master]) >= 1, 60);
 	}
 }
 
@@ -197,22 +177,20 @@ cluster_await_synced(struct cluster *c)
 static void
 start_node(struct cluster *c, int i)
 {
-	struct node *node = &c->node[i];
+	struct node *node = &c->all.node[i];
 	struct words words = { .count = 0 };
 
 	node_words(node, &words);
-	words_add_all(&words, (const char *const[]){ "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", NULL });
-	words_add_number(&words, "--cluster-node-timeout", c->options.node_timeout_ms ? c->options.node_timeout_ms : 1500);
-	words_add_all(&words, (const char *const[]){ "--cluster-require-full-coverage", c->options.all_or_nothing ? "yes" : "no",
-	                                             "--cluster-allow-replica-migration", "no", "--cluster-replica-validity-factor", "0",
-	                                             "--cluster-announce-ip", "127.0.0.1", NULL });
+	words_add(&words, "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf");
+	words_add_number(&words, "--cluster-node-timeout", c->all.options.node_timeout_ms ? c->all.options.node_timeout_ms : 1500);
+	words_add(&words, "--cluster-require-full-coverage", c->all.options.all_or_nothing ? "yes" : "no",
+	          "--cluster-allow-replica-migration", "no", "--cluster-replica-validity-factor", "0", "--cluster-announce-ip",
+	          "127.0.0.1");
 	if (node->tls)
-		words_add_all(&words, (const char *const[]){ "--tls-cluster", "yes", NULL });
+		words_add(&words, "--tls-cluster", "yes");
 	words_add_number(&words, node->tls ? "--cluster-announce-tls-port" : "--cluster-announce-port", node->told);
 	words_add_number(&words, "--cluster-announce-bus-port", node->port + PORTS_BUS);
-	words_add_all(&words, c->options.args);
-	node_start(node, &words);
-	words_free(&words);
+	nodes_start(&c->all, i, &words);
 	snprintf(c->id[i], sizeof c->id[i], "%s", server_text(node->server, "CLUSTER MYID"));
 }
 
@@ -220,20 +198,20 @@ static void
 give_slots(struct cluster *c, int i)
 {
 	int first = i * CLUSTER_SLOTS / CLUSTER_MASTERS, last = (i + 1) * CLUSTER_SLOTS / CLUSTER_MASTERS - 1;
-	redisReply *reply = server_command(c->node[i].server, "CLUSTER ADDSLOTSRANGE %d %d", first, last);
+	redisReply *reply = server_command(c->all.node[i].server, "CLUSTER ADDSLOTSRANGE %d %d", first, last);
 	bool known = reply->type != REDIS_REPLY_ERROR;
 
 	freeReplyObject(reply);
 	for (int slot = first; !known && slot <= last; slot++)   /* before 7.0 */
-		node_tell(&c->node[i], "CLUSTER ADDSLOTS %d", slot);
-	node_tell(&c->node[i], "CLUSTER SET-CONFIG-EPOCH %d", i + 1);
+		node_tell(&c->all.node[i], "CLUSTER ADDSLOTS %d", slot);
+	node_tell(&c->all.node[i], "CLUSTER SET-CONFIG-EPOCH %d", i + 1);
 }
 
 static bool
 all_know_all(const struct cluster *c)
 {
-	for (int i = 0; i < c->count; i++)
-		if (node_number(&c->node[i], "CLUSTER INFO", "cluster_known_nodes") != c->count)
+	for (int i = 0; i < c->all.count; i++)
+		if (node_number(&c->all.node[i], "CLUSTER INFO", "cluster_known_nodes") != c->all.count)
 			return false;
 	return true;
 }
@@ -242,10 +220,9 @@ all_know_all(const struct cluster *c)
 static bool
 becomes_replica(const struct cluster *c, int i, const char *master)
 {
-	redisReply *reply = node_ask(&c->node[i], "CLUSTER REPLICATE %s", master);
+	redisReply *reply = node_ask(&c->all.node[i], "CLUSTER REPLICATE %s", master);
 
-	if (reply)
-		freeReplyObject(reply);
+	freeReplyObject(reply);
 	return reply != NULL;
 }
 
@@ -254,77 +231,179 @@ bring_together(struct cluster *c)
 {
 	for (int i = 0; i < CLUSTER_MASTERS; i++)
 		give_slots(c, i);
-	for (int i = 1; i < c->count; i++)
+	for (int i = 1; i < c->all.count; i++)
 		for (int j = 0; j < i; j++)   /* all with all: nobody has to hear of anybody by gossip */
-			node_tell(&c->node[i], "CLUSTER MEET 127.0.0.1 %d %d", c->node[j].told, c->node[j].port + PORTS_BUS);
+			node_tell(&c->all.node[i], "CLUSTER MEET 127.0.0.1 %d %d", c->all.node[j].told, c->all.node[j].port + PORTS_BUS);
 	await_true_for(all_know_all(c), 60);
-	for (int i = CLUSTER_MASTERS; i < c->count; i++)
+	for (int i = CLUSTER_MASTERS; i < c->all.count; i++)
 		await_true_for(becomes_replica(c, i, c->id[i - CLUSTER_MASTERS]), 60);
 	cluster_await_ok(c);
-	for (int i = CLUSTER_MASTERS; i < c->count; i++)
-		await_true_for(node_has_all_of(&c->node[i], c->node[i - CLUSTER_MASTERS].told, 0), 60);
+	for (int i = CLUSTER_MASTERS; i < c->all.count; i++)
+		await_true_for(node_has_all_of(&c->all.node[i], c->all.node[i - CLUSTER_MASTERS].told, 0), 60);
 	cluster_await_synced(c);
 }
 
-static void
-stop(void *cluster)
-{
-	cluster_stop(cluster);
-}
-
 struct cluster *
-cluster_start(const struct cluster_options *options)
+cluster_start(const struct nodes_options *options)
 {
-	struct cluster *c = calloc(1, sizeof *c);
+	struct cluster *c = nodes_new(sizeof *c, options, options && options->no_replicas ? CLUSTER_MASTERS : CLUSTER_NODES);
 
-	if (!c)
-		trouble("no memory");
-	if (options)
-		c->options = *options;
-	c->count = c->options.no_replicas ? CLUSTER_MASTERS : CLUSTER_NODES;
-	for (int i = 0; i < c->count; i++)
-		node_prepare(&c->node[i], i, c->options.doors, c->options.tls, c->options.password);
-	if (c->options.first)
-		c->node[0].certs = c->options.first;
-	for (int i = 0; i < c->count; i++)
+	for (int i = 0; i < c->all.count; i++)
 		start_node(c, i);
 	bring_together(c);
-	c->uri = nodes_uri(c->node, CLUSTER_MASTERS, "cluster", c->options.password, "", "");
-	sweep_add(&c->item, stop, c);   /* last: what was added last is stopped first, and this stops the rest */
+	nodes_add(&c->all, nodes_uri(c->all.node, CLUSTER_MASTERS, "cluster", c->all.options.password, "", ""));
 	return c;
 }
 
+/* ---- slots that move ---- */
+
 void
-cluster_stop(struct cluster *c)
+cluster_move_begin(struct cluster *c, int slot, int to)
 {
-	if (!c || !sweep_drop(&c->item))
-		return;
-	for (int i = 0; i < c->count; i++)
-		node_stop(&c->node[i]);
-	free(c->uri);
-	free(c);
+	int from = -1;
+
+	await_true_for((from = cluster_master_of_slot(c, slot)) >= 0, 60);
+	if (c->move[slot].from != c->move[slot].to || from == to)
+		trouble("slot %d moves already, or is there", slot);
+	node_tell(&c->all.node[to], "CLUSTER SETSLOT %d IMPORTING %s", slot, c->id[from]);
+	node_tell(&c->all.node[from], "CLUSTER SETSLOT %d MIGRATING %s", slot, c->id[to]);
+	c->move[slot] = (struct cluster_move){ (signed char)from, (signed char)to };
 }
 
-const char *
-cluster_uri(const struct cluster *c)
+static struct cluster_move
+begun(const struct cluster *c, int slot)
 {
-	return c->uri;
+	if (c->move[slot].from == c->move[slot].to)
+		trouble("slot %d does not move", slot);
+	return c->move[slot];
 }
 
-const struct node *
-cluster_nodes(const struct cluster *c)
+/* A key may run out meanwhile, which is no error. It may also be there already: a replica that took over from the old
+ * master had not heard that it was gone. What the old one has counts, as for clients, who are asked elsewhere only for
+ * what it has not. */
+static void
+migrate(const struct node *from, const struct node *to, const redisReply *key)
 {
-	return c->node;
+	if (to->password)
+		node_tell(from, "MIGRATE 127.0.0.1 %d %b 0 10000 REPLACE AUTH %s", to->port, key->str, key->len, to->password);
+	else
+		node_tell(from, "MIGRATE 127.0.0.1 %d %b 0 10000 REPLACE", to->port, key->str, key->len);
 }
 
-struct server *
-cluster_node(const struct cluster *c, int i)
+static size_t
+move_keys(const struct node *from, const struct node *to, int slot, size_t n)
 {
-	return c->node[i].server;
+	redisReply *keys = node_ask(from, "CLUSTER GETKEYSINSLOT %d %d", slot, (int)n);
+	size_t moved;
+
+	if (!keys)
+		trouble("the server on port %d does not tell its keys", from->port);
+	for (moved = 0; moved < keys->elements; moved++)
+		migrate(from, to, keys->element[moved]);
+	freeReplyObject(keys);
+	return moved;
+}
+
+size_t
+cluster_move_keys(struct cluster *c, int slot, size_t n)
+{
+	struct cluster_move move = begun(c, slot);
+
+	return move_keys(&c->all.node[(int)move.from], &c->all.node[(int)move.to], slot, n);
+}
+
+/* The new one first, or nobody would have it for a moment; the other masters would hear it from these. */
+void
+cluster_move_end(struct cluster *c, int slot)
+{
+	struct cluster_move move = begun(c, slot);
+
+	while (cluster_move_keys(c, slot, 100) > 0)
+		continue;
+	node_tell(&c->all.node[(int)move.to], "CLUSTER SETSLOT %d NODE %s", slot, c->id[(int)move.to]);
+	node_tell(&c->all.node[(int)move.from], "CLUSTER SETSLOT %d NODE %s", slot, c->id[(int)move.to]);
+	for (int i = 0; i < c->all.count; i++)
+		if (i != move.from && i != move.to && cluster_is_master(c, i))
+			node_tell(&c->all.node[i], "CLUSTER SETSLOT %d NODE %s", slot, c->id[(int)move.to]);
+	c->move[slot] = (struct cluster_move){ 0, 0 };
+}
+
+void
+cluster_move_undo(struct cluster *c, int slot)
+{
+	struct cluster_move move = begun(c, slot);
+	const struct node *from = &c->all.node[(int)move.from], *to = &c->all.node[(int)move.to];
+
+	node_tell(from, "CLUSTER SETSLOT %d STABLE", slot);
+	while (move_keys(to, from, slot, 100) > 0)
+		continue;
+	node_tell(to, "CLUSTER SETSLOT %d STABLE", slot);
+	c->move[slot] = (struct cluster_move){ 0, 0 };
+}
+
+void
+cluster_move_slot(struct cluster *c, int slot, int to)
+{
+	cluster_move_begin(c, slot, to);
+	cluster_move_end(c, slot);
+}
+
+/* ---- masters that fail ---- */
+
+/* Each has one partner for ever: replicas do not migrate. */
+static int
+partner(const struct cluster *c, int i)
+{
+	if (c->all.count == CLUSTER_MASTERS)
+		trouble("a cluster without replicas has nobody to take over");
+	return (i + CLUSTER_MASTERS) % CLUSTER_NODES;
+}
+
+/* All that run say that its partner has its slots, and the partner agrees. */
+static bool
+is_succeeded(struct cluster *c, int master)
+{
+	int heir = partner(c, master);
+	struct map map;
+
+	for (int i = 0; i < c->all.count; i++) {
+		if (!node_runs(&c->all.node[i]))
+			continue;
+		if (!read_map(c, i, &map) || memchr(map.master, master, sizeof map.master) || !memchr(map.master, heir, sizeof map.master))
+			return false;
+	}
+	return cluster_is_master(c, heir);
 }
 
 int
-cluster_port(const struct cluster *c, int i)
+cluster_await_takeover(struct cluster *c, int master)
 {
-	return c->node[i].told;
+	await_true_for(is_succeeded(c, master), 90);
+	return partner(c, master);
+}
+
+/* A replica that was not let within five seconds gives up, so it is told again. */
+static bool
+fails_over(struct cluster *c, int master, int64_t *next_ns)
+{
+	int heir = partner(c, master);
+	redisReply *reply;
+
+	if (is_succeeded(c, master))
+		return true;
+	if (await_now_ns() < *next_ns)
+		return false;
+	reply = cluster_is_master(c, heir) ? NULL : node_ask(&c->all.node[heir], "CLUSTER FAILOVER");
+	freeReplyObject(reply);
+	*next_ns = await_now_ns() + INT64_C(6000000000);
+	return false;
+}
+
+int
+cluster_failover(struct cluster *c, int master)
+{
+	int64_t next_ns = 0;
+
+	await_true_for(fails_over(c, master, &next_ns), 90);
+	return partner(c, master);
 }

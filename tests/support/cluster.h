@@ -1,45 +1,32 @@
 /* A cluster: three masters with a third of the slots each, and a replica of each.
  *
  * Nodes are numbered: 0 to 2 the masters at first, 3 to 5 their replicas in the same order. It is all right (cluster_state:ok at
- * every node, replicas that follow) when cluster_start returns.
+ * every node, replicas that follow) when cluster_start returns. Of no_replicas, nodes 3 to 5 are NULL.
  *
- * With `doors` a proxy stands before each node, for clients and for replicas, and its port is what the nodes tell of each other (in
- * CLUSTER SLOTS, MOVED, ASK); the bus goes past it. See node.h for links that are held. */
+ * `doors` are for clients and for replicas, and their ports are what the nodes tell of each other (in CLUSTER SLOTS, MOVED, ASK);
+ * the bus goes past them. See node.h for links that are held. */
 #ifndef LEASH_TEST_CLUSTER_H
 #define LEASH_TEST_CLUSTER_H
 
-#include "tests/support/certs.h"
-#include "tests/support/server.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/support/node.h"
 
 enum { CLUSTER_MASTERS = 3, CLUSTER_NODES = 6, CLUSTER_SLOTS = 16384, CLUSTER_NAME = 16 };
 
-struct cluster;
-struct node;
-
-struct cluster_options {
-	const char *password;     /* NULL: none */
-	bool tls;                 /* everywhere, also on the bus */
-	enum certs_of first;      /* with TLS: the certificate of node 0, by CERTS_AUTHORITY as the others want; 0: as all */
-	bool doors;
-	bool no_replicas;         /* three masters alone: cheaper. Nodes 3 to 5 are NULL */
-	bool all_or_nothing;      /* cluster-require-full-coverage: all slots are refused while one has no master */
-	int node_timeout_ms;      /* 0: 1500 */
-	const char *const *args;  /* further ones for each node; ended by NULL */
+struct cluster {
+	struct nodes all;
+	char id[CLUSTER_NODES][48];
+	struct cluster_move {
+		signed char from, to;
+	} move[CLUSTER_SLOTS]; /* of slots that move; equal: it does not */
 };
 
-struct cluster *cluster_start(const struct cluster_options *options);   /* NULL: none of them */
-void cluster_stop(struct cluster *cluster);                             /* NULL is allowed */
+struct cluster *cluster_start(const struct nodes_options *options);   /* NULL: none of them */
+#define cluster_stop(cluster) nodes_stop(cluster)                     /* NULL is allowed */
 
-const char *cluster_uri(const struct cluster *cluster);   /* "redis+cluster://...": the first three nodes */
-
-/* See node.h. */
-const struct node *cluster_nodes(const struct cluster *cluster);
-struct server *cluster_node(const struct cluster *cluster, int i);
-int cluster_port(const struct cluster *cluster, int i);             /* as clients are told it */
+#define cluster_uri(cluster) ((const char *)(cluster)->all.uri)       /* "redis+cluster://...": the first three nodes */
+#define cluster_nodes(cluster) ((cluster)->all.node)
+#define cluster_node(cluster, i) ((cluster)->all.node[i].server)
+#define cluster_port(cluster, i) ((cluster)->all.node[i].told)        /* as clients are told it */
 
 /* ---- who has what ---- */
 
@@ -48,13 +35,11 @@ int cluster_slot(const char *key);
 void cluster_name_in_slot(int slot, char name[static CLUSTER_NAME]);
 /* The node that is master of a slot, as most nodes that run say; -1: none, or they do not agree. */
 int cluster_master_of_slot(struct cluster *cluster, int slot);
-int cluster_master_of(struct cluster *cluster, const char *key);
+#define cluster_master_of(cluster, key) cluster_master_of_slot((cluster), cluster_slot(key))
 struct server *cluster_server_of(struct cluster *cluster, const char *key);   /* it waits until there is one */
 int cluster_replica_of(struct cluster *cluster, int master);                  /* one that runs and follows; -1: none */
-bool cluster_is_master(struct cluster *cluster, int i);                       /* says the node itself; false if it does not run */
-
-/* Keys that match, over all masters that run; `lasting`: those without a TTL alone. */
-int64_t cluster_keys(struct cluster *cluster, const char *pattern, bool lasting);
+#define cluster_is_master(cluster, i) node_is_master(&(cluster)->all.node[i])  /* says the node itself; false if it does not run */
+#define cluster_keys(cluster, pattern, lasting) nodes_keys(&(cluster)->all, (pattern), (lasting))
 
 /* ---- slots that move, while clients go on ---- */
 

@@ -4,26 +4,12 @@
 #include "tests/support/await.h"
 #include "tests/support/cluster.h"
 #include "tests/support/least.h"
-#include "tests/support/node.h"
 #include "tests/support/quorum.h"
 #include "tests/support/sentinel_set.h"
-#include "tests/support/sweep.h"
 #include "tests/support/trouble.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-struct deployment {
-	struct sweep_item item;
-	enum deployment_kind kind;
-	struct node single;   /* of single and tls */
-	char *single_uri;
-	struct sentinel_set *sentinels;
-	struct cluster *cluster;
-	struct quorum *quorum;
-	const char *quorum_uri;
-	char *least_uri;      /* NULL: whoever uses it may do everything */
-};
 
 static const char *const names[DEPLOYMENT_KINDS] = { "single", "tls", "sentinel", "cluster", "quorum" };
 
@@ -46,20 +32,18 @@ deployment_chosen(void)
 
 /* ---- its life ---- */
 
-static void
-start_single(struct deployment *d, const char *const *args)
+/* A quorum of one, but for its name. */
+static struct nodes *
+start_single(bool tls, const char *const *args)
 {
-	struct words words = { .count = 0 };
+	struct quorum *one = quorum_start(&(struct nodes_options){ .tls = tls, .args = args, .count = 1 });
 
-	node_prepare(&d->single, 0, false, d->kind == DEPLOYMENT_TLS, NULL);
-	node_words(&d->single, &words);
-	words_add_all(&words, args);
-	node_start(&d->single, &words);
-	words_free(&words);
-	if (d->kind == DEPLOYMENT_TLS)
-		d->single_uri = node_text("rediss://127.0.0.1:%d?%s", d->single.told, certs_query());
+	free(one->all.uri);
+	if (tls)
+		one->all.uri = text_of("rediss://127.0.0.1:%d?%s", one->all.node[0].told, certs_query());
 	else
-		d->single_uri = node_text("%s", server_uri(d->single.server));
+		one->all.uri = text_of("%s", server_uri(one->all.node[0].server));
+	return &one->all;
 }
 
 static void
@@ -71,25 +55,27 @@ stop(void *deployment)
 struct deployment *
 deployment_start_with(enum deployment_kind kind, const char *const *args)
 {
-	struct deployment *d = calloc(1, sizeof *d);
+	struct deployment *d = zeroed(sizeof *d);
 
-	if (!d)
-		trouble("no memory");
 	d->kind = kind;
 	switch (kind) {
 	case DEPLOYMENT_SINGLE:
 	case DEPLOYMENT_TLS:
-		start_single(d, args);
+		d->all = start_single(kind == DEPLOYMENT_TLS, args);
+		d->server = d->all->node[0].server;
 		break;
 	case DEPLOYMENT_SENTINEL:
-		d->sentinels = sentinel_set_start(&(struct sentinel_options){ .args = args });
+		d->sentinels = sentinel_set_start(&(struct nodes_options){ .args = args });
+		d->all = &d->sentinels->all;
 		break;
 	case DEPLOYMENT_CLUSTER:
-		d->cluster = cluster_start(&(struct cluster_options){ .args = args });
+		d->cluster = cluster_start(&(struct nodes_options){ .args = args });
+		d->all = &d->cluster->all;
 		break;
 	case DEPLOYMENT_QUORUM:
-		d->quorum = quorum_start(&(struct quorum_options){ .args = args });
-		d->quorum_uri = quorum_uri_guarded(d->quorum, DEPLOYMENT_GUARD_MS);
+		d->quorum = quorum_start(&(struct nodes_options){ .args = args });
+		d->all = &d->quorum->all;
+		quorum_uri_guarded(d->quorum, DEPLOYMENT_GUARD_MS);
 		quorum_await_uptime(d->quorum, DEPLOYMENT_GUARD_MS);
 		break;
 	}
@@ -106,33 +92,15 @@ deployment_stop(struct deployment *d)
 {
 	if (!d || !sweep_drop(&d->item))
 		return;
-	node_stop(&d->single);
-	sentinel_set_stop(d->sentinels);
-	cluster_stop(d->cluster);
-	quorum_stop(d->quorum);
-	free(d->single_uri);
+	nodes_stop(d->all);
 	free(d->least_uri);
 	free(d);
-}
-
-enum deployment_kind
-deployment_kind(const struct deployment *d)
-{
-	return d->kind;
 }
 
 const char *
 deployment_uri(const struct deployment *d)
 {
-	if (d->least_uri)
-		return d->least_uri;
-	if (d->sentinels)
-		return sentinel_set_uri(d->sentinels);
-	if (d->cluster)
-		return cluster_uri(d->cluster);
-	if (d->quorum)
-		return d->quorum_uri;
-	return d->single_uri;
+	return d->least_uri ? d->least_uri : d->quorum ? d->all->guarded : d->all->uri;
 }
 
 /* ---- its servers ---- */
@@ -140,15 +108,9 @@ deployment_uri(const struct deployment *d)
 struct server *
 deployment_member(const struct deployment *d, int i)
 {
-	if (d->sentinels && i < SENTINEL_SENTINELS)
-		return sentinel_set_sentinel(d->sentinels, i);
-	if (d->sentinels)
-		return i < SENTINEL_SENTINELS + SENTINEL_SERVERS ? sentinel_set_server(d->sentinels, i - SENTINEL_SENTINELS) : NULL;
-	if (d->cluster)
-		return i < CLUSTER_NODES ? cluster_node(d->cluster, i) : NULL;
-	if (d->quorum)
-		return i < quorum_count(d->quorum) ? quorum_server(d->quorum, i) : NULL;
-	return i < 1 ? d->single.server : NULL;
+	if (i >= d->all->count)
+		return NULL;
+	return d->all->node[d->sentinels ? (SENTINEL_SERVERS + i) % d->all->count : i].server;
 }
 
 size_t
@@ -168,7 +130,7 @@ deployment_master(struct deployment *d, size_t i)
 		return i == 0 ? sentinel_set_master(d->sentinels) : NULL;
 	if (!d->cluster)
 		return deployment_member(d, (int)i);
-	for (int n = 0; n < CLUSTER_NODES && cluster_node(d->cluster, n); n++)
+	for (int n = 0; n < d->all->count; n++)
 		if (cluster_is_master(d->cluster, n) && i-- == 0)
 			return cluster_node(d->cluster, n);
 	return NULL;
@@ -179,7 +141,7 @@ deployment_at(struct deployment *d, const char *key)
 {
 	if (d->cluster)
 		return cluster_server_of(d->cluster, key);
-	for (int i = 0; d->quorum && i < quorum_count(d->quorum); i++)
+	for (int i = 0; d->quorum && i < d->all->count; i++)
 		if (quorum_runs(d->quorum, i))
 			return quorum_server(d->quorum, i);
 	return deployment_master(d, 0);
@@ -207,54 +169,4 @@ deployment_resume(struct deployment *d)
 	while (n-- > 0)
 		if ((server = deployment_member(d, n)) && server_pid(server) != 0)
 			server_resume(server);
-}
-
-struct server *
-deployment_server(const struct deployment *d)
-{
-	return d->single.server;
-}
-
-struct sentinel_set *
-deployment_sentinel_set(const struct deployment *d)
-{
-	return d->sentinels;
-}
-
-struct cluster *
-deployment_cluster(const struct deployment *d)
-{
-	return d->cluster;
-}
-
-struct quorum *
-deployment_quorum(const struct deployment *d)
-{
-	return d->quorum;
-}
-
-/* ---- what is in it ---- */
-
-static int64_t
-count_keys(struct deployment *d, const char *pattern, bool lasting)
-{
-	if (d->cluster)
-		return cluster_keys(d->cluster, pattern, lasting);
-	if (d->quorum)
-		return quorum_keys(d->quorum, pattern, lasting);
-	if (d->sentinels)
-		return node_keys(&(struct node){ .server = sentinel_set_master(d->sentinels) }, pattern, lasting);
-	return node_keys(&d->single, pattern, lasting);
-}
-
-int64_t
-deployment_keys(struct deployment *d, const char *pattern)
-{
-	return count_keys(d, pattern, false);
-}
-
-int64_t
-deployment_lasting_keys(struct deployment *d, const char *pattern)
-{
-	return count_keys(d, pattern, true);
 }

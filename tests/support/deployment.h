@@ -6,11 +6,7 @@
 #ifndef LEASH_TEST_DEPLOYMENT_H
 #define LEASH_TEST_DEPLOYMENT_H
 
-#include "tests/support/server.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/support/node.h"
 
 enum deployment_kind { DEPLOYMENT_SINGLE, DEPLOYMENT_TLS, DEPLOYMENT_SENTINEL, DEPLOYMENT_CLUSTER, DEPLOYMENT_QUORUM };
 
@@ -19,10 +15,17 @@ enum {
 	DEPLOYMENT_GUARD_MS = 10000, /* restart_guard of the quorum's URI, hence the longest lease there */
 };
 
-struct deployment;
-struct sentinel_set;
-struct cluster;
-struct quorum;
+/* What it is made of is NULL if it is another kind. */
+struct deployment {
+	struct sweep_item item;
+	enum deployment_kind kind;
+	struct nodes *all;
+	struct server *server; /* of single and tls */
+	struct sentinel_set *sentinels;
+	struct cluster *cluster;
+	struct quorum *quorum;
+	char *least_uri;       /* NULL: whoever uses it may do everything */
+};
 
 const char *deployment_name(enum deployment_kind kind);   /* "single", "tls", "sentinel", "cluster", "quorum" */
 
@@ -33,7 +36,7 @@ enum deployment_kind deployment_chosen(void);
 struct deployment *deployment_start_with(enum deployment_kind kind, const char *const *args);
 void deployment_stop(struct deployment *deployment);   /* NULL is allowed */
 
-enum deployment_kind deployment_kind(const struct deployment *deployment);
+#define deployment_kind(deployment) ((deployment)->kind)
 /* Until it is stopped. With LEASH_TEST_USER=least it is that of the user whom docs/deployments.md describes: see least.h. */
 const char *deployment_uri(const struct deployment *deployment);
 
@@ -45,10 +48,9 @@ struct server *deployment_at(struct deployment *deployment, const char *key);
 /* All of its servers: sentinels first, replicas too; NULL: no more. */
 struct server *deployment_member(const struct deployment *deployment, int i);
 
-/* Keys that match, over all masters; of a quorum each counts once for each server that has it. */
-int64_t deployment_keys(struct deployment *deployment, const char *pattern);
-/* How many of those have no TTL. */
-int64_t deployment_lasting_keys(struct deployment *deployment, const char *pattern);
+/* Keys that match, over all masters; of a quorum each counts once for each server that has it. And how many have no TTL. */
+#define deployment_keys(deployment, pattern) nodes_keys((deployment)->all, (pattern), false)
+#define deployment_lasting_keys(deployment, pattern) nodes_keys((deployment)->all, (pattern), true)
 
 /* As server_text and server_integer, with one key as the first argument: deployment_text(d, "leash:{law}", "HGET %s %s", key, field)
  * goes to the server that has `key`. */
@@ -59,10 +61,9 @@ int64_t deployment_lasting_keys(struct deployment *deployment, const char *patte
 void deployment_pause(struct deployment *deployment);
 void deployment_resume(struct deployment *deployment);
 
-/* What it is made of; NULL if it is another kind. The server: of single and tls. */
-struct server *deployment_server(const struct deployment *deployment);
-struct sentinel_set *deployment_sentinel_set(const struct deployment *deployment);
-struct cluster *deployment_cluster(const struct deployment *deployment);
-struct quorum *deployment_quorum(const struct deployment *deployment);
+#define deployment_server(deployment) ((deployment)->server)
+#define deployment_sentinel_set(deployment) ((deployment)->sentinels)
+#define deployment_cluster(deployment) ((deployment)->cluster)
+#define deployment_quorum(deployment) ((deployment)->quorum)
 
 #endif

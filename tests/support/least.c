@@ -155,7 +155,7 @@ least_uri(struct deployment *d)
 	setenv(VARIABLE, PASSWORD, 1);
 	if (deployment_kind(d) == DEPLOYMENT_SENTINEL)
 		snprintf(sentinel, sizeof sentinel, "%csentinel_user=" LEAST_USER "&sentinel_password_env=%s", strchr(uri, '?') ? '&' : '?', VARIABLE);
-	return node_text("%.*s%s:%s@%s%s", scheme, uri, LEAST_USER, PASSWORD, uri + scheme, sentinel);
+	return text_of("%.*s%s:%s@%s%s", scheme, uri, LEAST_USER, PASSWORD, uri + scheme, sentinel);
 }
 
 /* "username", "object" and their values are in turns in each entry. */

@@ -73,11 +73,9 @@ stop(void *monitor)
 struct monitor *
 monitor_start(struct server *server)
 {
-	struct monitor *m = calloc(1, sizeof *m);
+	struct monitor *m = zeroed(sizeof *m);
 	redisReply *reply;
 
-	if (!m)
-		trouble("no memory");
 	m->server = server;
 	m->connection = server_connect(server);
 	redisSetTimeout(m->connection, (struct timeval){ 0 });   /* silence is no reason to end */

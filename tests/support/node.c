@@ -3,7 +3,6 @@
 
 #include "tests/support/await.h"
 #include "tests/support/ports.h"
-#include "tests/support/proxy_from.h"
 #include "tests/support/socket.h"
 #include "tests/support/trouble.h"
 
@@ -12,53 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- texts and words ---- */
-
-char *
-node_text(const char *format, ...)
-{
-	va_list args;
-	char *text;
-
-	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		trouble("no memory");
-	va_end(args);
-	return text;
-}
-
-void
-words_add(struct words *words, const char *word)
-{
-	if (words->count + 1 == sizeof words->at / sizeof *words->at)
-		trouble("more than %zu arguments for a server", words->count);
-	words->at[words->count++] = node_text("%s", word);
-}
-
-void
-words_add_number(struct words *words, const char *word, int64_t number)
-{
-	char text[24];
-
-	snprintf(text, sizeof text, "%lld", (long long)number);
-	words_add(words, word);
-	words_add(words, text);
-}
-
-void
-words_add_all(struct words *words, const char *const *more)
-{
-	for (; more && *more; more++)
-		words_add(words, *more);
-}
-
-void
-words_free(struct words *words)
-{
-	while (words->count > 0)
-		free(words->at[--words->count]);
-}
 
 /* ---- its life ---- */
 
@@ -83,37 +35,71 @@ void
 node_words(const struct node *node, struct words *words)
 {
 	if (node->password) {
-		words_add(words, "--requirepass");
-		words_add(words, node->password);
-		words_add(words, "--masterauth");
-		words_add(words, node->password);
+		words_add(words, "--requirepass", node->password, "--masterauth", node->password);
 	}
 	if (node->door) {
-		words_add(words, "--bind-source-addr");
-		words_add(words, node->address);
+		words_add(words, "--bind-source-addr", node->address);
 		words_add_number(words, "--repl-timeout", 600);   /* a link that is held is noticed by nobody */
 	}
 	if (node->tls) {
 		words_add_all(words, certs_server_args(node->certs, false));
 		words_add_number(words, "--port", 0);
 		words_add_number(words, "--tls-port", node->port);
-		words_add(words, "--tls-replication");
-		words_add(words, "yes");
+		words_add(words, "--tls-replication", "yes");
 	}
 	words_add_number(words, "--repl-diskless-sync-delay", 0);
 }
 
-void
-node_start(struct node *node, const struct words *words)
+void *
+nodes_new(size_t size, const struct nodes_options *options, int count)
 {
-	node->server = server_start_at(node->port, (const char *const *)words->at);
+	struct nodes *nodes = zeroed(size);
+
+	if (options)
+		nodes->options = *options;
+	if (count > NODES_MOST)
+		trouble("more than %d servers", NODES_MOST);
+	nodes->count = count;
+	for (int i = 0; i < count; i++)
+		node_prepare(&nodes->node[i], i, nodes->options.doors, nodes->options.tls, nodes->options.password);
+	if (nodes->options.first)
+		nodes->node[0].certs = nodes->options.first;
+	return nodes;
 }
 
 void
-node_stop(struct node *node)
+nodes_start(struct nodes *nodes, int i, struct words *words)
 {
-	server_stop(node->server);
-	proxy_stop(node->door);
+	struct node *node = &nodes->node[i];
+
+	words_add_all(words, nodes->options.args);
+	node->server = SERVER_WITH(.port = node->port, .args = (const char *const *)words->at);
+	words_free(words);
+}
+
+/* Last: what was added last is stopped first, and this stops the rest. */
+void
+nodes_add(struct nodes *nodes, char *uri)
+{
+	nodes->uri = uri;
+	sweep_add(&nodes->item, nodes_stop, nodes);
+}
+
+void
+nodes_stop(void *which)
+{
+	struct nodes *nodes = which;
+
+	if (!nodes || !sweep_drop(&nodes->item))
+		return;
+	for (int i = nodes->count; i-- > 0;) {
+		server_stop(nodes->node[i].server);
+		proxy_stop(nodes->node[i].door);
+	}
+	sweep_remove(nodes->folder);
+	free(nodes->uri);
+	free(nodes->guarded);
+	free(nodes);
 }
 
 bool
@@ -221,9 +207,22 @@ node_field(const struct node *node, const char *command, const char *field, char
 		if (strncmp(line, field, size) == 0 && line[size] == ':')
 			found = sscanf(line + size + 1, "%63[^\r\n]", out) == 1;
 	}
-	if (reply)
-		freeReplyObject(reply);
+	freeReplyObject(reply);
 	return found;
+}
+
+bool
+node_says(const struct node *node, const char *command, const char *field, const char *expected)
+{
+	char text[64];
+
+	return node_field(node, command, field, text) && strcmp(text, expected) == 0;
+}
+
+bool
+node_is_master(const struct node *node)
+{
+	return node_says(node, "INFO replication", "role", "master");
 }
 
 int64_t
@@ -241,17 +240,15 @@ is_lasting(redisContext *c, const redisReply *key)
 	redisReply *reply = redisCommand(c, "ASKING");
 	bool lasting;
 
-	if (reply)
-		freeReplyObject(reply);
+	freeReplyObject(reply);
 	reply = redisCommand(c, "PTTL %b", key->str, key->len);
 	lasting = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer == -1;
-	if (reply)
-		freeReplyObject(reply);
+	freeReplyObject(reply);
 	return lasting;
 }
 
-int64_t
-node_keys(const struct node *node, const char *pattern, bool lasting)
+static int64_t
+keys(const struct node *node, const char *pattern, bool lasting)
 {
 	redisReply *reply;
 	redisContext *c;
@@ -263,22 +260,29 @@ node_keys(const struct node *node, const char *pattern, bool lasting)
 	reply = c ? redisCommand(c, "KEYS %s", pattern) : NULL;
 	for (size_t i = 0; reply && i < reply->elements; i++)
 		n += !lasting || is_lasting(c, reply->element[i]);
-	if (reply)
-		freeReplyObject(reply);
-	if (c)
-		redisFree(c);
+	freeReplyObject(reply);
+	redisFree(c);
 	socket_unhush(&before);
+	return n;
+}
+
+int64_t
+nodes_keys(const struct nodes *nodes, const char *pattern, bool lasting)
+{
+	int64_t n = 0;
+
+	for (int i = 0; i < nodes->count; i++)
+		if (node_is_master(&nodes->node[i]))
+			n += keys(&nodes->node[i], pattern, lasting);
 	return n;
 }
 
 bool
 node_has_all_of(const struct node *node, int told, int64_t offset)
 {
-	char text[64];
-
-	return node_field(node, "INFO replication", "role", text) && strcmp(text, "slave") == 0 &&
+	return node_says(node, "INFO replication", "role", "slave") &&
 	       node_number(node, "INFO replication", "master_port") == told &&
-	       node_field(node, "INFO replication", "master_link_status", text) && strcmp(text, "up") == 0 &&
+	       node_says(node, "INFO replication", "master_link_status", "up") &&
 	       node_number(node, "INFO replication", "slave_repl_offset") >= offset;
 }
 
@@ -288,8 +292,7 @@ node_replicas(const struct node *node)
 	redisReply *reply = node_ask(node, "WAIT 9 1");   /* for what this connection has written: nothing */
 	int64_t n = reply && reply->type == REDIS_REPLY_INTEGER ? reply->integer : -1;
 
-	if (reply)
-		freeReplyObject(reply);
+	freeReplyObject(reply);
 	return n;
 }
 
@@ -298,7 +301,7 @@ node_replicas(const struct node *node)
 void
 nodes_hold_link(const struct node *nodes, int server, int replica)
 {
-	if (!nodes[server].door || proxy_hold_from(nodes[server].door, nodes[replica].address) == 0)
+	if (!nodes[server].door || proxy_set_held_from(nodes[server].door, nodes[replica].address, true) == 0)
 		trouble("server %d is not connected to server %d: no link to hold", replica, server);
 }
 
@@ -307,7 +310,7 @@ nodes_let_links_go(const struct node *nodes, int count)
 {
 	for (int i = 0; i < count; i++)
 		for (int j = 0; j < count; j++)
-			proxy_let_go_from(nodes[i].door, nodes[j].address);
+			proxy_set_held_from(nodes[i].door, nodes[j].address, false);
 }
 
 char *

@@ -45,23 +45,19 @@ place_is(enum place_reason reason)
 
 /* ---- its life ---- */
 
-static const char *const persist[] = { LEAST_FILE };
-
 void
 place_open(void)
 {
 	enum deployment_kind kind = deployment_chosen();
-	const char *args[8] = { NULL };
-	size_t n = 0;
+	struct words args = { .count = 0 };
 
 	/* where all stand still for a while, no node takes another for dead when they go on */
-	if (kind == DEPLOYMENT_CLUSTER) {
-		args[n++] = "--cluster-node-timeout";
-		args[n++] = "30000";
-	}
-	for (size_t i = 0; least_is_wanted() && i < COUNT(persist); i++)
-		args[n++] = persist[i];
-	place = deployment_start_with(kind, args);
+	if (kind == DEPLOYMENT_CLUSTER)
+		words_add(&args, "--cluster-node-timeout", "30000");
+	if (least_is_wanted())
+		words_add(&args, LEAST_FILE);
+	place = deployment_start_with(kind, (const char *const *)args.at);
+	words_free(&args);
 }
 
 void
@@ -237,18 +233,6 @@ place_assert_empty(void)
 		await_true(place_is_empty());
 	else
 		assert_true(place_is_empty());
-}
-
-void
-place_pause(void)
-{
-	deployment_pause(place);
-}
-
-void
-place_resume(void)
-{
-	deployment_resume(place);
 }
 
 /* The sentinels first, and they are back last: they must not make something of it that the servers are gone. */

@@ -96,8 +96,8 @@ bool place_is_empty(void);
 void place_assert_empty(void);
 
 /* All servers stand still, resp. go on; nothing fails over meanwhile. */
-void place_pause(void);
-void place_resume(void);
+#define place_pause() deployment_pause(place)
+#define place_resume() deployment_resume(place)
 
 /* All servers are killed; and started again, as empty as at the start, and locks can be had there when that returns. */
 void place_kill(void);

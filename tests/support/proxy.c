@@ -48,7 +48,7 @@ free_link(struct proxy *p, struct link *link)
 	free_lane(&link->up);
 	free_lane(&link->down);
 	free(link);
-	p->open--;
+	p->counts.open--;
 }
 
 static void
@@ -58,23 +58,21 @@ accept_all(struct proxy *p)
 
 	while ((client = socket_accept(p->listener)) >= 0) {
 		struct link *link;
-		int server = p->refusing ? -1 : socket_dial(p->target);
+		int server = p->down.knob[PROXY_REFUSED] ? -1 : socket_dial(p->target);
 
-		p->accepted++;
+		p->counts.accepted++;
 		if (server < 0) {
 			close(client);
 			continue;
 		}
-		link = calloc(1, sizeof *link);
-		if (!link)
-			trouble("no memory");
+		link = zeroed(sizeof *link);
 		socket_private(client);
 		socket_private(server);
 		link->client = (struct end){ .fd = client, .link = link };
 		link->server = (struct end){ .fd = server, .link = link };
 		link->next = p->links;
 		p->links = link;
-		p->open++;
+		p->counts.open++;
 	}
 }
 
@@ -224,25 +222,22 @@ watch_own(struct proxy *p, int *fd)
 	return epoll_ctl(p->epoll, EPOLL_CTL_ADD, *fd, &(struct epoll_event){ .events = EPOLLIN, .data.ptr = fd }) == 0;
 }
 
-static struct proxy *
-start(const char *target, bool tcp)
+struct proxy *
+proxy_start_with(const char *target, bool tcp)
 {
-	struct proxy *p = calloc(1, sizeof *p);
-	int port = 0, n;
+	struct proxy *p = zeroed(sizeof *p);
+	int port = 0;
 
-	if (!p || !(p->target = strdup(target)))
-		trouble("no memory");
+	p->target = text_of("%s", target);
 	if (tcp) {
 		p->listener = socket_listen_tcp(&port);
-		n = asprintf(&p->listening, "127.0.0.1:%d", port);
+		p->listening = text_of("127.0.0.1:%d", port);
 	} else {
 		p->folder = sweep_folder();
-		n = asprintf(&p->listening, "%s/proxy.sock", p->folder);
-		if (n > 0)
-			p->listener = socket_listen(p->listening);
+		p->listening = text_of("%s/proxy.sock", p->folder);
+		p->listener = socket_listen(p->listening);
 	}
-	if (n < 0 || asprintf(&p->uri, "%s%s", tcp ? "redis://" : "unix://", p->listening) < 0)
-		trouble("no memory");
+	p->uri = text_of("%s%s", tcp ? "redis://" : "unix://", p->listening);
 	socket_private(p->listener);
 	p->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	p->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -255,18 +250,6 @@ start(const char *target, bool tcp)
 		trouble("no thread");
 	sweep_add(&p->item, stop, p);
 	return p;
-}
-
-struct proxy *
-proxy_start(const char *target)
-{
-	return start(target, false);
-}
-
-struct proxy *
-proxy_start_tcp(const char *target)
-{
-	return start(target, true);
 }
 
 void

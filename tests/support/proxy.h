@@ -7,6 +7,8 @@
 #ifndef LEASH_TEST_PROXY_H
 #define LEASH_TEST_PROXY_H
 
+#include "tests/support/await.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,35 +17,48 @@ struct proxy;
 
 enum proxy_way { PROXY_TO_SERVER = 1, PROXY_TO_CLIENT = 2, PROXY_BOTH = 3 };
 
-struct proxy *proxy_start(const char *target);
-struct proxy *proxy_start_tcp(const char *target);
+struct proxy *proxy_start_with(const char *target, bool tcp);
+#define proxy_start(target) proxy_start_with((target), false)
+#define proxy_start_tcp(target) proxy_start_with((target), true)
 void proxy_stop(struct proxy *proxy);   /* resets what is open; NULL is allowed */
 
 const char *proxy_uri(const struct proxy *proxy);      /* "unix:///..." or "redis://127.0.0.1:<port>" */
 const char *proxy_target(const struct proxy *proxy);   /* what another proxy takes to stand before this one */
 
-/* Every byte arrives so long after it was sent; many may be under way at once. For bytes that come from now on. */
-void proxy_delay(struct proxy *proxy, enum proxy_way way, int64_t us);
+/* ---- what is done to all ---- */
 
-/* One byte at a time, each so long after the one before; 0: no longer. */
-void proxy_drip(struct proxy *proxy, enum proxy_way way, int64_t us_per_byte);
+enum proxy_knob {
+	PROXY_DELAYED,       /* every byte arrives so many us after it was sent; many may be under way at once. For bytes from now on */
+	PROXY_DRIPPED,       /* one byte at a time, each so many us after the one before; 0: no longer */
+	PROXY_HELD,          /* 1: nothing arrives, not even an end, as if the other host had vanished. What is sent is kept */
+	PROXY_REFUSED,       /* 1: connections are taken and closed at once */
+	PROXY_DROPPED,       /* so many of a hundred pub/sub messages are lost (replies that are arrays starting with message,
+	                      * smessage or pmessage) */
+	PROXY_MESSAGES_HELD, /* 1: no message arrives that comes from now on, nor what follows on its connection */
+	PROXY_KNOBS
+};
 
-/* Nothing arrives, not even an end, until proxy_release: as if the other host had vanished. What is sent is kept. */
-void proxy_hold(struct proxy *proxy, enum proxy_way way);
+/* The last three are of the way to the client. */
+void proxy_turn(struct proxy *proxy, enum proxy_way way, enum proxy_knob knob, int64_t value);
+
+#define proxy_delay(proxy, way, us) proxy_turn((proxy), (way), PROXY_DELAYED, (us))
+#define proxy_drip(proxy, way, us_per_byte) proxy_turn((proxy), (way), PROXY_DRIPPED, (us_per_byte))
+#define proxy_hold(proxy, way) proxy_turn((proxy), (way), PROXY_HELD, 1)
+#define proxy_let_go(proxy, way) proxy_turn((proxy), (way), PROXY_HELD, 0)
+#define proxy_refuse(proxy, refuse) proxy_turn((proxy), PROXY_TO_CLIENT, PROXY_REFUSED, (refuse))
+#define proxy_drop_messages(proxy, percent) proxy_turn((proxy), PROXY_TO_CLIENT, PROXY_DROPPED, (percent))
+#define proxy_hold_messages(proxy, hold) proxy_turn((proxy), PROXY_TO_CLIENT, PROXY_MESSAGES_HELD, (hold))
+
+/* Whatever is held goes on: by a knob, from an address, or by a fault. */
 void proxy_release(struct proxy *proxy);
-void proxy_let_go(struct proxy *proxy, enum proxy_way way);   /* undoes proxy_hold, and nothing else */
+
+/* On the connections that there are from `address`, "127.0.1.2", nothing arrives, either way, until that is undone or
+ * proxy_release; how many those are. So a proxy that replicas and clients share can hold the replicas' alone, also where
+ * TLS hides from those in between what is said. */
+size_t proxy_set_held_from(struct proxy *proxy, const char *address, bool held);
 
 /* Reset every connection there is; new ones are taken. What was under way in them is lost. */
 void proxy_reset_all(struct proxy *proxy);
-
-/* Take connections and close them at once. */
-void proxy_refuse(struct proxy *proxy, bool refuse);
-
-/* Lose so many of a hundred pub/sub messages (replies that are arrays starting with message, smessage or pmessage). */
-void proxy_drop_messages(struct proxy *proxy, unsigned percent);
-
-/* No message arrives that comes from now on, nor what follows on its connection, until this is undone or proxy_release. */
-void proxy_hold_messages(struct proxy *proxy, bool hold);
 
 /* All of it by chance: to each request, reply and message something may happen. What is late makes all wait that follows on
  * its connection. What a client had sent before it lost or left its connection is delivered, however late, and executed. */
@@ -59,39 +74,49 @@ struct proxy_weather {
 
 void proxy_weather(struct proxy *proxy, const struct proxy_weather *weather);   /* NULL: a fine day, as at the start */
 
+/* ---- what is done to one request ---- */
+
 /* A fault is armed for one request, the next whole one on any connection that contains a text, letter case aside (NULL: any).
  * There is one fault at a time: arming replaces one that was not hit yet. */
+enum proxy_fault {
+	PROXY_NO_FAULT,
+	PROXY_CUT_REQUEST,    /* the request never reaches the server: both sides are reset instead */
+	PROXY_CUT_REPLY,      /* the server executes it; `bytes` bytes of its answer reach the client, then both sides are reset */
+	PROXY_HOLD_REPLY,     /* the server executes it; its answer and all after it on that connection are held */
+	PROXY_STRAND_REQUEST, /* the client's connection ends there, but the request is kept, and executed after proxy_release */
+};
 
-/* The request never reaches the server: both sides are reset instead. */
-void proxy_cut_request(struct proxy *proxy, const char *text);
+void proxy_arm(struct proxy *proxy, enum proxy_fault fault, const char *text, size_t bytes);
 
-/* The server executes the request; `bytes` bytes of its answer reach the client, then both sides are reset. */
-void proxy_cut_reply(struct proxy *proxy, const char *text, size_t bytes);
-
-/* The server executes the request; its answer and all after it on that connection are held until proxy_release. */
-void proxy_hold_reply(struct proxy *proxy, const char *text);
-
-/* The client's connection ends there, but the request is kept, and delivered and executed after proxy_release. */
-void proxy_strand_request(struct proxy *proxy, const char *text);
+#define proxy_cut_request(proxy, text) proxy_arm((proxy), PROXY_CUT_REQUEST, (text), 0)
+#define proxy_cut_reply(proxy, text, bytes) proxy_arm((proxy), PROXY_CUT_REPLY, (text), (bytes))
+#define proxy_hold_reply(proxy, text) proxy_arm((proxy), PROXY_HOLD_REPLY, (text), 0)
+#define proxy_strand_request(proxy, text) proxy_arm((proxy), PROXY_STRAND_REQUEST, (text), 0)
+#define proxy_disarm(proxy) proxy_arm((proxy), PROXY_NO_FAULT, NULL, 0)
 
 /* The fault that is armed next lets `n` such requests pass first. */
 void proxy_skip(struct proxy *proxy, unsigned n);
 
-void proxy_disarm(struct proxy *proxy);
+/* ---- what has been ---- */
 
-/* Wait until the armed fault has happened: the request is not delivered (yet), resp. the server has answered it and the
- * answer is cut or held. */
-void proxy_wait_hit(struct proxy *proxy);
-bool proxy_hit(struct proxy *proxy);   /* has the fault that was armed last happened? */
+struct proxy_counts {
+	bool hit;             /* the fault that was armed last has happened: the request is not delivered (yet), resp. the server
+	                       * has answered it and the answer is cut or held */
+	size_t open;          /* connections there are now; and since the start: */
+	size_t accepted;      /* connections, refused ones too */
+	uint64_t bytes;       /* sent either way, whether they arrived or not */
+	uint64_t requests;
+	uint64_t dropped;     /* messages */
+	uint64_t doubled;     /* messages, by the weather */
+	uint64_t lost;        /* requests and replies, likewise */
+	uint64_t late;        /* requests, replies and messages, likewise */
+};
 
-/* Since the start. */
-size_t proxy_accepted(struct proxy *proxy);                      /* connections, refused ones too */
-uint64_t proxy_bytes(struct proxy *proxy, enum proxy_way way);   /* sent that way, whether they arrived or not */
-uint64_t proxy_requests(struct proxy *proxy);
-uint64_t proxy_dropped(struct proxy *proxy);                     /* messages */
-uint64_t proxy_doubled(struct proxy *proxy);                     /* messages, by the weather */
-uint64_t proxy_lost(struct proxy *proxy);                        /* requests and replies, likewise */
-uint64_t proxy_late(struct proxy *proxy);                        /* requests, replies and messages, likewise */
-size_t proxy_open(struct proxy *proxy);                          /* connections there are now */
+struct proxy_counts proxy_counts(struct proxy *proxy);
+
+#define proxy_hit(proxy) (proxy_counts(proxy).hit)
+#define proxy_open(proxy) (proxy_counts(proxy).open)
+#define proxy_accepted(proxy) (proxy_counts(proxy).accepted)
+#define proxy_wait_hit(proxy) await_true(proxy_hit(proxy))
 
 #endif

@@ -43,7 +43,7 @@ bytes_length(const struct bytes *b)
 void
 lane_queue(struct lane *lane, const struct way *way, const void *at, size_t size)
 {
-	struct piece piece = { size, await_now_ns() + way->delay_ns + lane->late_ns };
+	struct piece piece = { size, await_now_ns() + way->knob[PROXY_DELAYED] * 1000 + lane->late_ns };
 
 	if (lane->end_sent)
 		return;
@@ -83,9 +83,9 @@ lane_due(const struct lane *lane, const struct way *way)
 {
 	const struct piece *piece = lane_next(lane);
 
-	if (!piece || way->held || lane->held || lane->messages_held || lane->blocked)
+	if (!piece || way->knob[PROXY_HELD] || lane->held || lane->messages_held || lane->blocked)
 		return INT64_MAX;
-	return way->drip_ns > 0 && lane->drip_ns > piece->due_ns ? lane->drip_ns : piece->due_ns;
+	return way->knob[PROXY_DRIPPED] > 0 && lane->drip_ns > piece->due_ns ? lane->drip_ns : piece->due_ns;
 }
 
 /* The receiver has gone. What it sent before that still goes the other way. */
@@ -111,7 +111,7 @@ deliver(struct link *link, struct lane *lane, const struct way *way, int fd, int
 			shutdown(fd, SHUT_WR);
 			continue;
 		}
-		n = send(fd, lane->queue.at + lane->queue.head, way->drip_ns > 0 ? 1 : piece->size, MSG_NOSIGNAL);
+		n = send(fd, lane->queue.at + lane->queue.head, way->knob[PROXY_DRIPPED] > 0 ? 1 : piece->size, MSG_NOSIGNAL);
 		if (n < 0) {
 			if (errno == EAGAIN)
 				lane->blocked = true;
@@ -123,7 +123,7 @@ deliver(struct link *link, struct lane *lane, const struct way *way, int fd, int
 		piece->size -= (size_t)n;
 		if (piece->size == 0)
 			lane->pieces.head += sizeof *piece;
-		lane->drip_ns = now + way->drip_ns;
+		lane->drip_ns = now + way->knob[PROXY_DRIPPED] * 1000;
 	}
 }
 

@@ -61,12 +61,8 @@ struct link {
 	bool over;                 /* to be reset now */
 };
 
-enum fault { FAULT_NONE, FAULT_REQUEST, FAULT_STRAND, FAULT_REPLY, FAULT_HOLD };
-
 struct way {
-	int64_t delay_ns, drip_ns;
-	uint64_t bytes;
-	bool held;
+	int64_t knob[PROXY_KNOBS];
 };
 
 struct proxy {
@@ -79,20 +75,17 @@ struct proxy {
 	pthread_cond_t changed;    /* a fault was hit, all were reset */
 	struct link *links;
 	struct way up, down;
-	bool refusing, stopping, resetting;
-	unsigned percent;          /* of messages to drop */
-	bool messages_held;
+	bool stopping, resetting;
 	bool changeable;           /* the weather */
 	struct proxy_weather weather;
 	uint64_t random;
-	enum fault fault;
-	bool armed, hit;           /* armed: waiting for its request */
+	enum proxy_fault fault;
+	bool armed;                /* waiting for its request */
 	char *text;
 	unsigned skip;             /* of the requests with that text */
 	unsigned skip_next;        /* for the fault that is armed next */
 	size_t keep;               /* bytes of the answer that arrive */
-	size_t accepted, open;
-	uint64_t requests, dropped, doubled, lost, late;
+	struct proxy_counts counts;
 };
 
 /* For the knobs: take the mutex, and give it back. */

@@ -28,7 +28,7 @@ contains(const struct bytes *b, const char *text)
 static void
 hit(struct proxy *p)
 {
-	p->hit = true;
+	p->counts.hit = true;
 	pthread_cond_broadcast(&p->changed);
 }
 
@@ -55,7 +55,7 @@ lateness(struct proxy *p, unsigned percent)
 {
 	if (p->weather.late_us <= 0 || !chance(p, percent, 100))
 		return 0;
-	p->late++;
+	p->counts.late++;
 	return (int64_t)(roll(p) % (uint64_t)p->weather.late_us) * 1000;
 }
 
@@ -74,7 +74,7 @@ passes(struct proxy *p, struct link *link, struct lane *lane, bool message)
 	if (!p->changeable || lane->passed > 0)
 		return true;
 	if (!message && chance(p, p->weather.lost, 10000)) {
-		p->lost++;
+		p->counts.lost++;
 		leave(link);
 		return false;
 	}
@@ -90,7 +90,7 @@ on_request(struct proxy *p, struct link *link)
 {
 	uint64_t number = link->up.values++;
 
-	p->requests++;
+	p->counts.requests++;
 	if (!p->armed || !contains(&link->up.value, p->text))
 		return passes(p, link, &link->up, false);
 	if (p->skip > 0) {
@@ -98,12 +98,12 @@ on_request(struct proxy *p, struct link *link)
 		return passes(p, link, &link->up, false);
 	}
 	p->armed = false;
-	if (p->fault == FAULT_REQUEST) {
+	if (p->fault == PROXY_CUT_REQUEST) {
 		link->over = true;
 		hit(p);
 		return false;
 	}
-	if (p->fault == FAULT_STRAND) {
+	if (p->fault == PROXY_STRAND_REQUEST) {
 		link->up.held = true;
 		leave(link);
 		hit(p);
@@ -133,7 +133,7 @@ on_answer(struct proxy *p, struct link *link)
 	struct lane *down = &link->down;
 
 	link->awaited = false;
-	if (p->fault == FAULT_HOLD) {
+	if (p->fault == PROXY_HOLD_REPLY) {
 		down->held = true;
 	} else {
 		if (bytes_length(&down->value) > p->keep)
@@ -151,16 +151,16 @@ on_reply(struct proxy *p, struct link *link)
 	struct lane *down = &link->down;
 
 	if (is_message(&down->value)) {
-		unsigned percent = p->changeable ? p->weather.messages_dropped : p->percent;
+		unsigned percent = p->changeable ? p->weather.messages_dropped : (unsigned)p->down.knob[PROXY_DROPPED];
 
 		if (down->passed == 0 && chance(p, percent, 100)) {
-			p->dropped++;
+			p->counts.dropped++;
 			return false;
 		}
-		down->messages_held |= p->messages_held;
+		down->messages_held |= p->down.knob[PROXY_MESSAGES_HELD] != 0;
 		passes(p, link, down, true);
 		if (p->changeable && down->passed == 0 && chance(p, p->weather.messages_doubled, 100)) {
-			p->doubled++;
+			p->counts.doubled++;
 			lane_queue(down, &p->down, down->value.at + down->value.head, bytes_length(&down->value));
 			passes(p, link, down, true);
 		}
@@ -181,7 +181,7 @@ keeps_back(const struct proxy *p, const struct link *link, const struct lane *la
 		return false;
 	if (lane == &link->up)
 		return p->armed || p->changeable;
-	return link->awaited || p->percent > 0 || p->messages_held || p->changeable;
+	return link->awaited || p->down.knob[PROXY_DROPPED] > 0 || p->down.knob[PROXY_MESSAGES_HELD] != 0 || p->changeable;
 }
 
 static void
@@ -216,12 +216,12 @@ take_in(struct proxy *p, struct link *link, struct lane *lane, const char *at, s
 void
 link_read(struct proxy *p, struct link *link, struct lane *lane, int fd)
 {
-	struct way *way = lane == &link->up ? &p->up : &p->down;
+	const struct way *way = lane == &link->up ? &p->up : &p->down;
 	char chunk[CHUNK];
 	ssize_t n = recv(fd, chunk, sizeof chunk, 0);
 
 	if (n > 0) {
-		way->bytes += (uint64_t)n;
+		p->counts.bytes += (uint64_t)n;
 		take_in(p, link, lane, chunk, (size_t)n);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		lane->ended = true;

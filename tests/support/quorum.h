@@ -1,47 +1,34 @@
 /* Servers that know nothing of each other, for Redlock: five, or as many as are asked for.
  *
- * They are killed, paused and restarted as any server: server_kill(quorum_server(q, i)). With `doors` a proxy stands before each. */
+ * They are killed, paused and restarted as any server: server_kill(quorum_server(q, i)). */
 #ifndef LEASH_TEST_QUORUM_H
 #define LEASH_TEST_QUORUM_H
 
-#include "tests/support/certs.h"
-#include "tests/support/server.h"
+#include "tests/support/node.h"
 
-#include <stdbool.h>
-#include <stdint.h>
+enum { QUORUM_MOST = NODES_MOST };
 
-struct node;
-struct quorum;
-
-struct quorum_options {
-	int count;                /* of servers, up to QUORUM_MOST; 0: 5 */
-	const char *password;     /* of each; NULL: none */
-	bool tls;
-	enum certs_of first;      /* with TLS: the certificate of server 0; 0: as all */
-	bool doors;
-	const char *const *args;  /* further ones for each; ended by NULL */
+struct quorum {
+	struct nodes all;
 };
 
-enum { QUORUM_MOST = 9 };
+struct quorum *quorum_start(const struct nodes_options *options);   /* NULL: none of them */
+#define quorum_stop(quorum) nodes_stop(quorum)                      /* NULL is allowed */
 
-struct quorum *quorum_start(const struct quorum_options *options);   /* NULL: none of them */
-void quorum_stop(struct quorum *quorum);                             /* NULL is allowed */
-
-int quorum_count(const struct quorum *quorum);
-const char *quorum_uri(const struct quorum *quorum);                 /* "redis+quorum://...", all of them */
+#define quorum_count(quorum) ((quorum)->all.count)
+#define quorum_uri(quorum) ((const char *)(quorum)->all.uri)        /* "redis+quorum://...", all of them */
 /* The same with restart_guard=... */
 const char *quorum_uri_guarded(struct quorum *quorum, int64_t restart_guard_ms);
 
 /* Wait until each that runs says that it has been up for longer. */
 void quorum_await_uptime(struct quorum *quorum, int64_t ms);
 
-/* See node.h. */
-const struct node *quorum_nodes(const struct quorum *quorum);
-struct server *quorum_server(const struct quorum *quorum, int i);
-bool quorum_runs(const struct quorum *quorum, int i);                /* it is neither dead nor paused */
+#define quorum_nodes(quorum) ((quorum)->all.node)
+#define quorum_server(quorum, i) ((quorum)->all.node[i].server)
+#define quorum_runs(quorum, i) node_runs(&(quorum)->all.node[i])    /* it is neither dead nor paused */
 
 /* Those that run: how many have the key; keys that match, counted at each. */
 int quorum_having(struct quorum *quorum, const char *key);
-int64_t quorum_keys(const struct quorum *quorum, const char *pattern, bool lasting);   /* lasting: without a TTL alone */
+#define quorum_keys(quorum, pattern, lasting) nodes_keys(&(quorum)->all, (pattern), (lasting))
 
 #endif

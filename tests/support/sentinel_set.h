@@ -3,46 +3,29 @@
  * Servers are numbered from 0, which is the master at first; sentinels likewise. The quorum is two, a master is down after a
  * second, and the replicas have all that the master has when the set was started.
  *
- * With `doors` a proxy stands before each server that keeps data, and the proxies' ports are what the sentinels know: clients,
- * sentinels and replicas all come that way. It can be told to hold what goes from one server to one replica, which neither of
- * the two notices. (A replica that was stopped reads, when it goes on, what the kernel has kept for it: no write is lost.) */
+ * With `doors` the proxies' ports are what the sentinels know: clients, sentinels and replicas all come that way. They can be
+ * told to hold what goes from one server to one replica, which neither of the two notices. (A replica that was stopped reads, when
+ * it goes on, what the kernel has kept for it: no write is lost.) */
 #ifndef LEASH_TEST_SENTINEL_SET_H
 #define LEASH_TEST_SENTINEL_SET_H
 
-#include "tests/support/certs.h"
-#include "tests/support/server.h"
+#include "tests/support/node.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#define SENTINEL_NAME "main" /* what the sentinels call the master */
 enum { SENTINEL_SERVERS = 3, SENTINEL_SENTINELS = 3 };
 
-struct node;
-struct sentinel_set;
-
-struct sentinel_options {
-	const char *password;            /* of the servers; NULL: none */
-	const char *sentinel_password;   /* of the sentinels; NULL: none */
-	bool tls;                        /* everywhere, also between the servers */
-	enum certs_of first;             /* with TLS: the certificate of server 0, by CERTS_AUTHORITY as the others want; 0: as all */
-	bool doors;
-	const char *const *args;         /* further ones for each server, not for sentinels; ended by NULL */
+struct sentinel_set {
+	struct nodes all; /* those that keep data, and then the sentinels */
 };
 
-struct sentinel_set *sentinel_set_start(const struct sentinel_options *options);   /* NULL: none of them */
-void sentinel_set_stop(struct sentinel_set *set);                                  /* NULL is allowed */
+struct sentinel_set *sentinel_set_start(const struct nodes_options *options);   /* NULL: none of them */
+#define sentinel_set_stop(set) nodes_stop(set)                                  /* NULL is allowed */
 
-/* "redis+sentinel://...", with the passwords and what TLS needs. */
-const char *sentinel_set_uri(const struct sentinel_set *set);
-/* What the sentinels call the master. */
-const char *sentinel_set_name(const struct sentinel_set *set);
-
-/* Of the servers, and then of the sentinels: see node.h. */
-const struct node *sentinel_set_nodes(const struct sentinel_set *set);
-struct server *sentinel_set_server(const struct sentinel_set *set, int i);
-struct server *sentinel_set_sentinel(const struct sentinel_set *set, int i);
-/* Where the others and clients find it: its door's port, else its own. */
-int sentinel_set_port(const struct sentinel_set *set, int i);
+#define sentinel_set_uri(set) ((const char *)(set)->all.uri)   /* "redis+sentinel://...", with the passwords and what TLS needs */
+#define sentinel_set_nodes(set) ((set)->all.node)              /* of the servers, and then of the sentinels */
+#define sentinel_set_server(set, i) ((set)->all.node[i].server)
+#define sentinel_set_sentinel(set, i) ((set)->all.node[SENTINEL_SERVERS + (i)].server)
+#define sentinel_set_port(set, i) ((set)->all.node[i].told)    /* where the others and clients find it: its door's, else its own */
 
 /* The number of the master, according to the first sentinel that runs. */
 int sentinel_set_master_number(struct sentinel_set *set);

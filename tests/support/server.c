@@ -27,28 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TEXTS = 32, MAX_ARGS = 64, PORT_TRIES = 20 };
-
-struct server {
-	struct sweep_item item;
-	char *folder, *socket, *log, *uri, *uri_tcp, *uri_tls;
-	char *args[MAX_ARGS];        /* of the caller's */
-	size_t arg_count;
-	const char *password;        /* among them, or NULL */
-	int port;                    /* 0: unix socket only */
-	const char *const *tls;      /* what it needs to speak TLS there; NULL: it does not */
-	struct clock_page *clock;    /* NULL: its clock is the machine's */
-	char **environment;          /* the server's, with the shim for that; NULL: ours */
-	char *config;                /* of a sentinel: the file that it writes to; NULL: it is none */
-
-	pthread_mutex_t life;        /* held while it is started and ended */
-	_Atomic pid_t pid;           /* 0: reaped */
-
-	pthread_mutex_t talk;        /* guards the rest */
-	redisContext *connection;    /* NULL: not open */
-	char *texts[TEXTS];
-	size_t next_text;
-};
+enum { PORT_TRIES = 20 };
 
 static const char *
 program(void)
@@ -58,28 +37,46 @@ program(void)
 	return chosen && *chosen ? chosen : "redis-server";
 }
 
-static char *
-format_text(const char *format, ...)
-{
-	va_list args;
-	char *text;
+/* ---- words ---- */
 
-	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		trouble("no memory");
-	va_end(args);
-	return text;
+void
+words_add_all(struct words *words, const char *const *more)
+{
+	for (; more && *more; more++) {
+		words->at = realloc(words->at, (words->count + 2) * sizeof *words->at);
+		if (!words->at)
+			trouble("no memory");
+		words->at[words->count++] = text_of("%s", *more);
+		words->at[words->count] = NULL;
+	}
 }
+
+void
+words_add_number(struct words *words, const char *word, int64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%lld", (long long)number);
+	words_add(words, word, text);
+}
+
+void
+words_free(struct words *words)
+{
+	while (words->count > 0)
+		free(words->at[--words->count]);
+	free(words->at);
+}
+
+/* ---- its process ---- */
 
 /* The end of what the server wrote, to be freed. */
 static char *
 read_log(const struct server *server)
 {
-	char *text = calloc(1, 4096);
+	char *text = zeroed(4096);
 	FILE *file = fopen(server->log, "re");
 
-	if (!text)
-		trouble("no memory");
 	if (file) {
 		if (fseek(file, -4000, SEEK_END) != 0)
 			rewind(file);
@@ -118,31 +115,23 @@ become_server(char *const *argv, char *const *environment, int log, int report, 
 static void
 spawn(struct server *server)
 {
-	char port[16];
-	char *argv[MAX_ARGS + 40];
-	size_t n = 0;
+	struct words argv = { .count = 0 };
 	int log, report[2], error = 0;
 	pid_t parent = getpid(), pid;
 	bool by_main_thread = gettid() == parent;
 
-	snprintf(port, sizeof port, "%d", server->port);
-	argv[n++] = (char *)(uintptr_t)program();   /* exec changes none of these */
+	words_add(&argv, program());
 	if (server->config)
-		argv[n++] = server->config;
-	const char *const ours[] = { "--port", port, "--bind", "127.0.0.1", "--unixsocket", server->socket,
-	                             "--dir", server->folder, "--save", "", "--appendonly", "no", "--daemonize", "no" };
-	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-		argv[n++] = (char *)(uintptr_t)ours[i];
-	const char *const instead[] = { "--port", "0", "--tls-port", port };
-	for (size_t i = 0; server->tls && i < sizeof instead / sizeof *instead; i++)
-		argv[n++] = (char *)(uintptr_t)instead[i];
-	for (size_t i = 0; server->tls && server->tls[i]; i++)
-		argv[n++] = (char *)(uintptr_t)server->tls[i];
-	for (size_t i = 0; i < server->arg_count; i++)
-		argv[n++] = server->args[i];
+		words_add(&argv, server->config);
+	words_add(&argv, "--bind", "127.0.0.1", "--unixsocket", server->socket, "--dir", server->folder, "--save", "",
+	          "--appendonly", "no", "--daemonize", "no");
+	words_add_number(&argv, "--port", server->tls ? 0 : server->port);
+	if (server->tls)
+		words_add_number(&argv, "--tls-port", server->port);
+	words_add_all(&argv, server->tls);
+	words_add_all(&argv, (const char *const *)server->args.at);
 	if (server->config)
-		argv[n++] = (char *)(uintptr_t)"--sentinel";
-	argv[n] = NULL;
+		words_add(&argv, "--sentinel");
 
 	log = open(server->log, O_WRONLY | O_CREAT | O_APPEND | O_TRUNC | O_CLOEXEC, 0600);
 	if (log < 0 || pipe2(report, O_CLOEXEC) != 0)
@@ -151,7 +140,9 @@ spawn(struct server *server)
 	if (pid < 0)
 		trouble("fork: %s", strerror(errno));
 	if (pid == 0)
-		become_server(argv, server->environment ? server->environment : environ, log, report[1], parent, by_main_thread);
+		become_server(argv.at, server->environment.at ? server->environment.at : environ, log, report[1], parent,
+		              by_main_thread);
+	words_free(&argv);
 	close(log);
 	close(report[1]);
 	while (read(report[0], &error, sizeof error) < 0 && errno == EINTR)
@@ -164,7 +155,7 @@ spawn(struct server *server)
 	}
 	waitpid(pid, NULL, 0);
 	if (error != ENOENT || getenv("LEASH_TEST_SERVER"))
-		trouble("cannot run %s: %s", argv[0], strerror(error));
+		trouble("cannot run %s: %s", program(), strerror(error));
 	fprintf(stderr, "skipped: redis-server is not installed (on Debian: apt-get install redis-server)\n");
 	exit(77);
 }
@@ -217,10 +208,8 @@ answers(struct server *server, bool loaded)
 	redisReply *reply = c ? redisCommand(c, "PING") : NULL;
 	bool yes = reply && !(loaded && reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "LOADING", 7) == 0);
 
-	if (reply)
-		freeReplyObject(reply);
-	if (c)
-		redisFree(c);
+	freeReplyObject(reply);
+	redisFree(c);
 	return yes;
 }
 
@@ -259,7 +248,7 @@ run(struct server *server, bool loaded)
 static void
 make_user_file(const struct server *server, const char *name)
 {
-	char *path = format_text("%s/%s", server->folder, name);
+	char *path = text_of("%s/%s", server->folder, name);
 	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
 	if (fd < 0)
@@ -272,9 +261,8 @@ make_user_file(const struct server *server, const char *name)
 static void
 give_clock(struct server *server)
 {
-	char *path = format_text("%s/clock", server->folder), *preload = getenv("LD_PRELOAD");
+	char *path = text_of("%s/clock", server->folder), *preload = getenv("LD_PRELOAD"), *shim, *page;
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	size_t n = 0, kept = 0;
 
 	if (access(CLOCK_SHIM, R_OK) != 0)
 		trouble("%s: %s", CLOCK_SHIM, strerror(errno));
@@ -285,18 +273,16 @@ give_clock(struct server *server)
 		trouble("%s: %s", path, strerror(errno));
 	close(fd);
 
-	while (environ[n])
-		n++;
-	server->environment = calloc(n + 3, sizeof *server->environment);
-	if (!server->environment)
-		trouble("no memory");
-	server->environment[kept++] = format_text("%s=%s", CLOCK_SHIM_ENV, path);
+	page = text_of("%s=%s", CLOCK_SHIM_ENV, path);
 	/* What else is preloaded may be a sanitizer's runtime, which wants to be the first. */
-	server->environment[kept++] = format_text("LD_PRELOAD=%s%s%s", preload ? preload : "", preload ? " " : "", CLOCK_SHIM);
-	for (size_t i = 0; i < n; i++)
-		if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
-			server->environment[kept++] = format_text("%s", environ[i]);
+	shim = text_of("LD_PRELOAD=%s%s%s", preload ? preload : "", preload ? " " : "", CLOCK_SHIM);
+	words_add(&server->environment, page, shim);
+	for (char **variable = environ; *variable; variable++)
+		if (strncmp(*variable, "LD_PRELOAD=", 11) != 0)
+			words_add(&server->environment, *variable);
 	free(path);
+	free(page);
+	free(shim);
 }
 
 static void
@@ -310,103 +296,60 @@ write_config(struct server *server, const char *text)
 {
 	FILE *file;
 
-	server->config = format_text("%s/sentinel.conf", server->folder);
+	server->config = text_of("%s/sentinel.conf", server->folder);
 	file = fopen(server->config, "we");
 	if (!file || fputs(text, file) < 0 || fclose(file) != 0)
 		trouble("%s: %s", server->config, strerror(errno));
 }
 
-/* `port`: the one it is to have, 0: any if `tcp`; `config`: of a sentinel, else NULL; `tls`: what it needs for that, or NULL. */
-static struct server *
-start_as(const char *const *args, bool tcp, bool clocked, int port, const char *config, const char *const *tls)
+/* What its arguments say that we have to know or do, too. */
+static void
+heed_args(struct server *server, bool has_port)
 {
-	struct server *server = calloc(1, sizeof *server);
-	bool knows_slots = false;
+	for (size_t i = 0; i + 1 < server->args.count; i++) {
+		const char *arg = server->args.at[i];
+
+		if (strcmp(arg, "--requirepass") == 0)
+			server->password = server->args.at[i + 1];
+		else if (strcmp(arg, "--aclfile") == 0)
+			make_user_file(server, server->args.at[i + 1]);
+		else if (strcmp(arg, "--cluster-enabled") == 0 && !has_port) /* else all of them would have one port for their bus */
+			words_add_number(&server->args, "--cluster-port", ports_take());
+	}
+}
+
+struct server *
+server_start_with(const struct server_options *o)
+{
+	struct server *server = zeroed(sizeof *server);
+	bool has_port = o->tcp || o->port != 0;
 	int tries = 0;
 
-	if (!server)
-		trouble("no memory");
 	pthread_mutex_init(&server->life, NULL);
 	pthread_mutex_init(&server->talk, NULL);
 	server->folder = sweep_folder();
-	server->socket = format_text("%s/redis.sock", server->folder);
-	server->log = format_text("%s/redis.log", server->folder);
-	server->uri = format_text("unix://%s", server->socket);
-	for (size_t i = 0; args && args[i]; i++) {
-		if (i + 2 == MAX_ARGS)
-			trouble("more than %d arguments for a server", MAX_ARGS - 2);
-		server->args[server->arg_count++] = format_text("%s", args[i]);
-	}
-	for (size_t i = 0; i + 1 < server->arg_count; i++)
-		if (strcmp(server->args[i], "--requirepass") == 0)
-			server->password = server->args[i + 1];
-		else if (strcmp(server->args[i], "--aclfile") == 0)
-			make_user_file(server, server->args[i + 1]);
-		else if (strcmp(server->args[i], "--cluster-enabled") == 0)
-			knows_slots = true;
-	if (knows_slots && !tcp) { /* else all of them would have one port for their bus */
-		server->args[server->arg_count++] = format_text("--cluster-port");
-		server->args[server->arg_count++] = format_text("%d", ports_take());
-	}
-	server->tls = tls;
-	if (clocked)
+	server->socket = text_of("%s/redis.sock", server->folder);
+	server->log = text_of("%s/redis.log", server->folder);
+	server->uri = text_of("unix://%s", server->socket);
+	words_add_all(&server->args, o->args);
+	heed_args(server, has_port);
+	server->tls = o->tls;
+	if (o->clocked)
 		give_clock(server);
-	if (config)
-		write_config(server, config);
+	if (o->sentinel)
+		write_config(server, o->sentinel);
 	sweep_add(&server->item, stop, server);
 
 	do {
 		free(server->uri_tcp);
 		free(server->uri_tls);
-		server->port = port ? port : tcp ? socket_free_port() : 0;
-		server->uri_tcp = format_text("redis://127.0.0.1:%d", server->port);
-		server->uri_tls = format_text("rediss://127.0.0.1:%d?%s", server->port, tls ? certs_query() : "");
+		server->port = o->port ? o->port : has_port ? socket_free_port() : 0;
+		server->uri_tcp = text_of("redis://127.0.0.1:%d", server->port);
+		server->uri_tls = text_of("rediss://127.0.0.1:%d?%s", server->port, o->tls ? certs_query() : "");
 		if (tries++ == PORT_TRIES)
 			trouble("no port of 127.0.0.1 stays free");
 	} while (!run(server, true));
 	return server;
-}
-
-static struct server *
-start(const char *const *args, bool tcp, bool clocked)
-{
-	return start_as(args, tcp, clocked, 0, NULL, NULL);
-}
-
-struct server *
-server_start(const char *const *args)
-{
-	return start(args, false, false);
-}
-
-struct server *
-server_start_tcp(const char *const *args)
-{
-	return start(args, true, false);
-}
-
-struct server *
-server_start_clocked(const char *const *args)
-{
-	return start(args, false, true);
-}
-
-struct server *
-server_start_tls(enum certs_of whose, bool asks, const char *const *args)
-{
-	return start_as(args, true, false, 0, NULL, certs_server_args(whose, asks));
-}
-
-struct server *
-server_start_at(int port, const char *const *args)
-{
-	return start_as(args, true, false, port, NULL, NULL);
-}
-
-struct server *
-server_start_sentinel(int port, const char *config, const char *const *args)
-{
-	return start_as(args, true, false, port, config, NULL);
 }
 
 void
@@ -417,15 +360,11 @@ server_stop(struct server *server)
 	pthread_mutex_lock(&server->life);
 	end(server);
 	pthread_mutex_unlock(&server->life);
-	if (server->connection)
-		redisFree(server->connection);
-	for (size_t i = 0; i < TEXTS; i++)
+	redisFree(server->connection);
+	for (size_t i = 0; i < SERVER_TEXTS; i++)
 		free(server->texts[i]);
-	for (size_t i = 0; i < server->arg_count; i++)
-		free(server->args[i]);
-	for (size_t i = 0; server->environment && server->environment[i]; i++)
-		free(server->environment[i]);
-	free(server->environment);
+	words_free(&server->args);
+	words_free(&server->environment);
 	if (server->clock)
 		munmap(server->clock, sizeof *server->clock);
 	sweep_remove(server->folder);
@@ -486,7 +425,7 @@ void
 server_set_clock(struct server *server, int64_t ahead_ms)
 {
 	if (!server->clock)
-		trouble("only a server of server_start_clocked has a clock that can be set");
+		trouble("only a server that is clocked has a clock that can be set");
 	atomic_store(&server->clock->wall_ns, ahead_ms * 1000000);
 }
 
@@ -494,50 +433,8 @@ void
 server_stop_clock(struct server *server, int64_t unix_us)
 {
 	if (!server->clock)
-		trouble("only a server of server_start_clocked has a clock that can be stopped");
+		trouble("only a server that is clocked has a clock that can be stopped");
 	atomic_store(&server->clock->still_ns, unix_us * 1000);
-}
-
-const char *
-server_folder(const struct server *server)
-{
-	return server->folder;
-}
-
-const char *
-server_socket(const struct server *server)
-{
-	return server->socket;
-}
-
-const char *
-server_uri(const struct server *server)
-{
-	return server->uri;
-}
-
-const char *
-server_uri_tcp(const struct server *server)
-{
-	return server->uri_tcp;
-}
-
-const char *
-server_uri_tls(const struct server *server)
-{
-	return server->uri_tls;
-}
-
-int
-server_port(const struct server *server)
-{
-	return server->port;
-}
-
-pid_t
-server_pid(const struct server *server)
-{
-	return server->pid;
 }
 
 redisContext *
@@ -651,7 +548,7 @@ keep_text(struct server *server, char *text)
 	pthread_mutex_lock(&server->talk);
 	free(server->texts[server->next_text]);
 	server->texts[server->next_text] = text;
-	server->next_text = (server->next_text + 1) % TEXTS;
+	server->next_text = (server->next_text + 1) % SERVER_TEXTS;
 	pthread_mutex_unlock(&server->talk);
 	return text;
 }

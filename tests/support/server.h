@@ -7,34 +7,50 @@
 #define LEASH_TEST_SERVER_H
 
 #include "tests/support/certs.h"
+#include "tests/support/sweep.h"
 
 #include <hiredis/hiredis.h>
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-struct server;
+enum { SERVER_TEXTS = 32 };
 
-/* Start a server and return when it answers. `args` are further arguments of redis-server, ended by NULL, e.g.
- * (const char *const[]){ "--appendonly", "yes", NULL }; NULL for none. Without redis-server: says so and exits with 77. */
-struct server *server_start(const char *const *args);
+/* Arguments of a server, as they come together: copies, ended by NULL. */
+struct words {
+	char **at;   /* NULL: none */
+	size_t count;
+};
 
-/* The same, and it listens on a free port of 127.0.0.1 as well. */
-struct server *server_start_tcp(const char *const *args);
+#define words_add(words, ...) words_add_all((words), (const char *const[]){__VA_ARGS__, NULL})
+void words_add_all(struct words *words, const char *const *more);   /* NULL: none */
+void words_add_number(struct words *words, const char *word, int64_t number);
+void words_free(struct words *words);
 
-/* The same as server_start_tcp, but what it speaks on its port is TLS, with that one's certificate; and `asks` for one. */
-struct server *server_start_tls(enum certs_of whose, bool asks, const char *const *args);
+struct server_options {
+	/* Further arguments of redis-server, ended by NULL, e.g. (const char *const[]){ "--appendonly", "yes", NULL }; NULL: none. */
+	const char *const *args;
+	bool tcp;                 /* it listens on a free port of 127.0.0.1 as well, */
+	int port;                 /* or on this one: see ports.h; 0: any */
+	const char *const *tls;   /* what it speaks there is TLS, with these arguments: certs_server_args(); NULL: it is not */
+	bool clocked;             /* its wall clock can be set: see server_set_clock */
+	/* It is a sentinel: the lines that its file begins with, "sentinel monitor ..."; it writes the rest itself, and a restart changes
+	 * nothing of that. */
+	const char *sentinel;
+};
 
-/* The same as server_start, and its wall clock can be set: see server_set_clock. */
-struct server *server_start_clocked(const char *const *args);
+/* Start a server and return when it answers. Without redis-server: says so and exits with 77. */
+struct server *server_start_with(const struct server_options *options);
 
-/* The same as server_start_tcp, on this port: see ports.h. */
-struct server *server_start_at(int port, const char *const *args);
-
-/* The same, and it is a sentinel: `config` are the lines that its file begins with, "sentinel monitor ..."; it writes the rest itself,
- * and a restart changes nothing of that. */
-struct server *server_start_sentinel(int port, const char *config, const char *const *args);
+#define SERVER_WITH(...) server_start_with(&(const struct server_options){__VA_ARGS__})
+#define server_start(...) SERVER_WITH(.args = (__VA_ARGS__))
+#define server_start_tcp(...) SERVER_WITH(.tcp = true, .args = (__VA_ARGS__))
+#define server_start_clocked(...) SERVER_WITH(.clocked = true, .args = (__VA_ARGS__))
+/* With that one's certificate; it asks for one, too. */
+#define server_start_tls(whose, asks, ...) \
+	SERVER_WITH(.tcp = true, .tls = certs_server_args((whose), (asks)), .args = (__VA_ARGS__))
 
 /* End it and remove its folder; it may be paused or dead. NULL is allowed. */
 void server_stop(struct server *server);
@@ -53,23 +69,23 @@ void server_boot(struct server *server);
 void server_pause(struct server *server);
 void server_resume(struct server *server);
 
-/* From now on its wall clock is so far ahead of ours, or behind it; a restart changes nothing of that. Only of
- * server_start_clocked; the server may be running, paused or dead. It expires keys by that clock, at a unix time that it fixed
+/* From now on its wall clock is so far ahead of ours, or behind it; a restart changes nothing of that. Only of one
+ * that is clocked; the server may be running, paused or dead. It expires keys by that clock, at a unix time that it fixed
  * when their TTL was set: forward, all are gone at once whose TTL was less than the jump; back, all live longer by the jump.
  * It looks at the clock anew before each command. */
 void server_set_clock(struct server *server, int64_t ahead_ms);
 
-/* From now on its wall clock stands still, at this moment. For server_start_clocked, likewise. */
+/* From now on its wall clock stands still, at this moment, likewise. */
 void server_stop_clock(struct server *server, int64_t unix_us);
 
-/* These belong to the server until it is stopped. A restart changes the pid and nothing else. */
-const char *server_folder(const struct server *server);
-const char *server_socket(const struct server *server);    /* the path of its unix socket */
-const char *server_uri(const struct server *server);       /* "unix:///..." */
-const char *server_uri_tcp(const struct server *server);   /* "redis://127.0.0.1:<port>"; only of server_start_tcp */
-const char *server_uri_tls(const struct server *server);   /* "rediss://127.0.0.1:<port>?cafile=..."; only of server_start_tls */
-int server_port(const struct server *server);              /* 0 unless it was server_start_tcp */
-pid_t server_pid(const struct server *server);             /* 0 if it was killed */
+/* These last until it is stopped. A restart changes the pid and nothing else. */
+#define server_folder(server) ((server)->folder)
+#define server_socket(server) ((server)->socket)    /* the path of its unix socket */
+#define server_uri(server) ((server)->uri)          /* "unix:///..." */
+#define server_uri_tcp(server) ((server)->uri_tcp)  /* "redis://127.0.0.1:<port>"; */
+#define server_uri_tls(server) ((server)->uri_tls)  /* "rediss://127.0.0.1:<port>?cafile=...": of one that has a port */
+#define server_port(server) ((server)->port)        /* 0: it has none */
+#define server_pid(server) ((pid_t)(server)->pid)   /* 0: it was killed */
 
 /* Say something to it, over a connection of the test's own that opens by itself, also after a restart. `format` is that of
  * redisCommand: %s, %b, %d. Logs in with the password of a "--requirepass" among the arguments.
@@ -88,5 +104,27 @@ int64_t server_calls(struct server *server, const char *command);
 
 /* A further connection, logged in, for the caller to use and to redisFree. */
 redisContext *server_connect(struct server *server);
+
+/* ---- its inside: not for tests ---- */
+
+struct server {
+	struct sweep_item item;
+	char *folder, *socket, *log, *uri, *uri_tcp, *uri_tls;
+	struct words args;           /* of the caller's */
+	const char *password;        /* among them, or NULL */
+	int port;                    /* 0: unix socket only */
+	const char *const *tls;      /* what it needs to speak TLS there; NULL: it does not */
+	struct clock_page *clock;    /* NULL: its clock is the machine's */
+	struct words environment;    /* the server's, with the shim for that; empty: ours */
+	char *config;                /* of a sentinel: the file that it writes to; NULL: it is none */
+
+	pthread_mutex_t life;        /* held while it is started and ended */
+	_Atomic pid_t pid;           /* 0: reaped */
+
+	pthread_mutex_t talk;        /* guards the rest */
+	redisContext *connection;    /* NULL: not open */
+	char *texts[SERVER_TEXTS];
+	size_t next_text;
+};
 
 #endif

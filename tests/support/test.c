@@ -185,10 +185,8 @@ main(int argc, char **argv)
 		return result;
 	for (const struct sentence *s = sentences; s != NULL; s = s->next)
 		most += part_count;
-	turns = calloc(most, sizeof *turns);
-	tests = calloc(most, sizeof *tests);
-	if (turns == NULL || tests == NULL)
-		trouble("no memory");
+	turns = zeroed(most * sizeof *turns);
+	tests = zeroed(most * sizeof *tests);
 	for (size_t i = 0; i < part_count; i++)
 		n += list(&parts[i], turns + n);
 	for (size_t i = 0; i < n; i++) {

@@ -126,14 +126,12 @@ open_terminal(void)
 static struct tool *
 start(const char *uri, const char *const words[], bool at_terminal)
 {
-	struct tool *tool = calloc(1, sizeof *tool);
+	struct tool *tool = zeroed(sizeof *tool);
 	const char *path = words[0] != NULL && words[0][0] == '/' ? words[0] : tool_path();
 	char *argv[TOOL_WORDS + 2];
 	pid_t parent = getpid();
 	size_t n = 0;
 
-	if (tool == NULL)
-		trouble("no memory");
 	forget_theirs();
 	tool_setenv("LEASH_URI", uri);
 	if (path != words[0])

@@ -26,3 +26,26 @@ trouble_at(const char *file, int line, const char *format, ...)
 		_fail(file, line);
 	abort();
 }
+
+void *
+zeroed(size_t size)
+{
+	void *memory = calloc(1, size);
+
+	if (!memory)
+		trouble("no memory");
+	return memory;
+}
+
+char *
+text_of(const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		trouble("no memory");
+	va_end(args);
+	return text;
+}

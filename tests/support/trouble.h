@@ -6,9 +6,14 @@
 #define LEASH_TEST_TROUBLE_H
 
 #include <stdarg.h>
+#include <stddef.h>
 
 #define trouble(...) trouble_at(__FILE__, __LINE__, __VA_ARGS__)
 
 _Noreturn void trouble_at(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Zeroed memory, and a text, each to be freed. */
+void *zeroed(size_t size);
+char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

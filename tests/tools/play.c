@@ -556,7 +556,7 @@ start_another(const char *const *words)
 		wrong("there are too many servers");
 	snprintf(servers[i].name, sizeof servers[i].name, "%s", words[1]);
 	if (words[0][0] == 'q') {
-		servers[i].quorum = quorum_start(&(struct quorum_options){.count = 3});
+		servers[i].quorum = quorum_start(&(struct nodes_options){.count = 3});
 		set(words[1], "%s", quorum_uri_guarded(servers[i].quorum, atoi(words[2])));
 		quorum_await_uptime(servers[i].quorum, atoi(words[2]));
 		return;
@@ -567,7 +567,7 @@ start_another(const char *const *words)
 		return;
 	}
 	servers[i].server = words[0][0] == 'c' ? server_start_clocked(words + 2)
-	                                             : server_start_at(ports_take(), words + 2);
+	                                       : SERVER_WITH(.port = ports_take(), .args = words + 2);
 	set(words[1], "%s", server_uri(servers[i].server));
 	set("started", "%s", server_uri(servers[i].server));
 	if (words[0][0] == 's') {

@@ -10,7 +10,7 @@
 /* That a link was there to be held, in any deployment, is found by who holds it. */
 SENTENCE(what_a_held_link_of_a_set_has_not_brought_is_lost_by_a_failover)
 {
-	struct sentinel_set *set = sentinel_set_start(&(struct sentinel_options){ .doors = true });
+	struct sentinel_set *set = sentinel_set_start(&(struct nodes_options){ .doors = true });
 	const struct node *nodes = sentinel_set_nodes(set);
 	struct server *master = sentinel_set_master(set);
 
@@ -47,9 +47,9 @@ check_speaks_tls_alone(int port)
 
 SENTENCE(all_of_it_speaks_tls_where_that_is_wanted)
 {
-	struct sentinel_set *set = sentinel_set_start(&(struct sentinel_options){ .tls = true, .doors = true });
-	struct cluster *cluster = cluster_start(&(struct cluster_options){ .tls = true });
-	struct quorum *quorum = quorum_start(&(struct quorum_options){ .tls = true, .count = 3 });
+	struct sentinel_set *set = sentinel_set_start(&(struct nodes_options){ .tls = true, .doors = true });
+	struct cluster *cluster = cluster_start(&(struct nodes_options){ .tls = true });
+	struct quorum *quorum = quorum_start(&(struct nodes_options){ .tls = true, .count = 3 });
 
 	for (int i = 0; i < SENTINEL_SERVERS; i++) {
 		check_speaks_tls_alone(sentinel_set_port(set, i));

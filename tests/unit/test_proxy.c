@@ -223,7 +223,7 @@ SENTENCE(held_messages_come_when_they_are_let_go_and_other_answers_before)
 	say(client, "PING\r\n");
 	hear(client, "+PONG\r\n");
 	assert_true(is_silent_for(fd, 50));
-	assert_int_equal(proxy_dropped(proxy), 0);
+	assert_int_equal(proxy_counts(proxy).dropped, 0);
 	proxy_hold_messages(proxy, false);
 	hear(fd, MESSAGE("1"));
 	close(fd);
@@ -252,22 +252,22 @@ SENTENCE(the_weather_drops_doubles_and_delays_as_many_as_was_asked)
 	proxy_drop_messages(proxy, 100);
 	check_messages(0);
 	proxy_drop_messages(proxy, 0);
-	assert_int_equal(proxy_dropped(proxy), 20);
+	assert_int_equal(proxy_counts(proxy).dropped, 20);
 	proxy_weather(proxy, &(struct proxy_weather){.messages_dropped = 100, .seed = 1});
 	check_messages(0);
-	assert_int_equal(proxy_dropped(proxy), 40);
+	assert_int_equal(proxy_counts(proxy).dropped, 40);
 	proxy_weather(proxy, &(struct proxy_weather){.messages_doubled = 100, .seed = 1});
 	check_messages(2);
-	assert_int_equal(proxy_doubled(proxy), 20);
-	assert_int_equal(proxy_late(proxy), 0);
+	assert_int_equal(proxy_counts(proxy).doubled, 20);
+	assert_int_equal(proxy_counts(proxy).late, 0);
 	proxy_weather(proxy, &(struct proxy_weather){.late = 100, .late_us = 10000, .seed = 1});
 	begun = await_now_ns();
 	shortest_trip_us(20);
 	assert_true(await_now_ns() - begun > 50 * MS); /* 40 times something between 0 and 10 ms */
-	assert_int_equal(proxy_late(proxy), 40);
+	assert_int_equal(proxy_counts(proxy).late, 40);
 	proxy_weather(proxy, NULL);
 	shortest_trip_us(1);
-	assert_int_equal(proxy_late(proxy), 40);
+	assert_int_equal(proxy_counts(proxy).late, 40);
 }
 
 SENTENCE(what_was_late_when_the_weather_ended_its_connection_is_executed)
@@ -276,11 +276,11 @@ SENTENCE(what_was_late_when_the_weather_ended_its_connection_is_executed)
 
 	proxy_delay(proxy, PROXY_TO_SERVER, 100000);
 	say(fd, "INCR key\r\n");
-	await_true(proxy_requests(proxy) == 1);
+	await_true(proxy_counts(proxy).requests == 1);
 	proxy_weather(proxy, &(struct proxy_weather){.lost = 10000, .seed = 1});
 	say(fd, "INCR lost\r\nINCR lost\r\n");
 	hear_last(fd, "", 0);
-	assert_int_equal(proxy_lost(proxy), 1);
+	assert_int_equal(proxy_counts(proxy).lost, 1);
 	leave(fd);
 	assert_string_equal(server_text(server, "GET key"), "1");
 	assert_false(server_has("lost"));
