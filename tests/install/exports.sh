@@ -1,6 +1,6 @@
 #!/bin/sh
 # What the library shows to a program: the names that the headers declare and no other, an SONAME that follows the rule in
-# lib/local.mk, and the flags that it was to be linked with.
+# lib/local.mk, and the flags that it was to be linked with; but for those that harden it (hardened.sh).
 # shellcheck source=tests/support/tap.sh
 . "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
 
@@ -47,12 +47,7 @@ exported() { # without the nodes themselves, which nm shows as absolute
 	$nm -D --defined-only "$shared" | awk '$2 != "A" { print $3 }' | sort
 }
 
-differ() { # WHAT FILE WHAT FILE
-	comm -23 "$2" "$4" | sed "s/^/only in $1: /"
-	comm -13 "$2" "$4" | sed "s/^/only in $3: /"
-}
 header_is_map() {
-	[ -s "$dir/declared" ] || echo 'the headers declare nothing'
 	uniq -d "$dir/declared" | sed 's/^/declared twice: /'
 	sed 's/@@.*//' "$dir/mapped" | sort >"$dir/names"
 	differ 'the headers' "$dir/declared" 'libleash.map' "$dir/names"
@@ -78,9 +73,6 @@ archive_keeps_to_itself() {
 dynamic() {
 	readelf -dW "$shared"
 }
-segments() {
-	readelf -lW "$shared"
-}
 soname_follows_version_info() {
 	rule=$(sed -n 's/^libleash_version_info = //p' "$source/lib/local.mk")
 	current=${rule%%:*}
@@ -94,15 +86,6 @@ soname_follows_version_info() {
 stays_loaded() {
 	dynamic | grep -qE 'FLAGS_1.*NODELETE' || echo 'no NODELETE'
 }
-is_bound_at_once() {
-	segments | grep -q GNU_RELRO || echo 'no RELRO'
-	dynamic | grep -qE '\(FLAGS\).*BIND_NOW|\(BIND_NOW\)|FLAGS_1.*NOW' || echo 'no BIND_NOW'
-}
-has_no_code_that_can_be_written() {
-	segments | grep -q 'GNU_STACK.* RW ' || { echo 'the stack:' && segments | grep GNU_STACK; }
-	! segments | grep ' RWE '
-	! dynamic | grep TEXTREL
-}
 searches_nowhere() {
 	! dynamic | grep -E 'RPATH|RUNPATH'
 }
@@ -113,8 +96,6 @@ if [ -e "$shared" ]; then
 	check 'the shared library exports what libleash.map lists, each in its node, and nothing else' map_is_library
 	check 'the SONAME and the file follow the version-info' soname_follows_version_info
 	check 'dlclose leaves the shared library where it is' stays_loaded
-	check 'the shared library is bound when it is loaded, and then read-only' is_bound_at_once
-	check 'no memory of the shared library, nor a stack, is both written and executed' has_no_code_that_can_be_written
 	check 'the shared library has no search path of its own' searches_nowhere
 else
 	skip 'the shared library shows what it should' 'built with --disable-shared'

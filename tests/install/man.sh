@@ -11,11 +11,6 @@ library=$source/docs/leash.3
 command=$source/docs/leash.1
 leash=$build/tools/leash
 
-differ() { # WHAT FILE WHAT FILE: sorted ones, that have something in them
-	[ -s "$2" ] || echo "nothing in $1: has it changed its form?"
-	comm -23 "$2" "$4" | sed "s|^|only in $1: |"
-	comm -13 "$2" "$4" | sed "s|^|only in $3: |"
-}
 twice() { # WHERE FILE
 	uniq -d "$2" | sed "s|^|twice in $1: |"
 }

@@ -5,15 +5,6 @@
 
 readme=$source/README.md
 
-redis=''
-clean_up() {
-	[ -z "$redis" ] || kill -KILL "$redis"
-	wait
-	rm -rf "$dir"
-} 2>/dev/null
-trap clean_up EXIT
-trap 'exit 1' PIPE
-
 # The lines of the first block of C, and the number of its last line.
 awk '/^```c$/ { on = 1; next } on && /^```/ { print NR >last; exit } on' last="$dir/last" "$readme" >"$dir/first.c"
 
@@ -28,12 +19,7 @@ compiles() {
 }
 
 runs() {
-	redis-server --port 0 --unixsocket "$dir/redis.sock" --save '' --dir "$dir" --logfile "$dir/redis.log" >/dev/null 2>&1 &
-	redis=$!
-	until redis-cli -s "$dir/redis.sock" PING 2>/dev/null | grep -q PONG; do
-		kill -0 "$redis" || return
-		sleep 0.05
-	done
+	start_redis || return
 	LEASH_URI="unix://$dir/redis.sock" "$dir/first" >"$dir/text" && [ "$(redis-cli -s "$dir/redis.sock" EXISTS 'leash:{orders}')" = 0 ]
 }
 

@@ -3,6 +3,7 @@
 #   check SENTENCE COMMAND...   one test. It is so if the command succeeds and says nothing: what it says is what is wrong
 #   skip SENTENCE REASON        one test that cannot be made here
 #   finish                      at the end of each script: how many there were
+#   start_redis                 a server on $dir/redis.sock, which is ended at the end; false: it does not start
 #
 # Sets $source and $build, the two trees, and $dir, a fresh folder that is removed at the end.
 # shellcheck shell=sh
@@ -15,7 +16,12 @@ source=${LEASH_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${LEASH_BUILDDIR:-$source/build/test}
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/leash-test.XXXXXX") || exit 1
-trap 'rm -rf "$dir"' EXIT
+redis=''
+clean_up() {
+	[ -z "$redis" ] || { kill -KILL "$redis" && wait "$redis"; }
+	rm -rf "$dir"
+} 2>/dev/null
+trap clean_up EXIT
 trap 'exit 1' HUP INT PIPE TERM
 
 number=0
@@ -35,6 +41,21 @@ check() {
 skip() {
 	number=$((number + 1))
 	echo "ok $number - $1 # SKIP $2"
+}
+
+differ() { # WHAT FILE WHAT FILE: sorted ones, that have something in them
+	[ -s "$2" ] || echo "nothing in $1: has it changed its form?"
+	comm -23 "$2" "$4" | sed "s|^|only in $1: |"
+	comm -13 "$2" "$4" | sed "s|^|only in $3: |"
+}
+
+start_redis() {
+	redis-server --port 0 --unixsocket "$dir/redis.sock" --save '' --dir "$dir" --logfile "$dir/redis.log" >/dev/null 2>&1 &
+	redis=$!
+	until redis-cli -s "$dir/redis.sock" PING 2>/dev/null | grep -q PONG; do
+		kill -0 "$redis" || return
+		sleep 0.05
+	done
 }
 
 # A thread sanitizer does not follow the simulator's fibers, and makes scenes so slow that they are others.

@@ -14,15 +14,12 @@ if [ ! -x "$leash" ]; then
 fi
 package=/usr/share/bash-completion/bash_completion
 
-redis=''
-clean_up() {
+clean_up() { # of tap.sh: and the terminal
 	tmux -S "$dir/tmux" kill-server
 	[ -z "$redis" ] || kill -KILL "$redis"
 	wait
 	rm -rf "$dir"
 } 2>/dev/null
-trap clean_up EXIT
-trap 'exit 1' PIPE
 
 # ---- a bash that completes ----
 
@@ -179,16 +176,8 @@ says_nothing_without_a_server() {
 
 # ---- with one ----
 
-ask() {
-	redis-cli -s "$dir/redis.sock" "$@"
-}
-start_redis() {
-	redis-server --port 0 --unixsocket "$dir/redis.sock" --save '' --dir "$dir" --logfile "$dir/redis.log" >/dev/null 2>&1 &
-	redis=$!
-	until [ "$(ask PING 2>/dev/null)" = PONG ]; do
-		kill -0 "$redis" || return
-		sleep 0.05
-	done
+has_locks() {
+	start_redis || return
 	export LEASH_URI="unix://$dir/redis.sock"
 	escape=$(printf 'odd:\001x') latin=$(printf 'gr\374n')
 	for name in nightly night:late night:watch 'two words' 'wild*' backup "it's" 'un\slashed' 'a\x41' aA "$escape" "$latin" 'say "hi"'; do
@@ -352,7 +341,7 @@ check 'it knows which letters want arguments' knows_which_letters_want_arguments
 check 'it offers no durations, numbers, and servers, but what can happen to a job' offers_no_arguments
 both 'behind the name of a job come dashes, and then commands with their arguments' offers_dashes_and_then_commands
 check 'without a server it offers no names, and says nothing' says_nothing_without_a_server
-check 'a server with locks in it' start_redis
+check 'a server with locks in it' has_locks
 both 'it offers the names of locks that are held' offers_names_of_locks
 check 'they come from the server that the line names' offers_names_of_that_server
 check 'a server that does not answer has none' gives_up_on_a_server_that_is_frozen
