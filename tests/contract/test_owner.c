@@ -1,8 +1,9 @@
-/* Owners: who holds is who the handle says, whichever thread calls; or that thread. And what handles of one name must
- * agree on. How owners exclude each other, nest and end: core/test_owner.c. */
+/* Owners: who holds is who the handle says, whichever thread calls; or that thread. How owners exclude each other,
+ * nest and end, and what handles of one name must agree on: core/test_owner.c. */
 #include "tests/contract/actor.h"
 #include "tests/support/child.h"
 #include "tests/support/counted.h"
+#include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/place.h"
 #include "tests/support/sanitizer.h"
@@ -81,7 +82,7 @@ PLACE(place_open_counted);
 
 SENTENCE(what_one_thread_acquires_another_releases_through_any_handle_of_the_owner)
 {
-	actors[1].lock = open_for(client, "law", owner);
+	actors[1].lock = kept(open_for(client, "law", owner));
 	for (int i = 0; i < 10; i++) {
 		struct actor *one = &actors[i % 2], *another = &actors[(i + 1) % 2];
 
@@ -95,7 +96,6 @@ SENTENCE(what_one_thread_acquires_another_releases_through_any_handle_of_the_own
 		assert_done(LEASH_NOT_HELD, one, actor_release);
 	}
 	assert_int_equal(events.total, 0);
-	leash_lock_free(actors[1].lock);
 }
 
 static void
@@ -177,9 +177,9 @@ SENTENCE(a_thread_that_was_never_seen_before_releases_without_memory)
 
 SENTENCE(the_end_of_the_thread_that_acquired_ends_nothing)
 {
-	leash_client *brisk = open_client(3000);
+	leash_client *brisk = kept(open_client(3000));
 	leash_stats stats = {.size = sizeof stats};
-	leash_lock *lock = open_for(brisk, "brisk", owner);
+	leash_lock *lock = kept(open_for(brisk, "brisk", owner));
 	static struct actor a;
 
 	actor_begin(&a, lock, 0);
@@ -193,8 +193,6 @@ SENTENCE(the_end_of_the_thread_that_acquired_ends_nothing)
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	place_assert_free("brisk");
 	assert_int_equal(events.count[LEASH_EVENT_ABANDONED] + events.count[LEASH_EVENT_LOST], 0);
-	leash_lock_free(lock);
-	leash_close(brisk);
 }
 
 /* ---- whom a call is for ---- */
@@ -260,7 +258,7 @@ SENTENCE(another_thread_cannot_release_extend_or_see_a_hold)
 
 SENTENCE(a_second_thread_that_acquires_for_an_owner_meanwhile_is_refused)
 {
-	leash_lock *elsewhere = open_for(client, "elsewhere", owner);
+	leash_lock *elsewhere = kept(open_for(client, "elsewhere", owner));
 	struct actor *first = &actors[0], *second = &actors[1];
 
 	assert_status(LEASH_OK, leash_lock_acquire(elsewhere, 0, &err));
@@ -283,14 +281,13 @@ SENTENCE(a_second_thread_that_acquires_for_an_owner_meanwhile_is_refused)
 	assert_done(LEASH_OK, second, actor_release);
 	assert_done(LEASH_OK, first, actor_release);
 	assert_status(LEASH_OK, leash_lock_release(elsewhere, &err));
-	leash_lock_free(elsewhere);
 }
 
 /* ---- its end ---- */
 
 SENTENCE(what_a_freed_owner_holds_is_abandoned_and_its_handles_are_of_no_use)
 {
-	leash_lock *also = open_for(client, "also", owner);
+	leash_lock *also = kept(open_for(client, "also", owner));
 
 	assert_done(LEASH_OK, &actors[0], acquire_three_times);
 	acquire_and_release(also);
@@ -319,7 +316,6 @@ SENTENCE(what_a_freed_owner_holds_is_abandoned_and_its_handles_are_of_no_use)
 	assert_int_equal(leash_lock_depth(owned), 0);
 	acquire_and_release(plain);
 	acquire_and_release(owned);
-	leash_lock_free(also);
 	assert_int_equal(events.total, 2);
 }
 
@@ -376,11 +372,13 @@ SENTENCE(a_forked_child_that_frees_it_takes_nothing_from_its_parent)
 
 /* ---- several clients ---- */
 
-SENTENCE(one_owner_can_hold_locks_of_several_clients)
+SENTENCE(an_owner_can_hold_locks_of_several_clients_and_outlives_them)
 {
-	leash_client *other = open_client(0);
-	leash_lock *same = open_for(other, "law", owner), *only = open_for(other, "only", owner);
+	leash_client *other = open_client(0), *brief = open_client(0);
+	leash_lock *same = kept(open_for(other, "law", owner)), *only = kept(open_for(other, "only", owner));
+	leash_lock *closed = kept(open_for(brief, "closed", owner));
 
+	assert_status(LEASH_OK, leash_lock_acquire(closed, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(only, 0, &err));
 	for (int i = 0; i < 3; i++) { /* clients are strangers to each other */
 		leash_lock *held = i % 2 ? same : owned, *free_one = i % 2 ? owned : same;
@@ -391,31 +389,17 @@ SENTENCE(one_owner_can_hold_locks_of_several_clients)
 		if (i < 2)
 			assert_status(LEASH_OK, leash_lock_release(held, &err));
 	}
-	/* it ends with what it holds of each */
-	leash_owner_free(owner);
+	leash_close(brief);
+	place_assert_free("closed");
+	assert_status(LEASH_CLOSED, leash_lock_acquire(closed, 0, &err));
+	assert_status(LEASH_CLOSED, leash_lock_release(closed, &err));
+	assert_int_equal(leash_lock_depth(closed), 0);
+	assert_true(leash_lock_held(owned) && leash_lock_held(only));
+	leash_owner_free(owner); /* it ends with what it holds of each */
 	owner = NULL;
 	await_true(events.count[LEASH_EVENT_ABANDONED] == 2);
 	await_true(place_is_free("law") && place_is_free("only"));
-	leash_lock_free(same);
-	leash_lock_free(only);
 	leash_close(other);
-}
-
-SENTENCE(an_owner_outlives_its_clients)
-{
-	leash_client *other = open_client(0);
-	leash_lock *lock = open_for(other, "short", owner);
-
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(owned, 0, &err));
-	leash_close(other);
-	place_assert_free("short");
-	assert_status(LEASH_CLOSED, leash_lock_acquire(lock, 0, &err));
-	assert_status(LEASH_CLOSED, leash_lock_release(lock, &err));
-	assert_int_equal(leash_lock_depth(lock), 0);
-	leash_lock_free(lock);
-	assert_true(leash_lock_held(owned));
-	assert_status(LEASH_OK, leash_lock_release(owned, &err));
 }
 
 SENTENCE(arguments_that_are_missing_are_refused)
@@ -423,45 +407,4 @@ SENTENCE(arguments_that_are_missing_are_refused)
 	assert_status(LEASH_INVALID, leash_owner_new(NULL, &err));
 	assert_non_null(strstr(err.text, "leash_owner_new"));
 	leash_owner_free(NULL);
-}
-
-/* ---- what handles agree on ---- */
-
-static void
-expect_no_other_kind(const leash_lock_options *other_kind)
-{
-	leash_lock *none = NULL;
-
-	assert_status(LEASH_INVALID, leash_lock_new(&none, client, "agreed", other_kind, &err));
-	assert_null(none);
-	assert_non_null(strstr(err.text, "lock 'agreed'"));
-	assert_non_null(strstr(err.text, "fair"));
-}
-
-SENTENCE(handles_of_one_name_agree_on_fairness_until_the_last_is_freed, .but = PLACE_NO_QUEUE)
-{
-	leash_client *other = open_client(0);
-
-	for (int i = 0; i < 4; i++) {
-		bool is_fair = i % 2;
-		const leash_lock_options *yes = LEASH_LOCK_OPTIONS(.fair = is_fair), *no = LEASH_LOCK_OPTIONS(.fair = !is_fair);
-		leash_lock *lock = leashed_lock(client, "agreed", yes), *second = leashed_lock(client, "agreed", yes);
-
-		expect_no_other_kind(no);
-		/* also once it is held; not in another client; and for as long as there is one handle */
-		assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
-		expect_no_other_kind(no);
-		leash_lock_free(leashed_lock(other, "agreed", no));
-		leash_lock_free(i < 2 ? lock : second);
-		expect_no_other_kind(no);
-		if (i < 2)
-			assert_status(LEASH_OK, leash_lock_release(second, &err));
-		leash_lock_free(i < 2 ? second : lock); /* in the latter case it is released in the background */
-		lock = leashed_lock(client, "agreed", no);
-		acquire_and_release(lock);
-		leash_lock_free(lock);
-	}
-	await_true(place_is_free("agreed"));
-	leash_close(other);
-	await_true(events.count[LEASH_EVENT_ABANDONED] == 2); /* by another thread, which may be late */
 }

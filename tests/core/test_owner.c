@@ -1,5 +1,6 @@
 /* Owners, each of which is a thread, or somebody for whom several act: who excludes whom, how deep they nest, and how
  * what they hold ends with them or with the last handle. Which owner a call is for: contract/test_owner.c. */
+#include "core/core.h"
 #include "tests/core/scene.h"
 #include "tests/support/test.h"
 
@@ -98,3 +99,33 @@ SCENE(the_last_handle_that_is_freed_takes_the_hold_with_it,
       "ann holds; ann nests; free_handle -> told ann ABANDONED; serve -> ann depth 0; ann releases -> ann NOT_HELD;"
       "ann holds; ann nests; ann nests; free_handle -> told ann ABANDONED; serve -> ann depth 0;"
       "ann releases -> ann NOT_HELD")
+
+static void
+expect_no_other_kind(bool fair)
+{
+	struct lsh_lock *lock = lsh_lock_of(world_resource()), *other = NULL;
+	leash_error err;
+
+	assert_int_equal(lsh_lock_open(&other, lsh_engine_of(lock), "orders", &lsh_mutex, fair, &err), LEASH_INVALID);
+	assert_null(other);
+	expect_part("lock 'orders': it is open in this client and is", err.text, __FILE__, __LINE__);
+	expect_part("fair", err.text, __FILE__, __LINE__);
+}
+
+SENTENCE(handles_of_one_name_agree_on_fairness_until_the_last_is_freed, .of = WORLD_PLAIN)
+{
+	struct lsh_lock *lock = lsh_lock_of(world_resource()), *second;
+	leash_error err;
+
+	expect_no_other_kind(true);
+	assert_int_equal(lsh_lock_open(&second, lsh_engine_of(lock), "orders", &lsh_mutex, false, &err), LEASH_OK);
+	let_hold(ann);
+	expect_no_other_kind(true);
+	lsh_lock_close(second);
+	expect_no_other_kind(true);
+	make_fair();
+	expect_told("ann ABANDONED");
+	expect_no_other_kind(false);
+	serve();
+	let_hold(bob);
+}
