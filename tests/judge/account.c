@@ -134,6 +134,18 @@ account_hold(const struct account *a, const struct hold *hold, uint32_t line)
 
 /* ---- time ---- */
 
+static int64_t
+least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t
+most(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 bool
 account_breached(const struct account *a, int64_t from, int64_t to, bool emptied)
 {
@@ -150,11 +162,11 @@ still_before(const struct process *p, int64_t moment)
 {
 	const struct span *last;
 
-	FIRST_NOT(i, p->still_count, p->stills[i].from < moment)
+	FIRST_NOT(i, p->stills.count, p->stills.at[i].from < moment)
 	if (i == 0)
 		return 0;
-	last = &p->stills[i - 1];
-	return last->sum + (moment < last->to ? moment : last->to) - last->from;
+	last = &p->stills.at[i - 1];
+	return last->sum + least(moment, last->to) - last->from;
 }
 
 int64_t
@@ -185,37 +197,26 @@ by_moment(const void *left, const void *right)
 	return account_compare(((const struct mark *)left)->moment, ((const struct mark *)right)->moment);
 }
 
-static int
-by_pid(const void *left, const void *right, void *arg)
-{
-	const struct account *a = arg;
-	const struct process *l = &a->processes.at[*(const uint32_t *)left], *r = &a->processes.at[*(const uint32_t *)right];
-
-	return l->pid != r->pid ? account_compare(l->pid, r->pid) : account_compare(l->started, r->started);
-}
-
-static bool
-is_behind(const struct process *p, const struct mark *mark)
-{
-	return p->pid < mark->pid || (p->pid == mark->pid && p->started <= mark->moment);
-}
-
 /* The last process with that number that had begun. */
-static uint32_t
-who(const struct account *a, const uint32_t *order, const struct mark *mark)
+static struct process *
+who(const struct account *a, const struct mark *mark)
 {
-	FIRST_NOT(i, a->processes.count, is_behind(&a->processes.at[order[i]], mark))
-	return i > 0 && a->processes.at[order[i - 1]].pid == mark->pid ? order[i - 1] : NOBODY;
+	struct process *last = NULL;
+
+	EACH(struct process, p, a->processes)
+		if (p->pid == mark->pid && p->started <= mark->moment && (!last || p->started >= last->started))
+			last = p;
+	return last;
 }
 
 static void
-freeze(struct account *a, struct process *p, const struct mark *mark)
+freeze(struct process *p, const struct mark *mark)
 {
 	if (mark->kind == MARK_FROZEN && p->frozen == 0) {
-		PUSH(&a->pauses, (struct pause){ .process = mark->process, .from = mark->moment, .to = NEVER });
-		p->frozen = a->pauses.count;
+		PUSH(&p->stills, (struct span){ .from = mark->moment, .to = NEVER });
+		p->frozen = p->stills.count;
 	} else if (mark->kind == MARK_THAWED && p->frozen != 0) {
-		a->pauses.at[p->frozen - 1].to = mark->moment;
+		p->stills.at[p->frozen - 1].to = mark->moment;
 		p->frozen = 0;
 	}
 }
@@ -225,99 +226,75 @@ breach(struct account *a, const struct mark *mark, unsigned *depth)
 {
 	struct breach *last = a->breaches.count > 0 ? &a->breaches.at[a->breaches.count - 1] : NULL;
 
-	if (mark->kind == MARK_BREACH && ++*depth == 1) {
+	if (mark->kind == MARK_BREACH && ++*depth == 1)
 		PUSH(&a->breaches, (struct breach){ .span = { .from = mark->moment, .to = NEVER }, .emptied = mark->emptied });
-	} else if (mark->kind == MARK_BREACH) {
+	else if (mark->kind == MARK_BREACH)
 		last->emptied &= mark->emptied;
-	}
-	if (mark->kind != MARK_MENDED)
-		return;
-	if (*depth == 0)
+	else if (*depth == 0)
 		account_object(a, VERDICT_HISTORY, "%s:%" PRIu32 ": mended, and there was no breach", a->files.at[mark->file].name, mark->line);
 	else if (--*depth == 0)
 		last->span.to = mark->moment;
 }
 
 static void
-kill_at(struct account *a, const struct mark *mark)
+kill_at(struct account *a, struct process *p, const struct mark *mark)
 {
-	struct process *p = &a->processes.at[mark->process];
-
 	if (mark->moment < p->killed)
 		p->killed = mark->moment;
 	if (p->last > mark->moment)
 		account_object(a, VERDICT_HISTORY, "%s:%" PRIu32 ": process %" PRId64 " was killed, but %s goes on afterwards, to %" PRId64,
-		               a->files.at[mark->file].name, mark->line, mark->pid, account_file(a, mark->process), p->last);
+		               a->files.at[mark->file].name, mark->line, mark->pid, a->files.at[p->file].name, p->last);
 }
 
 /* How many were killed that wrote nothing is the result. */
 static size_t
 apply_marks(struct account *a)
 {
-	uint32_t *order = account_alloc(a->processes.count, sizeof(*order));
 	size_t unknown = 0;
 	unsigned depth = 0;
 
-	for (uint32_t i = 0; i < a->processes.count; i++)
-		order[i] = i;
-	qsort_r(order, a->processes.count, sizeof(*order), by_pid, a);
 	if (a->marks.count > 0)
 		qsort(a->marks.at, a->marks.count, sizeof(*a->marks.at), by_moment);
-	EACH(struct mark, mark, a->marks) {
-		breach(a, mark, &depth);
+	EACH(const struct mark, mark, a->marks) {
+		struct process *p = who(a, mark);
+
 		if (mark->kind == MARK_BREACH || mark->kind == MARK_MENDED)
-			continue;
-		mark->process = who(a, order, mark);
-		if (mark->process != NOBODY && mark->kind == MARK_KILLED)
-			kill_at(a, mark);
-		else if (mark->process != NOBODY)
-			freeze(a, &a->processes.at[mark->process], mark);
-		else if (mark->kind == MARK_KILLED)
-			unknown++;
+			breach(a, mark, &depth);
+		else if (p && mark->kind == MARK_KILLED)
+			kill_at(a, p, mark);
+		else if (p)
+			freeze(p, mark);
+		else
+			unknown += mark->kind == MARK_KILLED;
 	}
-	free(order);
 	return unknown;
 }
-
-/* ---- pauses ---- */
 
 static int
 by_begin(const void *left, const void *right)
 {
-	const struct pause *l = left, *r = right;
-
-	return l->process != r->process ? account_compare(l->process, r->process) : account_compare(l->from, r->from);
+	return account_compare(((const struct span *)left)->from, ((const struct span *)right)->from);
 }
 
+/* Those that meet become one. */
 static void
-add_still(struct process *p, const struct pause *pause)
+settle_stills(struct process *p)
 {
-	struct span *last = p->still_count > 0 ? &p->stills[p->still_count - 1] : NULL;
+	size_t n = 0;
 
-	if (last && pause->from <= last->to) {
-		if (pause->to > last->to)
-			last->to = pause->to;
-		return;
+	if (p->stills.count > 0)
+		qsort(p->stills.at, p->stills.count, sizeof(*p->stills.at), by_begin);
+	EACH(struct span, still, p->stills) {
+		struct span *last = n > 0 ? &p->stills.at[n - 1] : NULL;
+
+		if (last && still->from <= last->to) {
+			last->to = most(last->to, still->to);
+			continue;
+		}
+		still->sum = last ? last->sum + last->to - last->from : 0;
+		p->stills.at[n++] = *still;
 	}
-	p->stills[p->still_count++] =
-		(struct span){ .from = pause->from, .to = pause->to, .sum = last ? last->sum + last->to - last->from : 0 };
-}
-
-static void
-settle_pauses(struct account *a)
-{
-	if (a->pauses.count == 0)
-		return;
-	qsort(a->pauses.at, a->pauses.count, sizeof(*a->pauses.at), by_begin);
-	for (size_t i = 0, end; i < a->pauses.count; i = end) {
-		struct process *p = &a->processes.at[a->pauses.at[i].process];
-
-		for (end = i; end < a->pauses.count && a->pauses.at[end].process == a->pauses.at[i].process;)
-			end++;
-		p->stills = account_alloc(end - i, sizeof(*p->stills));
-		for (size_t j = i; j < end; j++)
-			add_still(p, &a->pauses.at[j]);
-	}
+	p->stills.count = n;
 }
 
 /* ---- lines without an end ---- */
@@ -339,18 +316,6 @@ excuse_torn(struct account *a, size_t unknown)
 }
 
 /* ---- holds ---- */
-
-static int64_t
-least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t
-most(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
 
 /* A token that is handed on goes from hold to hold within a process, without a word to the server: so they are one grant, and what befell
  * it before the last of them asked concerns that one too. When each token was asked for first. */
@@ -400,7 +365,7 @@ settle_hold(const struct account *a, struct hold *hold, const int64_t *first_ask
 static bool
 read_one(struct account *a, const char *path)
 {
-	struct file file = { .name = strdup(strrchr(path, '/') + 1), .process = NOBODY };
+	struct file file = { .name = strdup(strrchr(path, '/') + 1) };
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	off_t size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
 
@@ -448,7 +413,8 @@ account_read(struct account *a, struct verdict *verdict, const char *folder)
 	if (!read_all(a, folder))
 		return false;
 	excuse_torn(a, apply_marks(a));
-	settle_pauses(a);
+	EACH(struct process, p, a->processes)
+		settle_stills(p);
 	first_asked = first_asks(a);
 	EACH(struct hold, hold, a->holds)
 		settle_hold(a, hold, first_asked);
@@ -465,8 +431,8 @@ account_free(struct account *a)
 		free(file->name);
 	}
 	EACH(struct process, p, a->processes)
-		free(p->stills);
-	void *all[] = { a->files.at, a->processes.at, a->holds.at, a->deeds.at, a->renewals.at, a->marks.at, a->torn.at, a->pauses.at,
+		free(p->stills.at);
+	void *all[] = { a->files.at, a->processes.at, a->holds.at, a->deeds.at, a->renewals.at, a->marks.at, a->torn.at,
 		a->breaches.at, a->locks.words.at, a->locks.table, a->tokens.words.at, a->tokens.table };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)

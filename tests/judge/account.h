@@ -16,6 +16,36 @@
 #define NEVER INT64_MAX
 #define NOBODY UINT32_MAX
 
+/* An array that grows. */
+#define ARRAY(type) struct { type *at; size_t count, capacity; }
+#define PUSH(array, ...) \
+	do { \
+		if ((array)->count == (array)->capacity) \
+			(array)->at = account_grown((array)->at, &(array)->capacity, sizeof(*(array)->at)); \
+		(array)->at[(array)->count++] = __VA_ARGS__; \
+	} while (0)
+
+#define EACH(type, one, array) \
+	for (type *one = (array).at, *one##_end = one ? one + (array).count : one; one < one##_end; one++)
+
+/* Less than, equal to, or greater than 0. */
+static inline int
+account_compare(int64_t left, int64_t right)
+{
+	return (left > right) - (left < right);
+}
+
+/* The first `i` below `count` of which it is not so, `count` if there is none: it is so of those before it alone. */
+#define FIRST_NOT(i, count, it_is_so) \
+	size_t i = 0; \
+	for (size_t low_ = 0, high_ = (count); low_ < high_; i = low_) { \
+		i = low_ + (high_ - low_) / 2; \
+		if (it_is_so) \
+			low_ = i + 1; \
+		else \
+			high_ = i; \
+	}
+
 /* Of a file, which stays mapped. */
 struct word {
 	const char *at;   /* not NUL-terminated */
@@ -77,48 +107,16 @@ struct process {
 	uint32_t file;
 	int64_t pid;
 	int64_t started, last, ended, killed;
-	size_t frozen;                 /* its pause that has not ended yet, + 1; 0: none */
 	uint32_t first_hold, holds;
-	struct span *stills;           /* when it stood still; in order, apart from each other */
-	uint32_t still_count;
+	ARRAY(struct span) stills;     /* when it stood still; when all has been read: in order, apart from each other */
+	size_t frozen;                 /* that of them which has not ended yet, + 1; 0: none */
 };
 
 struct file {
 	char *name;
 	char *text;
 	size_t size;
-	uint32_t process;              /* NOBODY: another's history */
 };
-
-/* An array that grows. */
-#define ARRAY(type) struct { type *at; size_t count, capacity; }
-#define PUSH(array, ...) \
-	do { \
-		if ((array)->count == (array)->capacity) \
-			(array)->at = account_grown((array)->at, &(array)->capacity, sizeof(*(array)->at)); \
-		(array)->at[(array)->count++] = __VA_ARGS__; \
-	} while (0)
-
-#define EACH(type, one, array) \
-	for (type *one = (array).at, *one##_end = one ? one + (array).count : one; one < one##_end; one++)
-
-/* Less than, equal to, or greater than 0. */
-static inline int
-account_compare(int64_t left, int64_t right)
-{
-	return (left > right) - (left < right);
-}
-
-/* The first `i` below `count` of which it is not so, `count` if there is none: it is so of those before it alone. */
-#define FIRST_NOT(i, count, it_is_so) \
-	size_t i = 0; \
-	for (size_t low_ = 0, high_ = (count); low_ < high_; i = low_) { \
-		i = low_ + (high_ - low_) / 2; \
-		if (it_is_so) \
-			low_ = i + 1; \
-		else \
-			high_ = i; \
-	}
 
 /* Names, each known by a number from 0 on. */
 struct names {
@@ -142,11 +140,6 @@ struct breach {
 	bool emptied;                  /* nothing was worse than that */
 };
 
-struct pause {
-	int64_t from, to;
-	uint32_t process;
-};
-
 struct account {
 	struct verdict *verdict;
 	ARRAY(struct file) files;
@@ -155,7 +148,6 @@ struct account {
 	ARRAY(struct deed) deeds;
 	ARRAY(struct renewal) renewals;
 	ARRAY(struct mark) marks, torn;
-	ARRAY(struct pause) pauses;
 	ARRAY(struct breach) breaches; /* in order, apart from each other */
 	struct names locks, tokens;
 	int64_t horizon;               /* the last moment in any history */

@@ -123,7 +123,6 @@ process(struct scribe *s)
 	s->process = (uint32_t)a->processes.count;
 	PUSH(&a->processes, (struct process){ .file = s->file, .pid = s->line->words[0].number, .started = s->line->moment, .ended = NEVER,
 		.killed = NEVER, .first_hold = s->first_hold });
-	a->files.at[s->file].process = s->process;
 	return NULL;
 }
 
@@ -267,7 +266,7 @@ still(struct scribe *s)
 
 	if (ms > moment / 1000000)
 		return "that is longer than since the machine's start";
-	PUSH(&s->account->pauses, (struct pause){ .process = s->process, .from = moment - ms * 1000000, .to = moment });
+	PUSH(&s->account->processes.at[s->process].stills, (struct span){ .from = moment - ms * 1000000, .to = moment });
 	return NULL;
 }
 

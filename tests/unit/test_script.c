@@ -93,17 +93,15 @@ SENTENCE(there_is_room_for_all_arguments)
 		struct lsh_script_call call;
 		char canary[8];
 	} room = {.canary = "canary"};
-	char digits[LSH_SCRIPT_ARGS][LSH_DECIMAL_SIZE], number[16];
+	char digits[LSH_SCRIPT_ARGS][LSH_DECIMAL_SIZE];
 
 	lsh_script_begin(&room.call, &ours, 3);
 	for (int i = 3; i < LSH_SCRIPT_ARGS; i++)
 		lsh_script_push(&room.call, lsh_arg_decimal(digits[i], i));
 	assert_int_equal(room.call.count, LSH_SCRIPT_ARGS);
 	check_arg(room.call.args[0], "EVALSHA");
-	for (int i = 3; i < LSH_SCRIPT_ARGS; i++) {
-		snprintf(number, sizeof number, "%d", i);
-		check_arg(room.call.args[i], number);
-	}
+	for (int i = 3; i < LSH_SCRIPT_ARGS; i++)
+		check_arg(room.call.args[i], digits[i]);
 	assert_string_equal(room.canary, "canary");
 }
 
