@@ -35,6 +35,16 @@ account_compare(int64_t left, int64_t right)
 	return (left > right) - (left < right);
 }
 
+/* An order of pointers: by lock, by a field, and else as they lie in their array. */
+#define ORDER(name, type, field) \
+	static int name(const void *left, const void *right) \
+	{ \
+		const type *l = *(type *const *)left, *r = *(type *const *)right; \
+		int locks = account_compare(l->lock, r->lock), fields = account_compare((int64_t)l->field, (int64_t)r->field); \
+\
+		return locks ? locks : fields ? fields : (l > r) - (l < r); \
+	}
+
 /* The first `i` below `count` of which it is not so, `count` if there is none: it is so of those before it alone. */
 #define FIRST_NOT(i, count, it_is_so) \
 	size_t i = 0; \

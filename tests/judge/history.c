@@ -2,7 +2,6 @@
  * thread which is frozen or killed could hold. */
 #include "tests/judge/history.h"
 
-#include "tests/support/await.h"
 #include "tests/support/trouble.h"
 
 #include <errno.h>
@@ -58,36 +57,20 @@ append(struct history *h, const char *line, size_t size)
 		trouble("a history cannot be written: the disk is full"); /* the rest would come behind another thread's line */
 }
 
-static void __attribute__((format(printf, 3, 0)))
-note(struct history *h, int64_t ns, const char *format, va_list args)
+void
+history_note_at(struct history *h, int64_t ns, const char *format, ...)
 {
 	char line[LINE_MAX_SIZE];
-	int moment = snprintf(line, sizeof(line), "%" PRId64 " ", ns);
-	int text = vsnprintf(line + moment, sizeof(line) - (size_t)moment, format, args);
-	size_t size = (size_t)moment + (size_t)text;
+	int moment = snprintf(line, sizeof(line), "%" PRId64 " ", ns), text;
+	size_t size;
+	va_list args;
 
+	va_start(args, format);
+	text = vsnprintf(line + moment, sizeof(line) - (size_t)moment, format, args);
+	va_end(args);
+	size = (size_t)moment + (size_t)text;
 	if (text < 0 || size >= sizeof(line) || memchr(line, '\n', size))
 		trouble("this is not a line of a history: %s", format);
 	line[size] = '\n';
 	append(h, line, size + 1);
-}
-
-void
-history_note(struct history *h, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	note(h, await_now_ns(), format, args);
-	va_end(args);
-}
-
-void
-history_note_at(struct history *h, int64_t ns, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	note(h, ns, format, args);
-	va_end(args);
 }

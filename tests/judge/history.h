@@ -49,6 +49,8 @@
 #ifndef LEASH_TEST_HISTORY_H
 #define LEASH_TEST_HISTORY_H
 
+#include "tests/support/await.h"
+
 #include <stdint.h>
 
 struct history;
@@ -57,7 +59,7 @@ struct history *history_open(const char *folder, const char *name);   /* creates
 void history_close(struct history *history);                          /* NULL is allowed */
 
 /* Append a line, with the present time, or with one that was read before. Threads: any. */
-void history_note(struct history *history, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define history_note(history, ...) history_note_at((history), await_now_ns(), __VA_ARGS__)
 void history_note_at(struct history *history, int64_t ns, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -431,46 +431,27 @@ take(struct scribe *s)
 
 /* ---- whose ending was it? ---- */
 
+ORDER(by_fence, struct hold, fence)
+
+/* How a hold compares with those of this lock that have this fence. */
 static int
-compare(const struct hold *l, const struct hold *r)
+compare(const struct hold *hold, uint32_t lock, uint64_t fence)
 {
-	int locks = account_compare(l->lock, r->lock);
-
-	return locks ? locks : account_compare((int64_t)l->fence, (int64_t)r->fence);
+	return hold->lock != lock ? account_compare(hold->lock, lock) : account_compare((int64_t)hold->fence, (int64_t)fence);
 }
 
-static int
-by_fence(const void *left, const void *right, void *holds)
-{
-	return compare((struct hold *)holds + *(const uint32_t *)left, (struct hold *)holds + *(const uint32_t *)right);
-}
-
+/* `order` has those that were got, or may have been. Of some no line says a fence: they were lost before it could be read, or their
+ * process was killed before it wrote it. */
 static struct hold *
-of_ending(const struct scribe *s, const uint32_t *order, size_t count, const struct ending *ending)
+of_ending(struct hold **order, size_t count, const struct ending *ending)
 {
-	const struct hold like = { .lock = ending->lock, .fence = ending->fence };
-	struct hold *holds = s->account->holds.at;
-
-	FIRST_NOT(i, count, compare(&holds[order[i]], &like) < 0)
-	return i < count && compare(&holds[order[i]], &like) == 0 ? &holds[order[i]] : NULL;
-}
-
-/* Those of which no line says a fence: they were lost before it could be read, or their process was killed before it wrote it. */
-static bool
-is_loose(const struct hold *hold)
-{
-	return hold->got_answer == ANSWER_NONE || (hold->got_answer == ANSWER_OK && hold->fence == 0);
-}
-
-static struct hold *
-of_loose(const struct scribe *s, const uint32_t *order, size_t count, const struct ending *ending)
-{
-	for (size_t i = 0; i < count; i++) {
-		struct hold *hold = &s->account->holds.at[order[i]];
-
-		if (hold->lock == ending->lock && hold->asked <= ending->moment && !hold->ended)
-			return hold;
-	}
+	FIRST_NOT(i, count, compare(order[i], ending->lock, ending->fence) < 0)
+	if (i < count && ending->fence != 0 && compare(order[i], ending->lock, ending->fence) == 0)
+		return order[i];
+	FIRST_NOT(j, count, compare(order[j], ending->lock, 0) < 0)
+	for (; j < count && compare(order[j], ending->lock, 0) == 0; j++)
+		if (order[j]->asked <= ending->moment && !order[j]->ended)
+			return order[j];
 	return NULL;
 }
 
@@ -495,32 +476,22 @@ static void
 apply_endings(struct scribe *s)
 {
 	struct account *a = s->account;
-	size_t count = 0, loose = 0;
-	uint32_t *order, *loose_ones;
+	struct hold **order = account_alloc(a->holds.count - s->first_hold, sizeof(struct hold *));
+	size_t count = 0;
 
-	if (s->endings.count == 0)
-		return;
-	order = account_alloc(a->holds.count - s->first_hold, sizeof(*order));
-	loose_ones = account_alloc(a->holds.count - s->first_hold, sizeof(*loose_ones));
-	for (size_t i = s->first_hold; i < a->holds.count; i++) {
-		if (is_loose(&a->holds.at[i]))
-			loose_ones[loose++] = (uint32_t)i;
-		else if (a->holds.at[i].got_answer == ANSWER_OK)
-			order[count++] = (uint32_t)i;
-	}
-	qsort_r(order, count, sizeof(*order), by_fence, a->holds.at);
+	for (size_t i = s->first_hold; i < a->holds.count; i++)
+		if (a->holds.at[i].got_answer == ANSWER_OK || a->holds.at[i].got_answer == ANSWER_NONE)
+			order[count++] = &a->holds.at[i];
+	qsort(order, count, sizeof(struct hold *), by_fence);
 	EACH(const struct ending, ending, s->endings) {
-		struct hold *hold = of_ending(s, order, count, ending);
+		struct hold *hold = of_ending(order, count, ending);
 
-		if (!hold)
-			hold = of_loose(s, loose_ones, loose, ending);
 		if (hold)
 			apply(hold, ending);
 		else
 			account_object(a, VERDICT_HISTORY, "%s:%" PRIu32 ": there was no hold with fence %" PRIu64 " to be %s",
 			               a->files.at[s->file].name, ending->line, ending->fence, ending->abandoned ? "abandoned" : "lost");
 	}
-	free(loose_ones);
 	free(order);
 }
 
@@ -543,7 +514,8 @@ scribe_read(struct account *a, uint32_t file)
 		else if (wrong)
 			object(&s, VERDICT_HISTORY, wrong);
 	}
-	apply_endings(&s);
+	if (s.endings.count > 0)
+		apply_endings(&s);
 	if (s.process != NOBODY)
 		a->processes.at[s.process].holds = (uint32_t)a->holds.count - s.first_hold;
 	free(s.endings.at);

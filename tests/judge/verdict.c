@@ -17,15 +17,6 @@ struct orders {
 	size_t count;
 };
 
-/* Of pointers. */
-#define ORDER(name, type, field) \
-	static int name(const void *left, const void *right) \
-	{ \
-		const type *l = *(type *const *)left, *r = *(type *const *)right; \
-		int locks = account_compare(l->lock, r->lock); \
-\
-		return locks ? locks : account_compare((int64_t)l->field, (int64_t)r->field); \
-	}
 ORDER(by_got, struct hold, got)
 ORDER(by_since, struct hold, since)
 ORDER(by_fence, struct hold, fence)
