@@ -142,8 +142,8 @@ static void
 tell_puppet(struct puppet *p, const char *says)
 {
 	free(p->says);
-	p->says = strdup(says);
-	p->size = strlen(says);
+	p->says = malloc(16 * strlen(says) + 1); /* {} are six bytes */
+	p->size = scenes_wire(p->says, says, NULL);
 }
 
 VERB(puppet)

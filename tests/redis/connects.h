@@ -12,7 +12,7 @@
  *                                  it has heard something, and does no more; stop, hang_up NAME
  *     manner NAME WORDS            at_once: it says it without having heard anything; closes: when it has said it;
  *                                  echoes: says what it hears; N: it drips, a byte each N ms
- *     says NAME BYTES              to the next
+ *     says NAME BYTES              to the next; {WORD} in BYTES is a bulk string
  *     accepted NAME; said NAME     connections; bytes, to the last one
  *
  *     resolves [hangs] ADDRESSES   what any name ending in .test is, or an error: NONAME; asked, resolving: how often
@@ -30,11 +30,11 @@
 
 /* What a server answers to a hello that has nothing to complain of. */
 #define SETNAME_OK "+OK\r\n"
-#define INFO_OK "$22\r\nredis_version:7.0.15\r\n\r\n"
+#define INFO_OK "{redis_version:7.0.15\r\n}"
 #define NO_INFO "-ERR unknown command 'INFO'\r\n"
-#define REPLICATION_OK "$13\r\nrole:master\r\n\r\n"
-#define MEMORY_OK "$13\r\nmaxmemory:0\r\n\r\n"
-#define TIME_OK "*2\r\n$10\r\n1700000000\r\n$1\r\n7\r\n"
+#define REPLICATION_OK "{role:master\r\n}"
+#define MEMORY_OK "{maxmemory:0\r\n}"
+#define TIME_OK "*2\r\n{1700000000}{7}"
 #define ALL_BUT_TIME_OK SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK
 #define ALL_OK ALL_BUT_TIME_OK TIME_OK
 

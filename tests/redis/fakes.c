@@ -15,8 +15,7 @@ struct rule {
 	char command[COMMAND];
 	char *bytes;
 	size_t size; /* or a code */
-	bool once, waits;
-	bool repeats; /* '@' in it is the command's second word, as it goes over the wire */
+	bool once, waits, is_text;
 };
 
 static struct named {
@@ -50,39 +49,38 @@ remove_rule(struct named *n, int i)
 }
 
 static void
-add_rule(struct named *n, const struct rule *rule)
+add_rule(const char *name, const char *command, const char *bytes, size_t size, bool is_text, bool once)
 {
+	const size_t bare = size & ~FAKE_CLOSE;
+	struct rule rule = {.bytes = malloc(bare + 1), .size = size, .is_text = is_text, .once = once};
+	struct named *n = named(name);
 	int i = 0;
 
+	assert_in_range(size, 1, FAKE_MOST | FAKE_CLOSE);
+	memcpy(rule.bytes, bytes, bare);
+	rule.bytes[bare] = '\0';
+	snprintf(rule.command, sizeof rule.command, "%s", command);
+	for (size_t k = 0; k < COUNT(instead); k++)
+		if (is_text && strcmp(bytes, instead[k]) == 0) {
+			rule.size = codes[k];
+			rule.waits = codes[k] == 0;
+			rule.bytes[0] = '\0';
+		}
 	pthread_mutex_lock(&n->mutex);
-	while (i < n->rules && (rule->once || strcmp(n->rule[i].command, rule->command) != 0))
+	while (i < n->rules && (once || strcmp(n->rule[i].command, command) != 0))
 		i++;
 	assert_true(i < RULES);
 	if (i < n->rules)
 		free(n->rule[i].bytes);
 	else
 		n->rules++;
-	n->rule[i] = *rule;
+	n->rule[i] = rule;
 	pthread_mutex_unlock(&n->mutex);
-}
-
-/* Text of a rule that repeats a word. */
-static size_t
-repeat(char *out, const char *text, const char *word, size_t size)
-{
-	size_t n = 0;
-
-	for (; *text != '\0'; text++)
-		if (*text == '@')
-			n += fake_say(out + n, FAKE_MOST - n, "$%zu\r\n%.*s\r\n", size, (int)size, word);
-		else
-			out[n++] = *text;
-	return n;
 }
 
 /* What the rule that fits says, of which the size; FAKE_DEFAULT: none. True: it waits. */
 static bool
-follow_rules(struct named *n, const char *command, const char *second, size_t second_size, char *out, size_t *size)
+follow_rules(struct named *n, const char *command, const char *second, char *out, size_t *size)
 {
 	bool waits = false;
 
@@ -95,10 +93,10 @@ follow_rules(struct named *n, const char *command, const char *second, size_t se
 			continue;
 		waits = rule->waits;
 		*size = rule->size;
-		if (rule->repeats)
-			*size = repeat(out, rule->bytes, second, second_size);
-		else if (rule->bytes != NULL)
-			memcpy(out, rule->bytes, rule->size & ~FAKE_CLOSE);
+		if (rule->is_text && rule->bytes[0] != '\0')
+			*size = scenes_wire(out, rule->bytes, second);
+		else
+			memcpy(out, rule->bytes, rule->size & FAKE_SILENT ? 0 : rule->size & ~FAKE_CLOSE);
 		if (rule->once)
 			remove_rule(n, i);
 		break;
@@ -111,7 +109,7 @@ static size_t
 answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t room)
 {
 	struct named *n = ctx;
-	char command[COMMAND] = "";
+	char command[COMMAND] = "", second[8192] = "";
 	size_t size, used = 0;
 
 	(void)room;
@@ -119,7 +117,9 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 		snprintf(command + used, sizeof command - used, "%s%.*s", i > 0 ? " " : "", (int)argl[i], argv[i]);
 		used = strlen(command);
 	}
-	while (follow_rules(n, command, argc > 1 ? argv[1] : "", argc > 1 ? argl[1] : 0, out, &size)) {
+	if (argc > 1)
+		snprintf(second, sizeof second, "%.*s", (int)argl[1], argv[1]);
+	while (follow_rules(n, command, second, out, &size)) {
 		if (atomic_load(&n->stopping))
 			return FAKE_SILENT;
 		await_ms(1);
@@ -130,44 +130,7 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 void
 on_bytes(const char *name, const char *command, const char *bytes, size_t size)
 {
-	struct rule rule = {.size = size, .bytes = malloc((size & ~FAKE_CLOSE) + 1)};
-
-	assert_true((size & ~FAKE_CLOSE) <= FAKE_MOST);
-	assert_non_null(rule.bytes);
-	memcpy(rule.bytes, bytes, size & ~FAKE_CLOSE);
-	snprintf(rule.command, sizeof rule.command, "%s", command);
-	add_rule(named(name), &rule);
-}
-
-static void
-add_text(const char *name, const char *command, const char *text, bool once)
-{
-	struct rule rule = {.once = once, .size = strlen(text)};
-
-	snprintf(rule.command, sizeof rule.command, "%s", command);
-	for (size_t i = 0; i < COUNT(instead); i++)
-		if (strcmp(text, instead[i]) == 0) {
-			rule.size = codes[i];
-			rule.waits = codes[i] == 0;
-			add_rule(named(name), &rule);
-			return;
-		}
-	assert_true(rule.size > 0);
-	rule.bytes = strdup(text);
-	rule.repeats = strchr(text, '@') != NULL;
-	add_rule(named(name), &rule);
-}
-
-void
-on(const char *name, const char *command, const char *format, ...)
-{
-	char text[16384];
-	va_list args;
-
-	va_start(args, format);
-	assert_in_range(vsnprintf(text, sizeof text, format, args), 1, sizeof text - 1);
-	va_end(args);
-	add_text(name, command, text, false);
+	add_rule(name, command, bytes, size, false, false);
 }
 
 void
@@ -182,8 +145,8 @@ off(const char *name, const char *command)
 	pthread_mutex_unlock(&n->mutex);
 }
 
-DOES(on, add_text(word[1], word[2], word[3], false))
-DOES(once, add_text(word[1], word[2], word[3], true))
+DOES(on, add_rule(word[1], word[2], word[3], strlen(word[3]), true, false))
+DOES(once, add_rule(word[1], word[2], word[3], strlen(word[3]), true, true))
 DOES(off, off(word[1], word[2]))
 
 /* ---- their lives ---- */
@@ -246,9 +209,9 @@ static struct {
 	struct lsh_courier *courier;
 	pthread_mutex_t mutex; /* guards the rest */
 	char text[32768];      /* the lines since it was forgotten */
-	int marks;
 } lines = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
+static atomic_int marks;
 static const char mark[] = "all that was said before is in the log";
 
 static void
@@ -260,7 +223,7 @@ note_line(void *ctx, leash_log_level level, const char *line)
 	pthread_mutex_lock(&lines.mutex);
 	n = strlen(lines.text);
 	if (strcmp(line, mark) == 0)
-		lines.marks++;
+		marks++;
 	else
 		snprintf(lines.text + n, sizeof lines.text - n, "%s\n", line);
 	pthread_mutex_unlock(&lines.mutex);
@@ -282,25 +245,14 @@ log_stop(void)
 	lsh_courier_free(lines.courier);
 }
 
-static int
-marks(void)
-{
-	int n;
-
-	pthread_mutex_lock(&lines.mutex);
-	n = lines.marks;
-	pthread_mutex_unlock(&lines.mutex);
-	return n;
-}
-
 static const char *
 log_text(bool forget)
 {
-	int before = marks();
+	const int before = marks;
 	const char *text;
 
 	lsh_courier_log(lines.courier, LEASH_LOG_INFO, mark);
-	await_true(marks() > before);
+	await_true(marks > before);
 	pthread_mutex_lock(&lines.mutex);
 	text = seen("%s", lines.text);
 	if (forget)

@@ -3,7 +3,7 @@
  *
  *     fake NAME [tcp]          it runs
  *     on NAME COMMAND BYTES    a command that begins so is answered that; or with silent, close, waits (for off);
- *                              @ in BYTES is the second word of the command
+ *                              {WORD} in BYTES is a bulk string, and @ the command's second word as one
  *     once NAME COMMAND BYTES  the next one
  *     off NAME COMMAND         as if that had not been said
  *     stop NAME                it is gone
@@ -31,7 +31,6 @@ void fakes_stop(void); /* all that run */
 struct fake *fake_of(const char *name);
 int port_of(const char *name);
 
-void on(const char *name, const char *command, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void on_bytes(const char *name, const char *command, const char *bytes, size_t size); /* and close: | FAKE_CLOSE */
 void off(const char *name, const char *command);
 

@@ -98,6 +98,26 @@ seen_end(leash_status status, leash_error *err)
 	return text;
 }
 
+size_t
+scenes_wire(char *out, const char *text, const char *second)
+{
+	char *end = out;
+
+	for (; *text != '\0'; text++)
+		if (*text == '@' && second != NULL) {
+			end += sprintf(end, "$%zu\r\n%s\r\n", strlen(second), second);
+		} else if (*text == '{') {
+			size_t size = strcspn(++text, "}");
+
+			end += sprintf(end, "$%zu\r\n%.*s\r\n", size, (int)size, text);
+			text += size;
+		} else {
+			*end++ = *text;
+		}
+	*end = '\0';
+	return (size_t)(end - out);
+}
+
 void
 let(char variable, const char *value)
 {
@@ -322,8 +342,6 @@ play_each(const char *each, const char *end)
 static const char *
 play_text(const char *text, bool again)
 {
-	if (!again)
-		playing = text;
 	while (*text != '\0') {
 		const char *end = end_of_step(text), *rest = end + (*end == ';');
 		int times;
@@ -348,18 +366,22 @@ play_text(const char *text, bool again)
 void
 play(const char *format, ...)
 {
+	const char *before = playing;
 	char text[TEXT];
 	va_list args;
 
 	va_start(args, format);
 	assert_in_range(vsnprintf(text, sizeof text, format, args), 0, sizeof text - 1);
 	va_end(args);
+	playing = text;
 	play_text(text, false);
+	playing = before;
 }
 
 void
 play_given(void)
 {
+	playing = given;
 	play_text(given, false);
 }
 

@@ -1,8 +1,6 @@
 /* See seers.h. */
 #include "tests/redis/seers.h"
 
-enum { ANSWER = 2048 };
-
 static struct seer {
 	char name[4], host[64];
 	int port, other;
@@ -23,63 +21,36 @@ static const struct {
 	{"terse", "SENTINEL M", "-NOPERM this user has no permissions to run the 'sentinel|master' command\r\n"},
 	{"terse", "SENTINEL S", "-NOPERM this user has no permissions to run the 'sentinel|sentinels' command\r\n"},
 	{"denying", "AUTH", "-WRONGPASS invalid username-password pair or user is disabled.\r\n"},
-	{"ordinary", "INF", "$45\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\n\r\n"},
+	{"ordinary", "INF", "{redis_version:7.0.15\r\nredis_mode:standalone\r\n}"},
 	{"mute", "", "silent"},
 	{"closing", "", "close"},
 };
 
 /* ---- what they say ---- */
 
-static void put(char *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* A word, as it goes over the wire. */
-static void
-put(char *out, const char *format, ...)
-{
-	char word[128];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(word, sizeof word, format, args);
-	va_end(args);
-	snprintf(out + strlen(out), ANSWER - strlen(out), "$%zu\r\n%s\r\n", strlen(word), word);
-}
+#define MORE "{link-pending-commands}{0}{link-refcount}{1}"
 
 /* As long as a real one: most of it is of no use to anybody here. */
-static size_t
-put_master(const struct seer *s, char *out)
+static const char *
+master_of(const struct seer *s)
 {
-	strcpy(out, "*40\r\n");
-	put(out, "name"), put(out, "main");
-	put(out, "ip"), put(out, "%s", s->host);
-	put(out, "port"), put(out, "%d", s->port);
-	put(out, "flags"), put(out, "master");
-	put(out, "role-reported-time"), put(out, "%u", s->role_ms);
-	put(out, "config-epoch"), put(out, "%u", s->epoch);
-	for (int i = 6; i < 20; i++)
-		put(out, "link-pending-commands"), put(out, "0");
-	return strlen(out);
+	return seen("*40\r\n{name}{main}{ip}{%s}{port}{%d}{flags}{master}{role-reported-time}{%u}{config-epoch}{%u}" MORE MORE
+	            MORE MORE MORE MORE MORE, s->host, s->port, s->role_ms, s->epoch);
 }
 
 size_t
 seer_master(char *out)
 {
-	return put_master(&seers[0], out);
+	return scenes_wire(out, master_of(&seers[0]), NULL);
 }
 
 static void
 tell(const struct seer *s)
 {
-	char address[ANSWER] = "*2\r\n", master[ANSWER], others[ANSWER] = "*1\r\n*6\r\n";
-
-	put(address, "%s", s->host), put(address, "%d", s->port);
-	put_master(s, master);
-	put(others, "name"), put(others, "0011");
-	put(others, "ip"), put(others, "127.0.0.1");
-	put(others, "port"), put(others, "%d", s->other);
-	on(s->name, "SENTINEL GET-MASTER-ADDR-BY-NAME main", "%s", address);
-	on(s->name, "SENTINEL MASTER main", "%s", master);
-	on(s->name, "SENTINEL SENTINELS main", "%s", s->other != 0 ? others : "*0\r\n");
+	play("on %s 'SENTINEL GET-MASTER-ADDR-BY-NAME main' '*2\r\n{%s}{%d}'", s->name, s->host, s->port);
+	play("on %s 'SENTINEL MASTER main' '%s'", s->name, master_of(s));
+	play("on %s 'SENTINEL SENTINELS main' '%s'", s->name,
+	     s->other == 0 ? "*0\r\n" : seen("*1\r\n*6\r\n{name}{0011}{ip}{127.0.0.1}{port}{%d}", s->other));
 }
 
 static void
@@ -87,9 +58,9 @@ start_seer(struct seer *s, int i)
 {
 	*s = (struct seer){.port = 1000, .epoch = 7, .host = "127.0.0.1", .name = {'s', (char)('0' + i)}};
 	fakes_start(s->name, true);
-	on(s->name, "INFO", "$43\r\nredis_version:7.0.15\r\nredis_mode:sentinel\r\n\r\n");
-	on(s->name, "TIME", "-ERR unknown command 'TIME'\r\n");
-	on(s->name, "SELECT", "-ERR unknown command 'SELECT'\r\n");
+	play("on %s INFO '{redis_version:7.0.15\r\nredis_mode:sentinel\r\n}';"
+	     "on %s TIME \"-ERR unknown command 'TIME'\r\n\"; on %s SELECT \"-ERR unknown command 'SELECT'\r\n\"",
+	     s->name, s->name, s->name);
 	tell(s);
 }
 
@@ -134,7 +105,7 @@ VERB(is)
 		off(word[1], moods[i].command);
 	for (size_t i = 0; i < COUNT(moods); i++)
 		if (strcmp(word[2], moods[i].mood) == 0)
-			on(word[1], moods[i].command, "%s", moods[i].answer);
+			play("on %s '%s' \"%s\"", word[1], moods[i].command, moods[i].answer);
 	return NULL;
 }
 

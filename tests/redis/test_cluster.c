@@ -46,16 +46,14 @@ VERB(ranges)
 
 	for (; sscanf(ranges, "%d-%d %c%c %63[^,]%n", &from, &to, &id, &port, host, &size) == 5; count++) {
 		end += sprintf(end, "*3\r\n:%d\r\n:%d\r\n*4\r\n", from, to);
-		if (strcmp(host, "nil") == 0 || strcmp(host, "none") == 0)
-			end += sprintf(end, "%s", strcmp(host, "nil") == 0 ? "$-1\r\n" : "$0\r\n\r\n");
-		else
-			end += sprintf(end, "$%zu\r\n%s\r\n", strlen(host), host);
-		end += sprintf(end, ":%d\r\n$40\r\n%c%039d\r\n*0\r\n", FIRST_PORT + port - 'A', id, 0);
+		end += strcmp(host, "nil") == 0 ? sprintf(end, "$-1\r\n")
+		                                : sprintf(end, "{%s}", strcmp(host, "none") == 0 ? "" : host);
+		end += sprintf(end, ":%d\r\n{%c%039d}*0\r\n", FIRST_PORT + port - 'A', id, 0);
 		ranges += size + (ranges[size] == ',');
 	}
 	if (*ranges != '\0')
 		fail_msg("no ranges: %s", ranges);
-	on(word[1], "CLUSTER SLOTS", "*%d\r\n%s", count, text);
+	play("on %s 'CLUSTER SLOTS' '*%d\r\n%s'", word[1], count, text);
 	return NULL;
 }
 
@@ -68,15 +66,8 @@ VERB(says)
 	return verb_ranges(word);
 }
 
-VERB(info)
-{
-	char text[128];
-	int n = snprintf(text, sizeof text, "cluster_enabled:1\r\ncluster_state:%s\r\ncluster_current_epoch:%s\r\n",
-	                 word[2], word[3]);
-
-	on(word[1], "CLUSTER INFO", "$%d\r\n%s\r\n", n, text);
-	return NULL;
-}
+DOES(info, play("on %s 'CLUSTER INFO' '{cluster_enabled:1\r\ncluster_state:%s\r\ncluster_current_epoch:%s\r\n}'",
+                word[1], word[2], word[3]))
 
 /* ---- the map ---- */
 
@@ -135,10 +126,8 @@ start(void)
 {
 	courier = log_start();
 	for (int i = 0; i < NODES; i++) {
-		char name[] = {'n', (char)('0' + i), '\0'};
-
-		fakes_start(name, true);
-		on(name, "CLUSTER INFO", "-NOPERM User default has no permissions to run the 'cluster|info' command\r\n");
+		play("fake n%d tcp; on n%d 'CLUSTER INFO' \"-NOPERM User default has no permissions to run the 'cluster|info' command"
+		     "\r\n\"", i, i);
 	}
 }
 
@@ -324,7 +313,7 @@ SCENE(a_node_that_knows_of_no_slots_is_said_to,
 
 SCENE(nonsense_is_not_believed,
       "says n1 A B;"
-      "each x +OK\r\n *1\r\n:1\r\n '*1\r\n*3\r\n:0\r\n:16384\r\n*2\r\n$1\r\nx\r\n:1\r\n' what\r\n *99999999\r\n;"
+      "each x +OK\r\n *1\r\n:1\r\n '*1\r\n*3\r\n:0\r\n:16384\r\n*2\r\n{x}:1\r\n' what\r\n *99999999\r\n;"
       "on n0 'CLUSTER SLOTS' '$x'; open 1 ~ PROTOCOL:; close; open 2 = OK; at 0 = A; close")
 SCENE(a_permission_that_is_missing_is_named, /* of CLUSTER INFO it is enough to say so once */
       "on n0 'CLUSTER SLOTS' \"-NOPERM User default has no permissions to run the 'cluster|slots' command\r\n\";"

@@ -5,6 +5,8 @@
 
 FIXTURE(begin_connects, end_connects);
 
+#define NOPERM_INFO "-NOPERM this user has no permissions to run the 'info' command\r\n"
+
 static const struct {
 	const char *manner, *expected, *says;
 } odd[] = {
@@ -25,37 +27,10 @@ static const struct {
 	 ALL_BUT_TIME_OK "-ERR unknown command 'TIME'\r\n"},
 	{"", "~ PROTOCOL: 'these are not the words of a Redis server: CLIENT SETNAME was refused: NONSENSE \\x1b[31mred'",
 	 "-NONSENSE \x1b[31mred\r\n"},
-	{"closes", "~ UNAVAILABLE: ': CLIENT SETNAME: the server closed the connection'", ""},
-	{"closes", "~ UNAVAILABLE: ': INFO server: the server closed the connection'", SETNAME_OK},
-	{"closes", "~ UNAVAILABLE: ': TIME: the server closed the connection'", ALL_BUT_TIME_OK "*2\r\n$10\r\n17000"},
 	{"closes", "~ PROTOCOL: ': CLIENT SETNAME: the answer is not what a Redis server says: '",
 	 "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"},
-	{"", "~ PROTOCOL: 'not what a Redis server says'", "SSH-2.0-OpenSSH_9.2p1\r\n"},
-	{"", "~ PROTOCOL: 'not what a Redis server says'", "*1073741823\r\n"},
-	{"", "~ PROTOCOL: ': CLIENT SETNAME: the answer is not'", ":1\r\n"},
-	{"", "~ PROTOCOL: ': CLIENT SETNAME: the answer is not'", "$2\r\nOK\r\n"},
-	{"", "~ PROTOCOL: ': CLIENT SETNAME: the answer is not'", "$-1\r\n"},
-	{"", "~ PROTOCOL: ': CLIENT SETNAME: the answer is not'", "*0\r\n"},
-	{"", "~ PROTOCOL: ': CLIENT SETNAME: the answer is not'", "+QUEUED\r\n"},
-	{"", "~ PROTOCOL: ': INFO server: the answer is not'", SETNAME_OK "+OK\r\n"},
-	{"", "~ PROTOCOL: ': INFO server: the answer is not'", SETNAME_OK ":1\r\n"},
-	{"", "~ PROTOCOL: ': INFO server: the answer is not'", SETNAME_OK "*1\r\n$1\r\na\r\n"},
-	{"", "~ PROTOCOL: ': INFO server: the answer is not'", SETNAME_OK "$-1\r\n"},
-	{"", "~ PROTOCOL: ': INFO replication: the answer is not'", SETNAME_OK INFO_OK "+OK\r\n"},
-	{"", "~ PROTOCOL: ': INFO memory: the answer is not'", SETNAME_OK INFO_OK REPLICATION_OK "+OK\r\n"},
-	{"", "= OK; time = 1700000000000007",
-	 SETNAME_OK INFO_OK REPLICATION_OK "-NOPERM this user has no permissions to run the 'info' command\r\n" TIME_OK},
-	{"", "= OK; time = 1700000000000007",
-	 SETNAME_OK INFO_OK "-NOPERM this user has no permissions to run the 'info' command\r\n" MEMORY_OK TIME_OK},
-	{"", "~ PROTOCOL: ': TIME: the answer is not'", ALL_BUT_TIME_OK "+OK\r\n"},
-	{"", "~ PROTOCOL: ': TIME: the answer is not'", ALL_BUT_TIME_OK ":1700000000\r\n"},
-	{"", "~ PROTOCOL: ': TIME: the answer is not'", ALL_BUT_TIME_OK "*2\r\n:1700000000\r\n:7\r\n"},
-	{"", "~ PROTOCOL: ': TIME: the answer is not'", ALL_BUT_TIME_OK "*1\r\n$10\r\n1700000000\r\n"},
-	{"", "~ PROTOCOL: ': TIME: the answer is not'", ALL_BUT_TIME_OK "*3\r\n$1\r\n1\r\n$1\r\n1\r\n$1\r\n1\r\n"},
-	{"", "~ PROTOCOL: ': TIME: the answer is not'", ALL_BUT_TIME_OK "*2\r\n$1\r\n1\r\n$7\r\n1000000\r\n"},
-	{"", "~ PROTOCOL: ': TIME: the answer is not'", ALL_BUT_TIME_OK "*2\r\n$2\r\n-1\r\n$1\r\n0\r\n"},
-	{"", "~ PROTOCOL: ': TIME: the answer is not'", ALL_BUT_TIME_OK "*2\r\n$14\r\n99999999999999\r\n$1\r\n0\r\n"},
-	{"", "~ PROTOCOL: ': TIME: the answer is not'", ALL_BUT_TIME_OK "*2\r\n$0\r\n\r\n$1\r\n0\r\n"},
+	{"", "= OK; time = 1700000000000007", SETNAME_OK INFO_OK REPLICATION_OK NOPERM_INFO TIME_OK},
+	{"", "= OK; time = 1700000000000007", SETNAME_OK INFO_OK NOPERM_INFO MEMORY_OK TIME_OK},
 };
 
 SENTENCE(odd_answers_are_told_from_one_another)
@@ -66,16 +41,31 @@ SENTENCE(odd_answers_are_told_from_one_another)
 			     at_once ? "at_once" : "", odd[i].expected);
 }
 
+SCENE(a_server_that_closes_the_connection_is_said_to_at_which_step,
+      "each sx 'CLIENT SETNAME' '' 'INFO server' '" SETNAME_OK "' TIME '" ALL_BUT_TIME_OK "*2\r\n$10\r\n17000'; each m '' at_once;"
+      "puppet p '$x'; manner p closes $m;"
+      "try redis://127.0.0.1:$p ~ UNAVAILABLE: ': $s: the server closed the connection'; next")
+SCENE(what_no_server_says_is_a_protocol_error,
+      "each x SSH-2.0-OpenSSH_9.2p1\r\n *1073741823\r\n; puppet p $x;"
+      "try redis://127.0.0.1:$p ~ PROTOCOL: 'not what a Redis server says'")
+
+#define AS_ANSWER(step, before) \
+	"puppet p '" before "$x'; try redis://127.0.0.1:$p ~ PROTOCOL: ': " step ": the answer is not'; next;"
+
+SCENE(what_is_no_answer_to_a_step_is_a_protocol_error,
+      "each x :1\r\n {OK} $-1\r\n *0\r\n +QUEUED\r\n;" AS_ANSWER("CLIENT SETNAME", "")
+      "each x +OK\r\n :1\r\n *1\r\n{a} $-1\r\n;" AS_ANSWER("INFO server", SETNAME_OK)
+      "each x +OK\r\n;" AS_ANSWER("INFO replication", SETNAME_OK INFO_OK)
+      "each x +OK\r\n;" AS_ANSWER("INFO memory", SETNAME_OK INFO_OK REPLICATION_OK)
+      "each x +OK\r\n :1700000000\r\n *2\r\n:1700000000\r\n:7\r\n *1\r\n{1700000000} *3\r\n{1}{1}{1} *2\r\n{1}{1000000}"
+      "  *2\r\n{-1}{0} *2\r\n{99999999999999}{0} *2\r\n{}{0};" AS_ANSWER("TIME", ALL_BUT_TIME_OK))
 SCENE(half_an_answer_and_what_came_of_it_are_forgotten_with_the_attempt,
       "puppet p '" SETNAME_OK "$22\r\nredis_ver'; manner p closes; dial redis://127.0.0.1:$p;"
       "attempt ~ UNAVAILABLE: 'redis://127.0.0.1:$p: INFO server: the server closed the connection';"
-      "says p '" ALL_OK "'; attempt = OK; version = 07000f; stop p; attempt ~ UNAVAILABLE: ': connecting: Connection "
-      "refused'")
+      "says p '" ALL_OK "'; attempt = OK; version = 07000f;"
+      "stop p; attempt ~ UNAVAILABLE: ': connecting: Connection refused'")
 
-/* What is made of a section of INFO. */
-struct reading {
-	const char *expected, *info;
-};
+/* ---- what is made of a section of INFO ---- */
 
 VERB(server)
 {
@@ -87,85 +77,49 @@ VERB(server)
 SEES(role, seen("%s%s", hello.replica ? "replica" : "", hello.alone ? "alone" : ""))
 SEES(eviction, seen("%s", hello.eviction))
 
-static void
-check_readings(const char *before, const char *behind, const char *verb, const struct reading *cases, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		play("puppet p \"%s$%zu\r\n%s\r\n%s\"; try redis://127.0.0.1:$p = OK; %s = '%s'", before, strlen(cases[i].info),
-		     cases[i].info, behind, verb, cases[i].expected);
-}
+#define READ(before, behind, verb) \
+	"puppet p \"" before "{$i}" behind "\"; try redis://127.0.0.1:$p = OK; " verb " = '$e'"
 
-SENTENCE(what_info_says_is_read_for_what_it_is)
-{
-	static const struct reading cases[] = {
-		{"07000f id 10000", "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\n"
-		 "run_id:0123456789abcdef0123456789abcdef01234567\r\nuptime_in_seconds:11\r\n"},
-		{"080a00 0 cluster", "redis_version:8.10\r\nredis_mode:cluster\r\nuptime_in_seconds:1\r\n"},
-		{"070204 0 cluster", "redis_version:7.2.4\r\nserver_mode:cluster\r\nvalkey_version:8.0.1\r\n"
-		 "uptime_in_seconds:0\r\n"},
-		{"ffffff -1", "redis_version:255.255.999-rc1.2\r\nredis_mode:clustered\r\n"},
-		{"000000 -1", "redis_version:\r\nrun_id:\r\nuptime_in_seconds:\r\n"},
-		{"000000 0", "redis_version:six\r\nuptime_in_seconds:-5\r\nredis_mode:\r\n"},
-		{"000000 -1", "uptime_in_seconds:-\r\n"},
-		{"000000 -1", "not_redis_version:7.0.0\r\nnot_run_id:abc\r\n"},
-		{"000000 1073741823000", "run_id:0123456789abcdef0123456789abcdef012345678\r\n"
-		 "uptime_in_seconds:99999999999999\r\n"},
-		{"000000 -1", "run_id:no such thing\r\nredis_version"},
-		{"000000 -1", ""},
-	};
-
-	check_readings(SETNAME_OK, REPLICATION_OK MEMORY_OK TIME_OK, "server", cases, COUNT(cases));
-}
-
-SENTENCE(what_info_says_of_replicas_is_read_for_what_it_is)
-{
-	static const struct reading cases[] = {
-		{"alone", "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"
-		 "master_failover_state:no-failover\r\nsecond_repl_offset:-1\r\n"},
-		{"alone", "role:master\r\nconnected_slaves:0\r\n"}, /* an old one */
-		{"", "role:master\r\nconnected_slaves:2\r\nslave0:ip=127.0.0.1,port=1,state=online,offset=0,lag=0\r\n"},
-		{"", "connected_slaves:1\r\nrole:master\r\n"},
-		/* promoted */
-		{"", "role:master\r\nconnected_slaves:0\r\nsecond_repl_offset:1\r\n"},
-		{"", "role:master\r\nconnected_slaves:0\r\nsecond_repl_offset:93817\r\n"},
-		{"replica", "role:slave\r\nconnected_slaves:0\r\n"},
-		{"", "role:master\r\nconnected_slaves:-1\r\n"},
-		{"", "role:master\r\nconnected_slaves:many\r\n"},
-		{"", "role:master\r\nconnected_slaves:\r\n"},
-		{"", "role:master\r\n"},
-		{"", "connected_slaves:0\r\n"},
-		{"", ""},
-	};
-
-	check_readings(SETNAME_OK INFO_OK, MEMORY_OK TIME_OK, "role", cases, COUNT(cases));
-}
-
-SENTENCE(what_info_says_of_eviction_is_read_for_what_it_is)
-{
-	static const struct reading cases[] = {
-		{"volatile-lru", "# Memory\r\nused_memory:1\r\nmaxmemory:1048576\r\nmaxmemory_human:1.00M\r\n"
-		 "maxmemory_policy:volatile-lru\r\n"},
-		{"allkeys-random", "maxmemory_policy:allkeys-random\r\nmaxmemory:18446744073709551615\r\n"},
-		{"noeviction", "maxmemory:1\r\nmaxmemory_policy:noeviction\r\n"},
-		{"noeviction", "maxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n"},
-		{"a-policy-of-thirty-one-letters.", "maxmemory:1\r\nmaxmemory_policy:a-policy-of-thirty-one-letters.\r\n"},
-		{"", "maxmemory:1\r\nmaxmemory_policy:a-policy-of-thirty-two-letters..\r\n"},
-		{"", "maxmemory:1\r\nmaxmemory_policy:\r\n"},
-		{"", "maxmemory:1\r\n"},
-		{"", "maxmemory_policy:allkeys-lru\r\n"},
-		{"", "maxmemory:\r\nmaxmemory_policy:allkeys-lru\r\n"},
-		{"", "maxmemory:1.00M\r\nmaxmemory_policy:allkeys-lru\r\n"},
-		{"", "maxmemory:-1\r\nmaxmemory_policy:allkeys-lru\r\n"},
-		{"", ""},
-	};
-
-	check_readings(SETNAME_OK INFO_OK REPLICATION_OK, TIME_OK, "eviction", cases, COUNT(cases));
-}
-
+SCENE(what_info_says_is_read_for_what_it_is,
+      "each ei '07000f id 10000' '# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\n"
+      "run_id:0123456789abcdef0123456789abcdef01234567\r\nuptime_in_seconds:11\r\n'"
+      "  '080a00 0 cluster' 'redis_version:8.10\r\nredis_mode:cluster\r\nuptime_in_seconds:1\r\n'"
+      "  '070204 0 cluster'"
+      "  'redis_version:7.2.4\r\nserver_mode:cluster\r\nvalkey_version:8.0.1\r\nuptime_in_seconds:0\r\n'"
+      "  'ffffff -1' 'redis_version:255.255.999-rc1.2\r\nredis_mode:clustered\r\n'"
+      "  '000000 -1' 'redis_version:\r\nrun_id:\r\nuptime_in_seconds:\r\n'"
+      "  '000000 0' 'redis_version:six\r\nuptime_in_seconds:-5\r\nredis_mode:\r\n'"
+      "  '000000 -1' 'uptime_in_seconds:-\r\n' '000000 -1' 'not_redis_version:7.0.0\r\nnot_run_id:abc\r\n'"
+      "  '000000 1073741823000' 'run_id:0123456789abcdef0123456789abcdef012345678\r\nuptime_in_seconds:99999999999999\r\n'"
+      "  '000000 -1' 'run_id:no such thing\r\nredis_version' '000000 -1' '';"
+      READ(SETNAME_OK, REPLICATION_OK MEMORY_OK TIME_OK, "server"))
+SCENE(what_info_says_of_replicas_is_read_for_what_it_is,
+      "each ei alone '# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"
+      "master_failover_state:no-failover\r\nsecond_repl_offset:-1\r\n'"
+      "  alone 'role:master\r\nconnected_slaves:0\r\n'" /* an old one */
+      "  '' 'role:master\r\nconnected_slaves:2\r\nslave0:ip=127.0.0.1,port=1,state=online,offset=0,lag=0\r\n'"
+      "  '' 'connected_slaves:1\r\nrole:master\r\n'"
+      "  '' 'role:master\r\nconnected_slaves:0\r\nsecond_repl_offset:1\r\n'" /* promoted */
+      "  '' 'role:master\r\nconnected_slaves:0\r\nsecond_repl_offset:93817\r\n'"
+      "  replica 'role:slave\r\nconnected_slaves:0\r\n' '' 'role:master\r\nconnected_slaves:-1\r\n'"
+      "  '' 'role:master\r\nconnected_slaves:many\r\n' '' 'role:master\r\nconnected_slaves:\r\n'"
+      "  '' 'role:master\r\n' '' 'connected_slaves:0\r\n' '' '';"
+      READ(SETNAME_OK INFO_OK, MEMORY_OK TIME_OK, "role"))
+SCENE(what_info_says_of_eviction_is_read_for_what_it_is,
+      "each ei volatile-lru '# Memory\r\nused_memory:1\r\nmaxmemory:1048576\r\nmaxmemory_human:1.00M\r\n"
+      "maxmemory_policy:volatile-lru\r\n'"
+      "  allkeys-random 'maxmemory_policy:allkeys-random\r\nmaxmemory:18446744073709551615\r\n'"
+      "  noeviction 'maxmemory:1\r\nmaxmemory_policy:noeviction\r\n'"
+      "  noeviction 'maxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n'"
+      "  a-policy-of-thirty-one-letters. 'maxmemory:1\r\nmaxmemory_policy:a-policy-of-thirty-one-letters.\r\n'"
+      "  '' 'maxmemory:1\r\nmaxmemory_policy:a-policy-of-thirty-two-letters..\r\n'"
+      "  '' 'maxmemory:1\r\nmaxmemory_policy:\r\n' '' 'maxmemory:1\r\n' '' 'maxmemory_policy:allkeys-lru\r\n'"
+      "  '' 'maxmemory:\r\nmaxmemory_policy:allkeys-lru\r\n' '' 'maxmemory:1.00M\r\nmaxmemory_policy:allkeys-lru\r\n'"
+      "  '' 'maxmemory:-1\r\nmaxmemory_policy:allkeys-lru\r\n' '' '';"
+      READ(SETNAME_OK INFO_OK REPLICATION_OK, TIME_OK, "eviction"))
 SCENE(a_subscription_is_to_the_channel_that_was_asked_for,
-      "each x *3\r\n$9\r\nsubscribe\r\n$2\r\ncj\r\n:1\r\n *3\r\n$9\r\nsubscribe\r\n$3\r\nch2\r\n:1\r\n"
-      "  *3\r\n$7\r\nmessage\r\n$2\r\nch\r\n:1\r\n *3\r\n$9\r\nsubscribe\r\n$2\r\nch\r\n$1\r\n1\r\n"
-      "  *2\r\n$9\r\nsubscribe\r\n$2\r\nch\r\n +OK\r\n; puppet p '" SETNAME_OK INFO_OK "$x';"
+      "each x *3\r\n{subscribe}{cj}:1\r\n *3\r\n{subscribe}{ch2}:1\r\n *3\r\n{message}{ch}:1\r\n *3\r\n{subscribe}{ch}{1}"
+      "  *2\r\n{subscribe}{ch} +OK\r\n; puppet p '" SETNAME_OK INFO_OK "$x';"
       "try redis://127.0.0.1:$p leash-test ch ~ PROTOCOL: ': SUBSCRIBE: the answer is not what a Redis'")
 
 /* A message may come right behind the confirmation, whole or half: it is for the receiver of the connection. */

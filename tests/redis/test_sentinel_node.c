@@ -50,25 +50,18 @@ static const struct lsh_node_ops node_ops = {
 	.connected = on_connected, .denied = on_denied, .subscribed = on_nothing, .work = on_nothing,
 };
 
-DOES(replica, on(word[1], "INFO replication", "$10\r\nrole:slave\r\n"))
-DOES(master, on(word[1], "INFO replication", "$11\r\nrole:master\r\n"))
-DOES(locked, on(word[1], "", "-NOAUTH Authentication required.\r\n"))
+DOES(replica, play("on %s 'INFO replication' {role:slave}", word[1]))
+DOES(master, play("on %s 'INFO replication' {role:master}", word[1]))
+DOES(locked, play("on %s '' '-NOAUTH Authentication required.\r\n'", word[1]))
 
 static void
 start_hosts(void)
 {
 	start_seers();
-	for (int i = 0; i < 2; i++) {
-		char name[] = {'h', (char)('0' + i), '\0'}, id[41], info[256];
-
-		memset(id, i == 0 ? 'a' : 'b', 40);
-		id[40] = '\0';
-		fakes_start(name, true);
-		fake_info(info, sizeof info, "7.0.15", id, 86400);
-		on(name, "INFO server", "%s", info);
-		play("master %s", name);
-	}
-	play("names all %d 7", port_of("h0"));
+	for (int i = 0; i < 2; i++)
+		play("fake h%d tcp; on h%d 'INFO server' '{redis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:%040d\r\n"
+		     "uptime_in_seconds:86400\r\n}'; master h%d", i, i, i, i);
+	play("let p port h0; names all $p 7");
 }
 
 static void

@@ -174,8 +174,7 @@ static void
 start_fake(void)
 {
 	fakes_start("f", false);
-	play("on f SSUBSCRIBE '*3\r\n$10\r\nssubscribe\r\n@:1\r\n'; on f SUNSUBSCRIBE "
-	     "'*3\r\n$12\r\nsunsubscribe\r\n@:0\r\n';"
+	play("on f SSUBSCRIBE *3\r\n{ssubscribe}@:1\r\n; on f SUNSUBSCRIBE *3\r\n{sunsubscribe}@:0\r\n;"
 	     "on f 'SSUBSCRIBE moved' '-MOVED 7 127.0.0.1:7\r\n'; on f 'SSUBSCRIBE noperm' '-NOPERM No permissions\r\n'");
 }
 
@@ -197,11 +196,11 @@ SCENE(each_answer_is_of_its_own_channel, /* nobody waits for messages: the keepe
       "permissions, "
       "joined yes {d}, left yes {b}'; up = yes")
 SCENE(a_channel_that_the_server_takes_away_is_told, /* while another answer is awaited, for which it is not taken */
-      "on f 'SSUBSCRIBE take' '*3\r\n$12\r\nsunsubscribe\r\n$5\r\nyes a\r\n:1\r\n*3\r\n$10\r\nssubscribe\r\n@:2\r\n';"
+      "on f 'SSUBSCRIBE take' '*3\r\n{sunsubscribe}{yes a}:1\r\n*3\r\n{ssubscribe}@:2\r\n';"
       "open reads; join 'yes a' = yes; join take = yes; join 'yes b' = yes;"
       "await told = 'joined yes a, left yes a, joined take, joined yes b'")
 SCENE(an_answer_that_nobody_asked_for_ends_the_connection, /* and it is connected anew */
-      "on f 'SSUBSCRIBE other' '*3\r\n$10\r\nssubscribe\r\n$4\r\nthat\r\n:1\r\n'; open; join other = yes;"
+      "on f 'SSUBSCRIBE other' '*3\r\n{ssubscribe}{that}:1\r\n'; open; join other = yes;"
       "await subscriptions = 2; told = ''; await up = yes; join yes = yes; await told = 'joined yes'")
 SCENE(a_connection_that_breaks_takes_its_channels_with_it, /* what is answered now is not what was asked for then */
       "open; join 'yes a' = yes; await told = 'joined yes a'; on f 'SSUBSCRIBE yes b' silent; join 'yes b' = yes;"
