@@ -22,7 +22,7 @@ static struct {
 } known[SIM_LOCKS];
 
 /* What was told of the last hold of a lock of a client. */
-static struct {
+static struct told {
 	uint64_t fence;
 	bool at_risk, lost;
 	uint64_t ended; /* this hold's lease was over, by all that the client knew */
@@ -30,41 +30,50 @@ static struct {
 
 /* ---- one at a time ---- */
 
-/* Has somebody in this client got the lock, by all that the client knows? */
-static bool
-has(const struct sim_client *c, int l)
+/* What the client knows of the lock; NULL: it is closed. */
+static const struct lsh_lock *
+lock_in(const struct sim_client *c, int l)
 {
-	const struct lsh_lock *lock;
+	return c->leash != NULL && !c->process.dead && c->watched[l] != NULL ? c->watched[l]->lock : NULL;
+}
 
-	if (c->leash == NULL || c->process.dead || c->watched[l] == NULL)
-		return false;
-	lock = c->watched[l]->lock;
-	return atomic_load_explicit(&lock->holder, memory_order_relaxed) != 0 &&
-	       atomic_load_explicit(&lock->valid_until, memory_order_relaxed) > sim_now;
+static uint64_t
+holder_in(const struct lsh_lock *lock)
+{
+	return atomic_load_explicit(&lock->holder, memory_order_relaxed);
+}
+
+static int64_t
+end_in(const struct lsh_lock *lock)
+{
+	return atomic_load_explicit(&lock->valid_until, memory_order_relaxed);
 }
 
 /* What is over is over; and nobody has it for longer than max_hold_ms. */
 static void
-look_at_hold(const struct sim_client *c, int l)
+look_at_hold(const struct sim_client *c, int l, const struct lsh_lock *lock)
 {
-	const struct lsh_lock *lock = c->watched[l]->lock;
-	uint64_t holder = atomic_load_explicit(&lock->holder, memory_order_relaxed);
-	int64_t until = atomic_load_explicit(&lock->valid_until, memory_order_relaxed);
 	uint64_t *ended = &told[c->process.number][l].ended;
 
-	if (holder == 0 || lock->hold == NULL)
+	if (holder_in(lock) == 0 || lock->hold == NULL)
 		return;
-	if (until <= sim_now)
+	if (end_in(lock) <= sim_now)
 		*ended = lock->hold->fence;
 	else if (lock->hold->fence == *ended)
 		sim_breach("lock %d: client %d has it again, though its lease was over", l, c->process.number);
 	for (int k = 0; k < sim_terms.threads; k++) {
 		const struct sim_person *p = &c->people[k];
 
-		if (p->owner == holder && p->most_ms[l] > 0 && p->got_at[l] > 0 &&
-		    until > p->got_at[l] + p->most_ms[l] * SIM_MS)
+		if (p->owner == holder_in(lock) && p->most_ms[l] > 0 && p->got_at[l] > 0 &&
+		    end_in(lock) > p->got_at[l] + p->most_ms[l] * SIM_MS)
 			sim_breach("lock %d: client %d has it for longer than max_hold_ms", l, c->process.number);
 	}
+}
+
+static bool
+is_doubted(int l)
+{
+	return known[l].doubted_until > sim_now;
 }
 
 /* For so long two may have it, rightly. */
@@ -120,12 +129,10 @@ most_free(void)
 
 /* Has somebody had it who is no more there? */
 static bool
-is_of_ended(const struct sim_client *c, int l)
+is_of_ended(const struct sim_client *c, const struct lsh_lock *lock)
 {
-	uint64_t holder = atomic_load_explicit(&c->watched[l]->lock->holder, memory_order_relaxed);
-
 	for (int k = 0; k < sim_terms.threads; k++)
-		if (c->people[k].ended && c->people[k].owner == holder)
+		if (c->people[k].ended && c->people[k].owner == holder_in(lock))
 			return true;
 	return false;
 }
@@ -137,13 +144,15 @@ sim_judge_look(void)
 		int first = -1;
 
 		for (int i = 0; i < sim_client_count; i++) {
-			if (sim_clients[i].leash != NULL && !sim_clients[i].process.dead && sim_clients[i].watched[l] != NULL)
-				look_at_hold(&sim_clients[i], l);
-			if (!has(&sim_clients[i], l))
+			const struct lsh_lock *lock = lock_in(&sim_clients[i], l);
+
+			if (lock != NULL)
+				look_at_hold(&sim_clients[i], l, lock);
+			if (lock == NULL || holder_in(lock) == 0 || end_in(lock) <= sim_now)
 				continue;
-			if (first >= 0 && known[l].doubted_until <= sim_now)
+			if (first >= 0 && !is_doubted(l))
 				sim_breach("lock %d: clients %d and %d have it at once", l, first, i);
-			if (is_of_ended(&sim_clients[i], l))
+			if (is_of_ended(&sim_clients[i], lock))
 				sim_breach("lock %d: a thread of client %d has it that has ended", l, i);
 			first = i;
 		}
@@ -170,14 +179,10 @@ static const struct sim_client *
 owner_of(const char *token)
 {
 	for (int i = 0; i < sim_client_count; i++) {
-		const struct sim_client *c = &sim_clients[i];
-		const struct lsh_backend *b;
+		const struct lsh_lock *lock = lock_in(&sim_clients[i], 0);
 
-		if (c->leash == NULL || c->process.dead || c->watched[0] == NULL)
-			continue;
-		b = c->watched[0]->lock->resource.backend;
-		if (memcmp(token, b->uuid, LSH_UUID_SIZE) == 0)
-			return atomic_load(&b->closing) ? NULL : c;
+		if (lock != NULL && memcmp(token, lock->resource.backend->uuid, LSH_UUID_SIZE) == 0)
+			return atomic_load(&lock->resource.backend->closing) ? NULL : &sim_clients[i];
 	}
 	return NULL;
 }
@@ -250,10 +255,9 @@ static bool
 has_heir(const char *token, int l)
 {
 	for (int i = 0; i < sim_client_count; i++) {
-		const struct sim_client *c = &sim_clients[i];
+		const struct lsh_lock *lock = lock_in(&sim_clients[i], l);
 
-		if (c->leash != NULL && !c->process.dead && c->watched[l] != NULL &&
-		    lsh_lease_find(&c->watched[l]->lock->resource, token, strlen(token)) != NULL)
+		if (lock != NULL && lsh_lease_find(&lock->resource, token, strlen(token)) != NULL)
 			return true;
 	}
 	return false;
@@ -355,7 +359,7 @@ note_grant(const struct sim_person *p)
 	sim_acquired++;
 	if (!leash_lock_held(handle))
 		return; /* that was long ago */
-	if (fence <= known[p->lock].fence && known[p->lock].doubted_until <= sim_now)
+	if (fence <= known[p->lock].fence && !is_doubted(p->lock))
 		sim_breach("lock %d: fence %" PRIu64 " after %" PRIu64, p->lock, fence, known[p->lock].fence);
 	if ((int64_t)(fence / 256) > sim_world_us() + SIM_FAR_US)
 		sim_breach("lock %d: fence %" PRIu64 " is out of all proportion to the clocks", p->lock, fence);
@@ -388,11 +392,12 @@ void
 sim_judge_released(const struct sim_person *p, int l, uint64_t fence, bool was_last, leash_status status,
                    const leash_error *err)
 {
-	bool was_told = told[p->client->process.number][l].fence == fence && told[p->client->process.number][l].lost;
+	const struct told *t = &told[p->client->process.number][l];
+	bool was_told = t->fence == fence && t->lost;
 
-	if (status == LEASH_OK && !was_last && known[l].doubted_until <= sim_now)
+	if (status == LEASH_OK && !was_last && !is_doubted(l))
 		sim_breach("lock %d: another one had it, but its release says OK", l);
-	if (status == LEASH_OK && was_told && known[l].doubted_until <= sim_now)
+	if (status == LEASH_OK && was_told && !is_doubted(l))
 		sim_breach("lock %d: it was told to be lost, but its release says OK", l);
 	if (status != LEASH_OK && status != LEASH_LOST && status != LEASH_UNKNOWN && status != LEASH_NOT_HELD &&
 	    !is_excused(p->client, status))
@@ -417,7 +422,7 @@ sim_judge_broken(int l)
 void
 sim_judge_lost(int l, const char *why)
 {
-	if (!lost_data && known[l].doubted_until <= sim_now)
+	if (!lost_data && !is_doubted(l))
 		sim_breach("lock %d: it is lost: %s", l, why);
 }
 
@@ -430,7 +435,7 @@ sim_judge_extended(const struct sim_person *p, int l, int64_t began, int64_t lea
 	(void)err;
 	/* less what a clock may drift; who has closed the client before the thread goes on has released it */
 	if (status == LEASH_OK && !p->client->leaves && !p->client->process.stood_still && !p->limited &&
-	    known[l].doubted_until <= sim_now &&
+	    !is_doubted(l) &&
 	    leash_lock_remaining_ms(p->handles[l]) + passed_ms + lease_ms / 50 + 10 < lease_ms)
 		sim_breach("lock %d: an extension to %" PRId64 " ms says OK, but %" PRId64 " ms are left", l, lease_ms,
 		           leash_lock_remaining_ms(p->handles[l]));
@@ -442,7 +447,7 @@ sim_judge_looked(const struct sim_person *p, int l, bool holds, bool seen, leash
 	if (status != LEASH_OK && !(status == LEASH_UNAVAILABLE && sim_climate != SIM_CALM) &&
 	    !(status == LEASH_UNSUPPORTED && sim_site.deployment == SIM_QUORUM) && !is_excused(p->client, status))
 		sim_breach("lock %d: who looks is told %s: %s", l, leash_status_name(status), err->text);
-	if (status == LEASH_OK && sim_climate == SIM_CALM && holds && !seen && known[l].doubted_until <= sim_now)
+	if (status == LEASH_OK && sim_climate == SIM_CALM && holds && !seen && !is_doubted(l))
 		sim_breach("lock %d: client %d holds it, and does not see that", l, p->client->process.number);
 }
 
@@ -455,31 +460,24 @@ sim_judge_unopened(const struct sim_client *c, leash_status status, const leash_
 
 /* ---- events ---- */
 
-static int
-lock_of(const char *name)
-{
-	return name[0] - 'a';
-}
-
 void
 sim_judge_told(void *arg, const leash_event *event)
 {
 	const struct sim_client *c = arg;
 	int n = c->process.number, l;
+	struct told *t;
 
 	sim_trace("client %d is told %s %s: %s", n, leash_event_name(event->type), event->lock != NULL ? event->lock : "",
 	          event->text);
 	if (event->lock == NULL)
 		return;
-	l = lock_of(event->lock);
-	if (told[n][l].fence != event->fence) {
-		told[n][l].fence = event->fence;
-		told[n][l].at_risk = told[n][l].lost = false;
-	}
-	if (told[n][l].lost && event->type != LEASH_EVENT_FENCE_REGRESSION)
+	l = event->lock[0] - 'a';
+	t = &told[n][l];
+	if (t->fence != event->fence)
+		*t = (struct told){.fence = event->fence, .ended = t->ended};
+	if (t->lost && event->type != LEASH_EVENT_FENCE_REGRESSION)
 		sim_breach("lock %d: %s was told of a hold that was lost", l, leash_event_name(event->type));
-	if ((event->type == LEASH_EVENT_JEOPARDY && told[n][l].at_risk) ||
-	    (event->type == LEASH_EVENT_RECOVERED && !told[n][l].at_risk))
+	if (event->type == (t->at_risk ? LEASH_EVENT_JEOPARDY : LEASH_EVENT_RECOVERED))
 		sim_breach("lock %d: %s was told twice in a row", l, leash_event_name(event->type));
 	if (event->type == LEASH_EVENT_LOST && event->remaining_ms > 0)
 		sim_judge_lost(l, event->text);
@@ -490,9 +488,9 @@ sim_judge_told(void *arg, const leash_event *event)
 	    sim_now - struck_until() > (c->lease_ms[l] / 2 + sim_terms.guard_ms) * SIM_MS + SIM_S)
 		sim_breach("lock %d: it is lost for want of a renewal, though nothing was in the way", l);
 	if (event->type == LEASH_EVENT_JEOPARDY || event->type == LEASH_EVENT_RECOVERED)
-		told[n][l].at_risk = event->type == LEASH_EVENT_JEOPARDY;
-	told[n][l].lost = event->type == LEASH_EVENT_LOST;
-	if (event->type == LEASH_EVENT_FENCE_REGRESSION && known[l].doubted_until <= sim_now)
+		t->at_risk = event->type == LEASH_EVENT_JEOPARDY;
+	t->lost = event->type == LEASH_EVENT_LOST;
+	if (event->type == LEASH_EVENT_FENCE_REGRESSION && !is_doubted(l))
 		sim_breach("lock %d: fences went back", l);
 }
 

@@ -314,6 +314,17 @@ open_handles(const struct sim_client *c, leash_lock *handles[SIM_LOCKS], struct 
 	return true;
 }
 
+static void
+free_handles(leash_lock *handles[SIM_LOCKS])
+{
+	for (int l = 0; l < sim_terms.locks; l++) {
+		leash_lock *handle = handles[l];
+
+		handles[l] = NULL;
+		leash_lock_free(handle);
+	}
+}
+
 static void *
 live(void *arg)
 {
@@ -341,26 +352,11 @@ live(void *arg)
 			hold(p, l, false);
 	}
 	if (frees_first)
-		for (int l = 0; l < sim_terms.locks; l++) {
-			leash_lock_free(p->handles[l]);
-			p->handles[l] = NULL;
-		}
+		free_handles(p->handles);
 	leash_owner_free(p->own);
 	p->client->living--;
 	p->ended = true;
 	return NULL; /* its thread or its owner ends, and with it what it holds */
-}
-
-static void
-send_home(struct sim_client *c, struct sim_fiber *fibers[])
-{
-	for (int i = 0; i < sim_terms.threads; i++) {
-		struct sim_person *p = &c->people[i];
-
-		sim_fiber_join(fibers[i]);
-		for (int l = 0; l < sim_terms.locks; l++)
-			leash_lock_free(p->handles[l]);
-	}
 }
 
 static void
@@ -382,13 +378,11 @@ work(struct sim_client *c)
 	sim_trace("client %d closes", c->process.number);
 	if (closes_first)
 		leash_close(c->leash);
-	send_home(c, fibers);
-	for (int l = 0; l < sim_terms.locks; l++) {
-		leash_lock *watched = c->watched[l];
-
-		c->watched[l] = NULL;
-		leash_lock_free(watched);
+	for (int i = 0; i < sim_terms.threads; i++) {
+		sim_fiber_join(fibers[i]);
+		free_handles(c->people[i].handles);
 	}
+	free_handles(c->watched);
 	if (!closes_first)
 		leash_close(c->leash);
 }

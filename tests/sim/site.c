@@ -79,16 +79,6 @@ sim_instance_acknowledged(const struct sim_instance *n, uint64_t offset)
 	return count;
 }
 
-size_t
-sim_instance_replicas(const struct sim_instance *n)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < SIM_HOSTS; i++)
-		count += follows(&sim_site.instances[i], n);
-	return count;
-}
-
 /* From now on it follows this one: with all that it has. Who is connected is thrown out, as sentinels do. */
 static void
 follow(struct sim_instance *n, struct sim_instance *master)

@@ -54,9 +54,8 @@ void sim_site_open(enum sim_deployment deployment);
 /* Execute a command: the server's answer, and what follows from it for its replicas. */
 const struct lsh_message *sim_instance_run(struct sim_instance *instance, const struct lsh_arg *args, size_t count);
 void sim_instance_wrote(struct sim_instance *instance); /* its data have changed */
-/* How many replicas have what was written up to this; and how many there are. */
+/* How many replicas have what was written up to this; 0: how many there are. */
 int64_t sim_instance_acknowledged(const struct sim_instance *instance, uint64_t offset);
-size_t sim_instance_replicas(const struct sim_instance *instance);
 
 enum sim_data { SIM_KEPT, SIM_SAVED, SIM_LOST };
 void sim_instance_save(struct sim_instance *instance);

@@ -248,8 +248,9 @@ tell_about(const struct sim_instance *n, const struct lsh_arg *section)
 		                (sim_now - n->started) / SIM_S);
 	else if (strncmp(section->bytes, "replication", section->size) == 0)
 		size = snprintf(text, sizeof text,
-		                "# Replication\r\nrole:%s\r\nconnected_slaves:%zu\r\nsecond_repl_offset:%d\r\n",
-		                n->master != NULL ? "slave" : "master", sim_instance_replicas(n), n->was_replica ? 1 : -1);
+		                "# Replication\r\nrole:%s\r\nconnected_slaves:%" PRId64 "\r\nsecond_repl_offset:%d\r\n",
+		                n->master != NULL ? "slave" : "master", sim_instance_acknowledged(n, 0),
+		                n->was_replica ? 1 : -1);
 	else
 		size = snprintf(text, sizeof text, "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n");
 	add_text(text, (size_t)size);
