@@ -1,6 +1,8 @@
-/* Signals by the thousand, amid calls: none makes a call fail. And a cancellation leaves no mutex locked, whenever it comes.
+/* Signals by the thousand, amid calls: none makes a call fail. And a cancellation leaves no mutex locked, whenever it
+ * comes.
  *
  *   LEASH_TEST_SIGNALS  handlers that run amid calls (default 100000; under ThreadSanitizer 20000) */
+#include "tests/support/kept.h"
 #include "tests/support/knob.h"
 #include "tests/support/leashed.h"
 #include "tests/support/one_server.h"
@@ -43,7 +45,9 @@ handle(int signal, int flags)
 }
 
 struct worker {
-	void (*work)(struct worker *worker);
+	const char *name; /* of its lock, and how that is wanted: by the first client, or by the other one */
+	void (*work)(struct worker *worker); /* NULL: it acquires and releases */
+	bool fair, by_other;
 	leash_lock *lock;
 	_Atomic unsigned turns;
 	_Atomic bool ready;
@@ -99,7 +103,7 @@ work_on(void *arg)
 	is_ours = true;
 	w->ready = true;
 	while (!enough) {
-		w->work(w);
+		(w->work != NULL ? w->work : wait_and_release)(w);
 		w->turns++;
 	}
 	while (w->ready)
@@ -107,59 +111,23 @@ work_on(void *arg)
 	return NULL;
 }
 
-enum { WORKERS = 10 };
+static struct worker workers[] = {
+	{.name = "own 0"}, {.name = "own 1"}, {.name = "plain"}, {.name = "plain"}, {.name = "plain", .by_other = true},
+	{.name = "fair", .fair = true}, {.name = "fair", .fair = true}, {.name = "fair", .fair = true, .by_other = true},
+	{.name = "theirs", .work = wait_in_vain}, {.name = "theirs", .work = open_and_close},
+};
 
 /* Two threads send, so that one is at it while the other's worker runs; half of the signals let system calls go on by
  * themselves. */
 static void *
 send_signals(void *arg)
 {
-	struct worker *worker = arg;
-
-	for (unsigned i = 0; !enough; i++) {
-		pthread_kill(worker[i % WORKERS].thread, i / WORKERS % 2 ? SIGUSR1 : SIGUSR2);
-		if (i % WORKERS == WORKERS - 1)
+	for (size_t i = 0; !enough; i++) {
+		pthread_kill(workers[i % COUNT(workers)].thread, i / COUNT(workers) % 2 ? SIGUSR1 : SIGUSR2);
+		if (i % COUNT(workers) == COUNT(workers) - 1)
 			sched_yield();
 	}
-	return NULL;
-}
-
-/* A lock of each, and how it is wanted; by the first client, or by the other one. */
-static const struct {
-	const char *name;
-	bool fair, by_other;
-	void (*work)(struct worker *worker);
-} jobs[WORKERS] = {
-	{"own 0", false, false, wait_and_release}, {"own 1", false, false, wait_and_release},
-	{"plain", false, false, wait_and_release}, {"plain", false, false, wait_and_release},
-	{"plain", false, true, wait_and_release}, {"fair", true, false, wait_and_release},
-	{"fair", true, false, wait_and_release}, {"fair", true, true, wait_and_release},
-	{"theirs", false, false, wait_in_vain}, {"theirs", false, false, open_and_close},
-};
-
-static void
-begin_work(struct worker worker[WORKERS], leash_client *client, leash_client *other)
-{
-	enough = false;
-	for (int i = 0; i < WORKERS; i++) {
-		worker[i] = (struct worker){.work = jobs[i].work};
-		worker[i].lock = leashed_lock(jobs[i].by_other ? other : client, jobs[i].name,
-		                              LEASH_LOCK_OPTIONS(.fair = jobs[i].fair));
-		assert_int_equal(pthread_create(&worker[i].thread, NULL, work_on, &worker[i]), 0);
-		await_true(worker[i].ready);
-	}
-}
-
-static void
-end_work(struct worker worker[WORKERS])
-{
-	for (int i = 0; i < WORKERS; i++) {
-		worker[i].ready = false;
-		pthread_join(worker[i].thread, NULL);
-		if (worker[i].turns == 0)
-			fail_msg("worker %d came to nothing", i);
-		leash_lock_free(worker[i].lock);
-	}
+	return arg;
 }
 
 /* How many connections the server has taken. */
@@ -176,15 +144,10 @@ GROUP(start_tcp_server, stop_server);
 
 /* ---- threads that are canceled ---- */
 
-#if UNDER_ASAN || UNDER_TSAN /* which have a pthread_mutex_lock() of their own */
-#define amid(...) __VA_ARGS__
-#else
-#define amid(...) (call = #__VA_ARGS__, __VA_ARGS__, call = NULL)
 static _Thread_local const char *call; /* that this thread is in, and may be canceled asynchronously around it */
-#endif
 static unsigned taken; /* mutexes amid calls */
 
-#if !UNDER_ASAN && !UNDER_TSAN
+#if !UNDER_ASAN && !UNDER_TSAN /* which have one of their own */
 __attribute__((visibility("default"))) int
 pthread_mutex_lock(pthread_mutex_t *mutex)
 {
@@ -218,53 +181,64 @@ see_waiter(void *arg, const leash_waiter_info *waiter)
 	return waiter != NULL;
 }
 
+#define amid(...) (call = #__VA_ARGS__, __VA_ARGS__, call = NULL)
+#define amid_status(expected, ...) \
+	do { \
+		amid(status = __VA_ARGS__); \
+		assert_status((expected), status); \
+	} while (0)
+
 SENTENCE(no_call_takes_a_mutex_while_its_thread_may_be_canceled)
 {
 	leash_lock_info info = {.size = sizeof info};
 	leash_stats stats = {.size = sizeof stats};
-	leash_status said[16] = {LEASH_OK};
 	leash_cancel *cancel = NULL;
 	leash_client *client = NULL;
 	leash_owner *owner = NULL;
 	leash_lock *lock = NULL;
 	char token[LEASH_TOKEN_MAX];
+	leash_status status;
 	bool held, fired;
 
 	taken = 0;
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
-	amid(said[0] = leash_open(&client, LEASH_OPTIONS(.uri = uri, .timeout_ms = 20000), &err));
-	amid(said[1] = leash_lock_new(&lock, client, "canceled", NULL, &err));
-	amid(said[2] = leash_owner_new(&owner, &err));
-	amid(said[3] = leash_cancel_new(&cancel, &err));
-	amid(said[4] = leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 20000, .cancel = cancel), &err));
-	amid(said[5] = leash_lock_acquire(lock, 0, &err));
-	amid(said[6] = leash_lock_extend(lock, 60000, &err));
+	amid_status(LEASH_OK, leash_open(&client, LEASH_OPTIONS(.uri = uri, .timeout_ms = 20000), &err));
+	amid_status(LEASH_OK, leash_lock_new(&lock, client, "canceled", NULL, &err));
+	amid_status(LEASH_OK, leash_owner_new(&owner, &err));
+	amid_status(LEASH_OK, leash_cancel_new(&cancel, &err));
+	amid_status(LEASH_OK, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 20000, .cancel = cancel), &err));
+	amid_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	amid_status(LEASH_OK, leash_lock_extend(lock, 60000, &err));
 	amid(held = leash_lock_held(lock) && leash_lock_remaining_ms(lock) > 0 && leash_lock_depth(lock) == 2 &&
 	            leash_lock_fence(lock) > 0 && leash_lock_token(lock, token, sizeof token) > 0);
 	amid(leash_lock_alive(lock));
-	amid(said[7] = leash_lock_inspect(lock, &info, &err));
-	amid(said[8] = leash_lock_waiters(lock, see_waiter, NULL, &err));
-	amid(said[9] = leash_client_scan(client, NULL, see_lock, NULL, &err));
-	amid(said[10] = leash_client_stats(client, &stats, &err));
-	amid(said[11] = leash_lock_release(lock, &err));
-	amid(said[12] = leash_lock_release(lock, &err));
+	amid_status(LEASH_OK, leash_lock_inspect(lock, &info, &err));
+	amid_status(LEASH_OK, leash_lock_waiters(lock, see_waiter, NULL, &err));
+	amid_status(LEASH_OK, leash_client_scan(client, NULL, see_lock, NULL, &err));
+	amid_status(LEASH_OK, leash_client_stats(client, &stats, &err));
+	amid_status(LEASH_OK, leash_lock_release(lock, &err));
+	amid_status(LEASH_OK, leash_lock_release(lock, &err));
 	amid(leash_cancel_fire(cancel));
 	amid(fired = leash_cancel_is_fired(cancel));
-	amid(said[13] = leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 1, .cancel = cancel), &err));
-	amid(said[14] = leash_lock_break(lock, &err));
-	amid(said[15] = leash_lock_adopt(lock, "00112233-4455-4677-8899-aabbccddeeff:1", &err));
+	amid_status(LEASH_CANCELED, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 1, .cancel = cancel), &err));
+	amid_status(LEASH_NOT_HELD, leash_lock_break(lock, &err));
+	amid_status(LEASH_NOT_HELD, leash_lock_adopt(lock, "00112233-4455-4677-8899-aabbccddeeff:1", &err));
 	amid(leash_owner_free(owner));
 	amid(leash_cancel_free(cancel));
 	amid(leash_lock_free(lock));
 	amid(leash_close(client));
 	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL);
-	for (int i = 0; i < 13; i++)
-		assert_int_equal(said[i], LEASH_OK);
-	assert_int_equal(said[13], LEASH_CANCELED);
-	assert_int_equal(said[14], LEASH_NOT_HELD);
-	assert_int_equal(said[15], LEASH_NOT_HELD);
 	assert_true(held && fired);
 	assert_true(taken > 20 || UNDER_ASAN || UNDER_TSAN);
+}
+
+static struct leashed_events events;
+
+static leash_client *
+open_client(const char *at)
+{
+	return kept(leashed_open(at, LEASH_OPTIONS(.timeout_ms = 60000, .on_event = leashed_note_event,
+	                                           .event_arg = &events)));
 }
 
 /* Every call says what it would have said without signals, and no connection had to be opened again. */
@@ -272,34 +246,34 @@ SENTENCE(a_hundred_thousand_signals_make_no_call_fail)
 {
 	long wanted = knob("LEASH_TEST_SIGNALS", UNDER_TSAN ? 20000 : 100000);
 	const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
-	struct leashed_events events = {0};
 	leash_client *client, *other;
 	leash_lock *held, *theirs;
-	static struct worker worker[WORKERS];
 	pthread_t sender[2];
 	long long connected;
 	sigset_t all, before;
 
-	handled = strangers = 0;
-	opened = 0;
 	is_ours = true;
 	handle(SIGUSR1, 0);
 	handle(SIGUSR2, SA_RESTART);
 	handle(SIGALRM, 0);
 	connected = connections();
-	client = leashed_open(server_uri(server),
-	                      LEASH_OPTIONS(.timeout_ms = 60000, .on_event = leashed_note_event, .event_arg = &events));
-	other = leashed_open(server_uri_tcp(server),
-	                     LEASH_OPTIONS(.timeout_ms = 60000, .on_event = leashed_note_event, .event_arg = &events));
-	held = leashed_lock(client, "held", LEASH_LOCK_OPTIONS(.lease_ms = 6000));
-	theirs = leashed_lock(other, "theirs", NULL);
+	client = open_client(uri);
+	other = open_client(server_uri_tcp(server));
+	held = kept(leashed_lock(client, "held", LEASH_LOCK_OPTIONS(.lease_ms = 6000)));
+	theirs = kept(leashed_lock(other, "theirs", NULL));
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
-	begin_work(worker, client, other);
+	for (size_t i = 0; i < COUNT(workers); i++) {
+		struct worker *w = &workers[i];
+
+		w->lock = kept(leashed_lock(w->by_other ? other : client, w->name, LEASH_LOCK_OPTIONS(.fair = w->fair)));
+		assert_int_equal(pthread_create(&w->thread, NULL, work_on, w), 0);
+		await_true(w->ready);
+	}
 	sigfillset(&all); /* before a sender begins: it takes none itself */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&sender[i], NULL, send_signals, worker), 0);
+		assert_int_equal(pthread_create(&sender[i], NULL, send_signals, NULL), 0);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	setitimer(ITIMER_REAL, &often, NULL); /* these are for the process, and whoever takes them */
 	await_true_for(handled >= wanted, 1200);
@@ -307,7 +281,12 @@ SENTENCE(a_hundred_thousand_signals_make_no_call_fail)
 	enough = true;
 	for (int i = 0; i < 2; i++)
 		pthread_join(sender[i], NULL);
-	end_work(worker);
+	for (size_t i = 0; i < COUNT(workers); i++) {
+		workers[i].ready = false;
+		pthread_join(workers[i].thread, NULL);
+		if (workers[i].turns == 0)
+			fail_msg("worker %zu came to nothing", i);
+	}
 	print_message("# %ld signals, and %u clients came and went: 0 calls failed\n", (long)handled, (unsigned)opened);
 	assert_int_equal(strangers, 0);
 	assert_true(leash_lock_held(held) && leash_lock_held(theirs));
@@ -315,8 +294,4 @@ SENTENCE(a_hundred_thousand_signals_make_no_call_fail)
 	assert_int_equal(connections() - connected, 4 + 2 * opened);
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-	leash_lock_free(held);
-	leash_lock_free(theirs);
-	leash_close(client);
-	leash_close(other);
 }
