@@ -11,20 +11,35 @@
 #include <string.h>
 #include <unistd.h>
 
-unsigned long
-asleep_times(pid_t thread)
+/* And how often it went to sleep so far. */
+static char
+look_at(pid_t thread, unsigned long *times)
 {
 	char path[64], line[128], state = 'X';
-	unsigned long times = 0;
 	FILE *file;
 
 	snprintf(path, sizeof path, "/proc/%d/status", (int)thread);
 	file = fopen(path, "re");
 	while (file != NULL && fgets(line, sizeof line, file) != NULL)
 		if (sscanf(line, "State: %c", &state) != 1)
-			sscanf(line, "voluntary_ctxt_switches: %lu", &times);
+			sscanf(line, "voluntary_ctxt_switches: %lu", times);
 	if (file != NULL)
 		fclose(file);
+	return state;
+}
+
+char
+state_of(pid_t thread)
+{
+	return look_at(thread, &(unsigned long){0});
+}
+
+unsigned long
+asleep_times(pid_t thread)
+{
+	unsigned long times = 0;
+	char state = look_at(thread, &times);
+
 	return state == 'X' ? ULONG_MAX : state == 'S' ? times : 0;
 }
 

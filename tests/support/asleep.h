@@ -1,11 +1,14 @@
-/* Who sleeps, by /proc: whoever has something to do, and only waits for a CPU, does not. */
+/* Who runs, sleeps, stands still or is gone, by /proc: whoever has something to do, and only waits for a CPU, does not. */
 #ifndef LEASH_TEST_ASLEEP_H
 #define LEASH_TEST_ASLEEP_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Does the thread sleep, or is it gone? By its number, or that of a process for its first one. */
+/* R, S, T, Z, as in proc(5), of a thread by its number, or of a process' first one; X: it is gone. */
+char state_of(pid_t thread);
+
+/* Does the thread sleep, or is it gone? */
 bool asleep(pid_t thread);
 
 /* How often it went to sleep so far, where it sleeps now; 0: it does not. */

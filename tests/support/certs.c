@@ -40,7 +40,7 @@ static const struct recipe {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards all of these */
 static char *folder;
-static struct {
+static struct made {
 	EVP_PKEY *key;   /* NULL: not made yet */
 	X509 *certificate;
 	char *cert_path, *key_path;
@@ -60,8 +60,7 @@ path_of(const char *name, const char *end)
 
 	if (!folder)
 		folder = sweep_folder();
-	if (asprintf(&path, "%s/%s.%s", folder, name, end) < 0)
-		trouble("no memory");
+	path = text_of("%s/%s.%s", folder, name, end);
 	for (char *c = path; *c; c++)
 		if (*c == ' ')
 			*c = '-';
@@ -161,35 +160,39 @@ make(enum certs_of whose)
 		trouble("%s: %s", folder, strerror(errno));
 }
 
-const char *
-certs_file(enum certs_of whose)
+/* Its paths, made if need be. */
+static const struct made *
+get(enum certs_of whose)
 {
 	pthread_mutex_lock(&mutex);
 	make(whose);
 	pthread_mutex_unlock(&mutex);
-	return made[whose].cert_path;
+	return &made[whose];
+}
+
+const char *
+certs_file(enum certs_of whose)
+{
+	return get(whose)->cert_path;
 }
 
 const char *
 certs_key(enum certs_of whose)
 {
-	pthread_mutex_lock(&mutex);
-	make(whose);
-	pthread_mutex_unlock(&mutex);
-	return made[whose].key_path;
+	return get(whose)->key_path;
 }
 
 const char *
 certs_locked_key(void)
 {
-	pthread_mutex_lock(&mutex);
-	make(CERTS_CLIENT);
-	if (!locked_path) {
-		FILE *file;
+	EVP_PKEY *key = get(CERTS_CLIENT)->key;
+	FILE *file;
 
+	pthread_mutex_lock(&mutex);
+	if (!locked_path) {
 		locked_path = path_of("locked", "key");
 		file = create(locked_path);
-		if (PEM_write_PrivateKey(file, made[CERTS_CLIENT].key, EVP_aes_128_cbc(), (const unsigned char *)"open sesame", 11, NULL, NULL) != 1)
+		if (PEM_write_PrivateKey(file, key, EVP_aes_128_cbc(), (const unsigned char *)"open sesame", 11, NULL, NULL) != 1)
 			failed("locked key");
 		fclose(file);
 	}
@@ -217,8 +220,8 @@ certs_query(void)
 	const char *file = certs_file(CERTS_AUTHORITY);
 
 	pthread_mutex_lock(&mutex);
-	if (!query && asprintf(&query, "cafile=%s", file) < 0)
-		trouble("no memory");
+	if (!query)
+		query = text_of("cafile=%s", file);
 	pthread_mutex_unlock(&mutex);
 	return query;
 }

@@ -46,11 +46,7 @@ start_single(bool tls, const char *const *args)
 	return &one->all;
 }
 
-static void
-stop(void *deployment)
-{
-	deployment_stop(deployment);
-}
+STOP_BY(deployment_stop)
 
 struct deployment *
 deployment_start_with(enum deployment_kind kind, const char *const *args)

@@ -378,11 +378,7 @@ run(void *arg)
 
 /* --- for the tests --- */
 
-static void
-stop(void *fake)
-{
-	fake_stop(fake);
-}
+STOP_BY(fake_stop)
 
 static struct fake *
 start(fake_answer *answer, void *ctx, bool tcp)

@@ -59,11 +59,7 @@ note(struct judge *j, struct note seen)
 
 	if (n >= NOTES)
 		return;
-	j->notes[n].lock = seen.lock;
-	j->notes[n].entered = seen.entered;
-	j->notes[n].inside = seen.inside;
-	j->notes[n].fence = seen.fence;
-	j->notes[n].last = seen.last;
+	j->notes[n] = seen;
 	atomic_store(&j->notes[n].written, true);
 }
 

@@ -64,11 +64,7 @@ read_all(void *arg)
 	return NULL;
 }
 
-static void
-stop(void *monitor)
-{
-	monitor_stop(monitor);
-}
+STOP_BY(monitor_stop)
 
 struct monitor *
 monitor_start(struct server *server)
@@ -189,12 +185,6 @@ size_t
 monitor_count_in_scripts(struct monitor *m, const char *text)
 {
 	return count(m, text, true);
-}
-
-void
-monitor_await(struct monitor *m, const char *text, size_t n)
-{
-	await_true(monitor_count(m, text) >= n);
 }
 
 char *

@@ -6,9 +6,8 @@
 #ifndef LEASH_TEST_MONITOR_H
 #define LEASH_TEST_MONITOR_H
 
+#include "tests/support/await.h"
 #include "tests/support/server.h"
-
-#include <stddef.h>
 
 struct monitor;
 
@@ -19,18 +18,14 @@ void monitor_stop(struct monitor *monitor);   /* NULL is allowed */
 /* Forget what was seen so far. */
 void monitor_mark(struct monitor *monitor);
 
-/* How many commands that clients sent since the mark contain `text`; those that scripts called are not among them. */
+/* How many commands since the mark contain `text`: that clients sent, resp. that scripts called. */
 size_t monitor_count(struct monitor *monitor, const char *text);
-
-/* The same for the commands that scripts called. */
 size_t monitor_count_in_scripts(struct monitor *monitor, const char *text);
 
 /* Wait until clients have sent `n` such commands since the mark. */
-void monitor_await(struct monitor *monitor, const char *text, size_t n);
+#define monitor_await(monitor, text, n) await_true(monitor_count((monitor), (text)) >= (n))
 
 /* The last command since the mark, of a client or a script, that contains `text`; NULL: none. To be freed. */
 char *monitor_last(struct monitor *monitor, const char *text);
-
-/* All since the mark, to stderr: for the one who looks into a failure. */
 
 #endif

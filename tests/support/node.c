@@ -1,6 +1,7 @@
 /* Nodes of deployments. See node.h. */
 #include "tests/support/node.h"
 
+#include "tests/support/asleep.h"
 #include "tests/support/await.h"
 #include "tests/support/ports.h"
 #include "tests/support/socket.h"
@@ -106,20 +107,8 @@ bool
 node_runs(const struct node *node)
 {
 	pid_t pid = node->server ? server_pid(node->server) : 0;
-	char path[64], stat[512];
-	const char *state = NULL;
-	FILE *file;
 
-	if (pid == 0)
-		return false;
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	stat[fread(stat, 1, sizeof stat - 1, file)] = '\0';
-	fclose(file);
-	state = strrchr(stat, ')');
-	return state && state[1] == ' ' && !strchr("TtZX", state[2]);
+	return pid != 0 && !strchr("TtZX", state_of(pid));
 }
 
 /* ---- asking it ---- */

@@ -210,11 +210,7 @@ proxy_unlock_and_kick(struct proxy *p)
 		trouble("eventfd: %s", strerror(errno));
 }
 
-static void
-stop(void *proxy)
-{
-	proxy_stop(proxy);
-}
+STOP_BY(proxy_stop)
 
 static bool
 watch_own(struct proxy *p, int *fd)

@@ -285,11 +285,7 @@ give_clock(struct server *server)
 	free(shim);
 }
 
-static void
-stop(void *server)
-{
-	server_stop(server);
-}
+STOP_BY(server_stop)
 
 static void
 write_config(struct server *server, const char *text)
@@ -465,28 +461,38 @@ connection(struct server *server)
 	return server->connection;
 }
 
+/* NULL and errno: it could not be sent, or was not answered. */
 static redisReply *
-command(struct server *server, const char *format, va_list args)
+ask(redisContext *c, const char *words, int size)
+{
+	void *reply = NULL;
+
+	return redisAppendFormattedCommand(c, words, (size_t)size) == REDIS_OK && redisGetReply(c, &reply) == REDIS_OK ? reply : NULL;
+}
+
+/* A command as it is sent, of that size, which is freed. */
+static redisReply *
+command(struct server *server, const char *what, char *words, int size)
 {
 	redisContext *c;
 	redisReply *reply;
 	sigset_t before;
-	va_list again;
 	char why[256];
 
-	va_copy(again, args);
+	if (size < 0)
+		trouble("'%s' is no command", what);
 	pthread_mutex_lock(&server->talk);
 	socket_hush(&before);
 	c = connection(server);
-	reply = redisvCommand(c, format, args);
+	reply = ask(c, words, size);
 	if (!reply && errno == EPIPE) { /* a server whose role changes is told by its sentinels to cut everybody off: not a word was sent */
 		redisFree(c);
 		server->connection = NULL;
 		c = connection(server);
-		reply = redisvCommand(c, format, again);
+		reply = ask(c, words, size);
 	}
 	socket_unhush(&before);
-	va_end(again);
+	free(words);
 	if (!reply) {
 		snprintf(why, sizeof why, "%s", c->errstr);
 		redisFree(c);
@@ -494,8 +500,17 @@ command(struct server *server, const char *format, va_list args)
 	}
 	pthread_mutex_unlock(&server->talk);
 	if (!reply)
-		trouble("the server did not answer '%s': %s", format, why);
+		trouble("the server did not answer '%s': %s", what, why);
 	return reply;
+}
+
+static redisReply *
+command_of(struct server *server, const char *format, va_list args)
+{
+	char *words = NULL;
+	int size = redisvFormatCommand(&words, format, args);
+
+	return command(server, format, words, size);
 }
 
 redisReply *
@@ -505,7 +520,7 @@ server_command(struct server *server, const char *format, ...)
 	redisReply *reply;
 
 	va_start(args, format);
-	reply = command(server, format, args);
+	reply = command_of(server, format, args);
 	va_end(args);
 	return reply;
 }
@@ -518,7 +533,7 @@ server_integer(struct server *server, const char *format, ...)
 	int64_t n;
 
 	va_start(args, format);
-	reply = command(server, format, args);
+	reply = command_of(server, format, args);
 	va_end(args);
 	if (reply->type != REDIS_REPLY_INTEGER)
 		trouble("the answer to '%s' is no integer but: %s", format, reply->str ? reply->str : "an array or nothing");
@@ -541,10 +556,24 @@ print(FILE *out, const redisReply *reply)
 	}
 }
 
-/* Taken over, to be freed when its place is needed again. */
+/* Of the answer, which is freed. The text is, when its place is needed again. */
 static const char *
-keep_text(struct server *server, char *text)
+as_text(struct server *server, const char *what, redisReply *reply)
 {
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+
+	if (reply->type == REDIS_REPLY_ERROR)
+		trouble("the answer to '%s' is: %s", what, reply->str);
+	if (reply->type != REDIS_REPLY_NIL) {
+		out = open_memstream(&text, &size);
+		if (!out)
+			trouble("no memory");
+		print(out, reply);
+		fclose(out);
+	}
+	freeReplyObject(reply);
 	pthread_mutex_lock(&server->talk);
 	free(server->texts[server->next_text]);
 	server->texts[server->next_text] = text;
@@ -558,24 +587,20 @@ server_text(struct server *server, const char *format, ...)
 {
 	va_list args;
 	redisReply *reply;
-	char *text = NULL;
-	size_t size;
-	FILE *out;
 
 	va_start(args, format);
-	reply = command(server, format, args);
+	reply = command_of(server, format, args);
 	va_end(args);
-	if (reply->type == REDIS_REPLY_ERROR)
-		trouble("the answer to '%s' is: %s", format, reply->str);
-	if (reply->type != REDIS_REPLY_NIL) {
-		out = open_memstream(&text, &size);
-		if (!out)
-			trouble("no memory");
-		print(out, reply);
-		fclose(out);
-	}
-	freeReplyObject(reply);
-	return keep_text(server, text);
+	return as_text(server, format, reply);
+}
+
+const char *
+server_text_of(struct server *server, int count, const char **words)
+{
+	char *sent = NULL;
+	int size = redisFormatCommandArgv(&sent, count, words, NULL);
+
+	return as_text(server, words[0], command(server, words[0], sent, size));
 }
 
 int64_t

@@ -99,6 +99,9 @@ int64_t server_integer(struct server *server, const char *format, ...);
  * reply is trouble. The text belongs to the server; it lasts for the next 31 texts asked for. */
 const char *server_text(struct server *server, const char *format, ...);
 
+/* The same, of words as they are. */
+const char *server_text_of(struct server *server, int count, const char **words);
+
 /* How often it has executed a command since it began, or since a CONFIG RESETSTAT, in scripts too. */
 int64_t server_calls(struct server *server, const char *command);
 

@@ -167,8 +167,7 @@ sweep_folder(void)
 		base = "/tmp";
 	if (asprintf(&folder, "%s/leash-test-XXXXXX", base) < 0 || !mkdtemp(folder))
 		trouble("cannot make a folder in %s: %s", base, strerror(errno));
-	if (asprintf(&line, "folder %s\n", folder) < 0)
-		trouble("no memory");
+	line = text_of("folder %s\n", folder);
 	tell_sweeper(line);
 	free(line);
 	return folder;

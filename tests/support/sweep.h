@@ -24,6 +24,9 @@ struct sweep_item {
 	struct sweep_item *next;
 };
 
+/* A `stop` for sweep_add that is a call of `end`. */
+#define STOP_BY(end) static void stop(void *what) { end(what); }
+
 /* At exit `stop(what)` is called for what was added last first. */
 void sweep_add(struct sweep_item *item, void (*stop)(void *what), void *what);
 

@@ -5,7 +5,6 @@
 #include "tests/support/tool.h"
 
 #include "tests/support/await.h"
-#include "tests/support/sweep.h"
 #include "tests/support/trouble.h"
 
 #include <errno.h>
@@ -20,17 +19,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-enum { OUT, ERR, SHOWN, STREAMS };
-
-struct tool {
-	struct sweep_item item;
-	pid_t pid;           /* 0: reaped */
-	int status;          /* how it ended */
-	int terminal;        /* the keyboard and the screen of its terminal; -1: it has none */
-	int file[STREAMS];   /* what it has written; SHOWN: to its terminal, as far as we have read that */
-	char *text[STREAMS]; /* what of that was asked for last */
-};
 
 const char *
 tool_path(void)
@@ -107,11 +95,7 @@ become_leash(const char *path, char *const *argv, const struct tool *tool, pid_t
 	_exit(255);
 }
 
-static void
-stop(void *what)
-{
-	tool_free(what);
-}
+STOP_BY(tool_free)
 
 static int
 open_terminal(void)
@@ -123,8 +107,8 @@ open_terminal(void)
 	return terminal;
 }
 
-static struct tool *
-start(const char *uri, const char *const words[], bool at_terminal)
+struct tool *
+tool_start(const char *uri, const char *const words[], bool at_terminal)
 {
 	struct tool *tool = zeroed(sizeof *tool);
 	const char *path = words[0] != NULL && words[0][0] == '/' ? words[0] : tool_path();
@@ -158,25 +142,7 @@ start(const char *uri, const char *const words[], bool at_terminal)
 	return tool;
 }
 
-struct tool *
-tool_start(const char *uri, const char *const words[])
-{
-	return start(uri, words, false);
-}
-
-struct tool *
-tool_start_at_terminal(const char *uri, const char *const words[])
-{
-	return start(uri, words, true);
-}
-
 /* ---- while it runs ---- */
-
-pid_t
-tool_pid(const struct tool *tool)
-{
-	return tool->pid;
-}
 
 void
 tool_signal(struct tool *tool, int signal)
@@ -197,9 +163,8 @@ read_terminal(struct tool *tool)
 			trouble("no memory for what leash shows");
 }
 
-/* All that is in a file so far. */
-static const char *
-read_file(struct tool *tool, int which)
+const char *
+tool_said(struct tool *tool, enum stream which)
 {
 	struct stat stat;
 	ssize_t n;
@@ -212,24 +177,6 @@ read_file(struct tool *tool, int which)
 	n = pread(tool->file[which], tool->text[which], (size_t)stat.st_size, 0);
 	tool->text[which][n > 0 ? n : 0] = '\0';
 	return tool->text[which];
-}
-
-const char *
-tool_out(struct tool *tool)
-{
-	return read_file(tool, OUT);
-}
-
-const char *
-tool_err(struct tool *tool)
-{
-	return read_file(tool, ERR);
-}
-
-const char *
-tool_shown(struct tool *tool)
-{
-	return read_file(tool, SHOWN);
 }
 
 void
@@ -283,14 +230,4 @@ tool_free(struct tool *tool)
 		free(tool->text[i]);
 	}
 	free(tool);
-}
-
-size_t
-tool_count(const char *text, const char *what)
-{
-	size_t n = 0;
-
-	for (; (text = strstr(text, what)) != NULL; text += strlen(what))
-		n++;
-	return n;
 }

@@ -1,6 +1,7 @@
 /* See play.h. A line is tried by each kind of statement in turn; who knows it does it. */
 #include "tests/tools/play.h"
 
+#include "tests/support/asleep.h"
 #include "tests/support/fake.h"
 #include "tests/support/leashed.h"
 #include "tests/support/one_server.h"
@@ -17,8 +18,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-enum { WORDS = 64, TEXT = 9000, FEW = 8, LOCKS = 12, VARIABLES = 48, SECRETS = 16, SCENES = 200 };
-enum stream { OUT, ERR, SHOWN, STREAMS };
+enum { WORDS = 64, TEXT = 9000, FEW = 8, LOCKS = 12, VARIABLES = 48, SECRETS = 16, SCENES = 200, NAME = 24 };
 
 struct text { /* a file */
 	const char *path;
@@ -38,7 +38,7 @@ static int scene_count;
 /* ---- what there is in a scene ---- */
 
 struct run {
-	char name[16]; /* "": in the foreground */
+	char name[NAME];
 	struct tool *tool;
 	int status;
 	int line;              /* by which it was started */
@@ -52,20 +52,20 @@ struct hold {
 };
 
 struct person {
-	char name[16];
+	char name[NAME];
 	leash_client *client;
 	struct hold holds[LOCKS];
 };
 
-static struct {
-	char name[24], *value;
+static struct variable {
+	char name[NAME], *value;
 } variables[VARIABLES];
 
 static char *secrets[SECRETS]; /* nobody may say them */
-static struct run runs[FEW];
+static struct run foreground, background[FEW];
 static struct person people[FEW];
-static struct {
-	char name[16];
+static struct another {
+	char name[NAME];
 	struct server *server;
 	struct quorum *quorum;
 	struct fake *stranger;
@@ -93,10 +93,23 @@ wrong(const char *format, ...)
 	trouble("%s:%d: %s\n    %s%s%s\n%s\n%s", text->path, at + 1, text->line[at], what,
 	        last != NULL ? "; it said:\n" : "",
 	        last != NULL ? tool_out(last->tool) : "", last != NULL ? tool_err(last->tool) : "",
-	        last != NULL ? tool_shown(last->tool) : "");
+	        last != NULL ? tool_said(last->tool, SHOWN) : "");
 }
 
-/* ---- words ---- */
+/* ---- names and words ---- */
+
+/* The entry of that name, or else a new one, in a table of so many that begin with their names, each of so much room. */
+static void *
+entry(char *e, size_t count, size_t size, size_t room, const char *name)
+{
+	while (*e != '\0' && strcmp(e, name) != 0)
+		if (e += size, --count == 0)
+			wrong("there is no room for %s", name);
+	snprintf(e, room, "%s", name);
+	return e;
+}
+
+#define ENTRY(table, name_) entry((table)->name, COUNT(table), sizeof *(table), sizeof (table)->name, (name_))
 
 static const char *
 value_of(const char *name)
@@ -110,21 +123,25 @@ value_of(const char *name)
 static void
 set(const char *name, const char *format, ...)
 {
-	char *value;
+	struct variable *variable = ENTRY(variables, name);
+	char *before = variable->value; /* which may be said */
 	va_list args;
-	int i = 0;
 
 	va_start(args, format);
-	if (vasprintf(&value, format, args) < 0)
+	if (vasprintf(&variable->value, format, args) < 0)
 		trouble("no memory");
 	va_end(args);
-	while (i < VARIABLES && variables[i].value != NULL && strcmp(variables[i].name, name) != 0)
-		i++;
-	if (i == VARIABLES)
-		wrong("there are too many variables");
-	snprintf(variables[i].name, sizeof variables[i].name, "%s", name);
-	free(variables[i].value);
-	variables[i].value = value;
+	free(before);
+}
+
+/* Of a name, "n_port" or the like. */
+static void
+set_of(const char *name, const char *what, const char *value)
+{
+	char both[2 * NAME];
+
+	snprintf(both, sizeof both, "%s_%s", name, what);
+	set(both, "%s", value);
 }
 
 /* One byte, or one variable, of `*from`, which goes on behind it. */
@@ -220,12 +237,6 @@ fits(const char *said, const char *pattern, bool from_begin, bool to_end)
 	return !to_end || *said == '\0' || !from_begin; /* it has ended with "..." */
 }
 
-static const char *
-said_on(struct run *run, enum stream stream)
-{
-	return stream == OUT ? tool_out(run->tool) : stream == ERR ? tool_err(run->tool) : tool_shown(run->tool);
-}
-
 /* How `*line`, behind a '>', is to fit, and what. */
 static char
 how_of(const char **line)
@@ -235,6 +246,17 @@ how_of(const char **line)
 	*line += how != ' ' && how != '\0';
 	*line = expand(*line + (**line == ' '));
 	return how;
+}
+
+/* How often it is in there. */
+static long
+times(const char *said, const char *what)
+{
+	long n = 0;
+
+	for (; (said = strstr(said, what)) != NULL; said += strlen(what))
+		n++;
+	return n;
 }
 
 static bool
@@ -254,7 +276,7 @@ is_said(const char *said, char how, const char *pattern)
 		return fits(said, pattern, true, false);
 	case '*':
 		n = strtol(pattern, &rest, 10);
-		return tool_count(said, rest + (*rest == ' ')) == (size_t)n;
+		return times(said, rest + (*rest == ' ')) == n;
 	default:
 		snprintf(line, sizeof line, "%s", pattern);
 		for (char *part = line; part != NULL; part = rest) {
@@ -280,10 +302,10 @@ expect(struct run *run, const char *line)
 
 	last = run;
 	run->is_said[stream] = true;
-	while (!is_said(said_on(run, stream), how, pattern)) {
+	while (!is_said(tool_said(run->tool, stream), how, pattern)) {
 		bool has_ended = how == '!' || tool_has_ended(run->tool);
 
-		if (is_said(said_on(run, stream), how, pattern)) /* it may have been said right before its end */
+		if (is_said(tool_said(run->tool, stream), how, pattern)) /* it may have been said right before its end */
 			break;
 		if (has_ended || await_is_past(limit))
 			wrong("it does not say '%s'", pattern);
@@ -301,7 +323,8 @@ is_expectation(const char *line)
 static void
 settle(void)
 {
-	struct run *run = &runs[0];
+	struct run *run = &foreground;
+	int here = at;
 
 	if (run->tool == NULL)
 		return;
@@ -310,27 +333,10 @@ settle(void)
 		expect(run, ">=");
 	if (!run->is_said[ERR] && run->status == 0)
 		expect(run, "2>=");
-}
-
-static void
-settle_here(void)
-{
-	int here = at;
-
-	settle();
 	at = here;
 }
 
 /* ---- who runs ---- */
-
-static struct run *
-run_called(const char *name, size_t n)
-{
-	for (int i = 1; i < FEW; i++)
-		if (runs[i].tool != NULL && strlen(runs[i].name) == n && strncmp(runs[i].name, name, n) == 0)
-			return &runs[i];
-	return NULL;
-}
 
 static void
 start(struct run *run, const char *line, bool at_terminal)
@@ -342,7 +348,7 @@ start(struct run *run, const char *line, bool at_terminal)
 	split(line, words, space);
 	run->line = at;
 	tool_free(run->tool);
-	run->tool = at_terminal ? tool_start_at_terminal(uri_now, words) : tool_start(uri_now, words);
+	run->tool = tool_start(uri_now, words, at_terminal);
 	memset(run->is_said, 0, sizeof run->is_said);
 }
 
@@ -353,7 +359,7 @@ end(struct run *run, int status)
 	run->status = tool_wait(run->tool);
 	for (int i = 0; i < SECRETS && secrets[i] != NULL; i++)
 		for (enum stream stream = OUT; stream < STREAMS; stream++)
-			if (strstr(said_on(run, stream), secrets[i]) != NULL)
+			if (strstr(tool_said(run->tool, stream), secrets[i]) != NULL)
 				wrong("it tells '%s'", secrets[i]);
 	if (run->status != status)
 		wrong("it ended with %d", run->status);
@@ -363,28 +369,22 @@ end(struct run *run, int status)
 static bool
 play_run(char *line)
 {
-	struct run *run = &runs[0];
+	struct run *run = &foreground;
 	char *more = strstr(line, " ;; "), *rest, *arrow = NULL;
 	char kind = line[0];
 
 	if (kind != '$' && kind != '&' && kind != '@')
 		return false;
 	if (kind != '$') {
-		int n = (int)strcspn(line + 1, " ");
-		char name[16];
+		char *words = strchr(line, ' ');
 
-		snprintf(name, sizeof name, "%.*s", n, line + 1);
-		snprintf(name, sizeof name, "%s", expand(name));
-		if ((run = run_called(name, strlen(name))) == NULL)
-			for (run = &runs[1]; run->tool != NULL;)
-				if (++run == &runs[FEW])
-					wrong("there are too many");
-		strcpy(run->name, name);
-		start(run, line + 1 + n, kind == '@');
-		set(run->name, "%d", (int)tool_pid(run->tool));
+		*words = '\0';
+		run = ENTRY(background, expand(line + 1));
+		start(run, words + 1, kind == '@');
+		set(run->name, "%d", (int)run->tool->pid);
 		return true;
 	}
-	settle_here();
+	settle();
 	if (more != NULL)
 		*more = '\0';
 	for (rest = line; (rest = strstr(rest, " => ")) != NULL; rest += 4)
@@ -411,10 +411,13 @@ play_running(char *line)
 	} signals[] = {{"INT", SIGINT}, {"TERM", SIGTERM}, {"HUP", SIGHUP}, {"KILL", SIGKILL}, {"CONT", SIGCONT},
 	             {"STOP", SIGSTOP}, {"QUIT", SIGQUIT}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"WINCH", SIGWINCH}};
 	size_t n = strspn(line, "abcdefghijklmnopqrstuvwxyz");
-	struct run *run = run_called(line, n);
+	struct run *run = background;
 	const char *rest = line + n;
 
-	if (run == NULL)
+	while (run->tool != NULL && (strlen(run->name) != n || strncmp(run->name, line, n) != 0))
+		if (++run == background + FEW)
+			return false;
+	if (run->tool == NULL)
 		return false;
 	last = run;
 	if (strncmp(rest, " => ", 4) == 0) {
@@ -443,32 +446,21 @@ play_running(char *line)
 static struct person *
 person_called(const char *name)
 {
-	struct person *p = people;
+	struct person *p = ENTRY(people, name);
 
-	while (p->client != NULL && strcmp(p->name, name) != 0)
-		if (++p == &people[FEW])
-			wrong("there are too many people");
-	if (p->client == NULL) {
-		snprintf(p->name, sizeof p->name, "%s", name);
+	if (p->client == NULL)
 		p->client = leashed_open(where, LEASH_OPTIONS(.client_name = p->name));
-	}
 	return p;
 }
 
 static struct hold *
 hold_called(struct person *p, const char *name, int64_t lease_ms)
 {
-	struct hold *h = p->holds;
+	struct hold *h = ENTRY(p->holds, name);
 
-	while (h->lock != NULL && strcmp(h->name, name) != 0)
-		if (++h == &p->holds[LOCKS])
-			wrong("there are too many locks");
-	if (h->lock == NULL) {
-		memset(h, 0, sizeof *h);
-		snprintf(h->name, sizeof h->name, "%s", name);
+	if (h->lock == NULL)
 		h->lock = leashed_lock(p->client, name, LEASH_LOCK_OPTIONS(.lease_ms = (uint32_t)lease_ms,
 		                                                           .on_event = leashed_note_event, .event_arg = &h->events));
-	}
 	return h;
 }
 
@@ -476,10 +468,10 @@ static leash_status
 take_lock(const struct person *p, struct hold *h)
 {
 	leash_status status = leash_lock_acquire(h->lock, 60000, &err);
-	char name[24];
+	char fence[24];
 
-	snprintf(name, sizeof name, "%s_fence", p->name);
-	set(name, "%" PRIu64, leash_lock_fence(h->lock));
+	snprintf(fence, sizeof fence, "%" PRIu64, leash_lock_fence(h->lock));
+	set_of(p->name, "fence", fence);
 	return status;
 }
 
@@ -547,37 +539,28 @@ answer_as_a_web_server(void *ctx, int argc, const char **argv, const size_t *arg
 static void
 start_another(const char *const *words)
 {
-	char name[24];
-	int i = 0;
+	struct another *a = ENTRY(servers, words[1]);
+	char port[16];
 
-	while (i < FEW && servers[i].name[0] != '\0')
-		i++;
-	if (i == FEW)
-		wrong("there are too many servers");
-	snprintf(servers[i].name, sizeof servers[i].name, "%s", words[1]);
 	if (words[0][0] == 'q') {
-		servers[i].quorum = quorum_start(&(struct nodes_options){.count = 3});
-		set(words[1], "%s", quorum_uri_guarded(servers[i].quorum, atoi(words[2])));
-		quorum_await_uptime(servers[i].quorum, atoi(words[2]));
+		a->quorum = quorum_start(&(struct nodes_options){.count = 3});
+		set(a->name, "%s", quorum_uri_guarded(a->quorum, atoi(words[2])));
+		quorum_await_uptime(a->quorum, atoi(words[2]));
 		return;
 	}
 	if (words[0][1] == 't') {
-		servers[i].stranger = fake_start(answer_as_a_web_server, NULL);
-		set(words[1], "%s", fake_uri(servers[i].stranger));
+		a->stranger = fake_start(answer_as_a_web_server, NULL);
+		set(a->name, "%s", fake_uri(a->stranger));
 		return;
 	}
-	servers[i].server = words[0][0] == 'c' ? server_start_clocked(words + 2)
-	                                       : SERVER_WITH(.port = ports_take(), .args = words + 2);
-	set(words[1], "%s", server_uri(servers[i].server));
-	set("started", "%s", server_uri(servers[i].server));
-	if (words[0][0] == 's') {
-		snprintf(name, sizeof name, "%s_tcp", words[1]);
-		set(name, "%s", server_uri_tcp(servers[i].server));
-	}
-	snprintf(name, sizeof name, "%s_socket", words[1]);
-	set(name, "%s", server_socket(servers[i].server));
-	snprintf(name, sizeof name, "%s_port", words[1]);
-	set(name, "%d", server_port(servers[i].server));
+	a->server = words[0][0] == 'c' ? server_start_clocked(words + 2)
+	                               : SERVER_WITH(.port = ports_take(), .args = words + 2);
+	snprintf(port, sizeof port, "%d", server_port(a->server));
+	set(a->name, "%s", server_uri(a->server));
+	set("started", "%s", server_uri(a->server));
+	set_of(a->name, "tcp", server_uri_tcp(a->server));
+	set_of(a->name, "socket", server_socket(a->server));
+	set_of(a->name, "port", port);
 }
 
 static bool
@@ -611,32 +594,11 @@ play_server(char *line)
 static const char *
 answer(const char *line)
 {
-	static const char *const formats[] = {
-		"", "%s", "%s %s", "%s %s %s", "%s %s %s %s", "%s %s %s %s %s", "%s %s %s %s %s %s", "%s %s %s %s %s %s %s",
-		"%s %s %s %s %s %s %s %s", "%s %s %s %s %s %s %s %s %s",
-	};
-	const char *all[WORDS + 1] = {NULL}, **w = all;
-	struct server *of = server;
-	char space[TEXT], whole[TEXT], *end = whole;
-	int n = split(line, all, space);
+	const char *words[WORDS + 1];
+	char space[TEXT];
+	int n = split(line, words, space), other = n > 0 && words[0][0] == '@';
 
-	if (n > 0 && all[0][0] == '@') {
-		of = server_called(all[0] + 1);
-		n--, w++;
-	}
-	if (n >= (int)COUNT(formats)) { /* no word of a long one is empty, or has a space */
-		for (int i = 0; i < n; i++) {
-			for (const char *c = w[i]; *c != '\0'; c++) {
-				if (*c == '%')
-					*end++ = '%';
-				*end++ = *c;
-			}
-			*end++ = ' ';
-		}
-		*end = '\0';
-		return server_text(of, whole);
-	}
-	return server_text(of, formats[n], w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8]);
+	return server_text_of(server_called(other ? words[0] + 1 : NULL), n - other, words + other);
 }
 
 static bool
@@ -717,10 +679,10 @@ check_shows(const char *line)
 	json_t *object;
 	size_t most;
 
-	last = strncmp(line, "at", 2) != 0 ? &runs[0] : shown;
+	last = strncmp(line, "at", 2) != 0 ? &foreground : shown;
 	last->is_said[OUT] = last->is_said[ERR] = true;
 	if (sscanf(line, "at most %zu columns", &most) == 1) {
-		for (const char *at_line = tool_shown(shown->tool); *at_line != '\0'; at_line += strspn(at_line, "\r\n"))
+		for (const char *at_line = tool_said(shown->tool, SHOWN); *at_line != '\0'; at_line += strspn(at_line, "\r\n"))
 			if (strcspn(at_line, "\r\n") > most)
 				wrong("a line is wider");
 			else
@@ -729,7 +691,7 @@ check_shows(const char *line)
 	}
 	if (strcmp(line, "plain") == 0) {
 		for (int i = 0; i < 2; i++)
-			for (const char *c = said_on(last, (enum stream)i); *c != '\0'; c++)
+			for (const char *c = tool_said(last->tool, (enum stream)i); *c != '\0'; c++)
 				if (*c != '\n' && (*c < ' ' || *c > '~'))
 					wrong("a byte %d is shown", *c);
 		return;
@@ -762,8 +724,8 @@ play_variable(char *line)
 	*sign = '\0';
 	sign += 3;
 	if (strcmp(sign, "out") == 0) {
-		value = tool_out(runs[0].tool);
-		runs[0].is_said[OUT] = true;
+		value = tool_out(foreground.tool);
+		foreground.is_said[OUT] = true;
 		set(line + 1, "%.*s", (int)strcspn(value, "\n"), value);
 	} else if (strncmp(sign, "behind ", 7) == 0) {
 		value = last != NULL ? strstr(tool_out(last->tool), sign + 7) : NULL;
@@ -784,16 +746,7 @@ play_variable(char *line)
 static bool
 is_gone(const char *pid)
 {
-	char path[64], state = 'Z';
-	FILE *file;
-
-	snprintf(path, sizeof path, "/proc/%s/stat", pid);
-	if ((file = fopen(path, "re")) == NULL)
-		return true;
-	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-		state = 'Z';
-	fclose(file);
-	return state == 'Z' || state == 'X';
+	return strchr("ZX", state_of(atoi(pid))) != NULL;
 }
 
 static bool
@@ -865,7 +818,7 @@ play_line(const char *from)
 		return;
 	snprintf(line, sizeof line, "%s", from);
 	if (is_expectation(line)) {
-		expect(&runs[0], line);
+		expect(&foreground, line);
 		return;
 	}
 	if (play_variable(line) || play_run(line) || play_running(line) || play_other(line) || play_server(line) ||
@@ -953,10 +906,9 @@ end_scene(void)
 {
 	last = NULL;
 	screen_close();
-	for (int i = 0; i < FEW; i++) {
-		tool_free(runs[i].tool);
-		runs[i].tool = NULL;
-	}
+	tool_free(foreground.tool);
+	for (int i = 0; i < FEW; i++)
+		tool_free(background[i].tool);
 	if (server_pid(server) == 0)
 		server_restart(server);
 	server_resume(server);
@@ -974,6 +926,8 @@ end_scene(void)
 		free(variables[i].value);
 	for (int i = 0; i < SECRETS; i++)
 		free(secrets[i]);
+	memset(&foreground, 0, sizeof foreground);
+	memset(background, 0, sizeof background);
 	memset(secrets, 0, sizeof secrets);
 	memset(people, 0, sizeof people);
 	memset(servers, 0, sizeof servers);

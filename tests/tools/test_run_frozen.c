@@ -135,7 +135,7 @@ freeze(struct tool *tool, const char *name)
 static struct tool *
 run_and_freeze(const char *const words[], int processes, struct pollfd *deaths, int64_t *expires_ns)
 {
-	struct tool *tool = tool_start(server_uri(server), words);
+	struct tool *tool = tool_start(server_uri(server), words, false);
 
 	await_true(said_pids(tool) == processes || tool_has_ended(tool));
 	if (!tool_has_ended(tool)) {
@@ -205,31 +205,5 @@ SENTENCE(with_kill_nobody_is_told_and_all_are_dead_before_the_key_expires)
 	assert_int_equal(tool_wait(tool), 79);
 	assert_null(strstr(tool_out(tool), "told"));
 	close_processes(&death, 1);
-	tool_free(tool);
-}
-
-SENTENCE(with_keep_the_job_lives_to_its_own_end_and_the_exit_status_says_lost)
-{
-	struct tool *tool = TOOL_START(server_uri(server), "run", "--ttl", "1s", "--on-lost", "keep", "frozen", "--", "sh", "-c",
-	                               "trap 'echo told' TERM; echo pid $$.; sleep 2; echo done; exit 3");
-
-	await_true(said_pids(tool) == 1);
-	server_pause(server);
-	assert_int_equal(tool_wait(tool), 79);
-	assert_null(strstr(tool_out(tool), "told"));
-	assert_non_null(strstr(tool_out(tool), "done"));
-	assert_non_null(strstr(tool_err(tool), "keep"));
-	tool_free(tool);
-}
-
-SENTENCE(a_freeze_that_ends_in_time_is_not_noticed_by_the_job)
-{
-	struct tool *tool = TOOL_START(server_uri(server), "run", "--ttl", "6s", "frozen", "--", "sh", "-c", "echo pid $$.; sleep 5; exit 3");
-
-	await_true(said_pids(tool) == 1);
-	server_pause(server);
-	await_ms(1500);
-	server_resume(server);
-	assert_int_equal(tool_wait(tool), 3);
 	tool_free(tool);
 }

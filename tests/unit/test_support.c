@@ -1,4 +1,5 @@
 /* The tools of the tests: where one that did nothing would let a test pass. What would fail by itself is not tried here. */
+#include "tests/support/asleep.h"
 #include "tests/support/child.h"
 #include "tests/support/frame.h"
 #include "tests/support/judge.h"
@@ -110,16 +111,7 @@ build_up_and_wait(void *arg)
 static bool
 gone(pid_t pid)
 {
-	char path[64], line[512];
-	FILE *file;
-
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	file = fopen(path, "re");
-	if (file == NULL || fgets(line, sizeof line, file) == NULL)
-		strcpy(line, ") X");
-	if (file != NULL)
-		fclose(file);
-	return strchr("ZX", strrchr(line, ')')[2]) != NULL;
+	return strchr("ZX", state_of(pid)) != NULL;
 }
 
 SENTENCE(a_killed_process_leaves_nothing_behind)
