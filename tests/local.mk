@@ -193,7 +193,6 @@ tests_contract_test_tls_LDADD = $(public_libs)
 tests_contract_test_waiters_LDADD = $(public_libs)
 tests_doctor_test_deployments_LDADD = tools/doctor/libdoctor.la $(LDADD)
 tests_doctor_test_health_LDADD = tools/doctor/libdoctor.la $(LDADD)
-tests_doctor_test_server_LDADD = tools/doctor/libdoctor.la $(LDADD)
 tests_doctor_test_strangers_LDADD = tools/doctor/libdoctor.la $(LDADD)
 tests_fault_test_cluster_LDADD = $(public_libs)
 tests_fault_test_cut_LDADD = $(public_libs)
@@ -223,7 +222,6 @@ tests_tools_test_run_frozen_LDADD = $(public_libs)
 if COMMAND_ENABLED
 test_programs += tests/doctor/test_deployments
 test_programs += tests/doctor/test_health
-test_programs += tests/doctor/test_server
 test_programs += tests/doctor/test_strangers
 test_programs += tests/tools/test_commands
 test_programs += tests/tools/test_jobs
@@ -335,7 +333,6 @@ tests_contract_test_waiters_SOURCES = tests/contract/test_waiters.c $(refusal_so
 
 tests_doctor_test_deployments_SOURCES = tests/doctor/test_deployments.c $(findings_sources)
 tests_doctor_test_health_SOURCES = tests/doctor/test_health.c $(findings_sources)
-tests_doctor_test_server_SOURCES = tests/doctor/test_server.c $(findings_sources)
 tests_doctor_test_strangers_SOURCES = tests/doctor/test_strangers.c $(findings_sources)
 
 tests_fault_test_cluster_SOURCES = tests/fault/test_cluster.c tests/contract/actor.c tests/contract/actor.h

@@ -4,10 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct server *server;
 leash_error err;
-
-/* ---- what was found ---- */
 
 struct found found[128];
 size_t found_count;
@@ -31,7 +28,7 @@ take(void *arg, const struct finding *f)
 	struct found *to = &found[found_count++];
 
 	assert_ptr_equal(arg, found);
-	assert_true(found_count <= sizeof found / sizeof *found);
+	assert_true(found_count <= COUNT(found));
 	assert_in_range(f->level, FINE, ERROR);
 	to->level = f->level;
 	snprintf(to->server, sizeof to->server, "%s", f->server);
@@ -99,30 +96,16 @@ the(const char *topic, enum level level, const char *part)
 	return NULL;
 }
 
-static enum level
-worst(void)
-{
-	enum level level = FINE;
-
-	for (size_t i = 0; i < found_count; i++)
-		level = found[i].level > level ? found[i].level : level;
-	return level;
-}
-
-void
-check_at_worst(enum level level)
-{
-	if (worst() > level)
-		show_all();
-	assert_true(worst() <= level);
-}
-
 void
 check_worst(enum level level)
 {
-	if (worst() != level)
+	enum level worst = FINE;
+
+	for (size_t i = 0; i < found_count; i++)
+		worst = found[i].level > worst ? found[i].level : worst;
+	if (worst != level)
 		show_all();
-	assert_int_equal(worst(), level);
+	assert_int_equal(worst, level);
 }
 
 void
@@ -132,8 +115,6 @@ check_remedy(const struct found *f, const char *part)
 		fail_msg("the remedy for '%s' is '%s', and says nothing of '%s'", f->text, f->remedy, part);
 }
 
-/* ---- servers ---- */
-
 void
 ask(struct server *of, const char *command)
 {
@@ -142,45 +123,4 @@ ask(struct server *of, const char *command)
 	if (reply->type == REDIS_REPLY_ERROR)
 		fail_msg("%s: %s", command, reply->str);
 	freeReplyObject(reply);
-}
-
-void
-do_as_told(struct server *of, const struct found *f)
-{
-	char command[sizeof f->remedy];
-
-	snprintf(command, sizeof command, "%s", f->remedy);
-	*strchrnul(command, ',') = '\0';
-	*strchrnul(command, ';') = '\0';
-	ask(of, command);
-}
-
-const char *
-bob(struct server *of, const char *rules)
-{
-	static char uri[300];
-	char command[600];
-
-	snprintf(command, sizeof command, "ACL SETUSER bob reset on >sesame %s", rules);
-	ask(of, command);
-	snprintf(uri, sizeof uri, "unix://bob:sesame@%s", server_socket(of));
-	return uri;
-}
-
-void
-check_nothing_is_left(struct server *in)
-{
-	assert_string_equal(server_text(in, "KEYS *"), "");
-}
-
-void
-start_server(void)
-{
-	server = SERVER("--appendonly", "yes");
-}
-
-void
-stop_server(void)
-{
-	server_stop(server);
 }

@@ -1,4 +1,4 @@
-/* What the doctor's tests share: what was found, and a server that nothing is wrong with. */
+/* What the doctor's tests share: what was found. */
 #ifndef LEASH_TEST_FINDINGS_H
 #define LEASH_TEST_FINDINGS_H
 
@@ -11,8 +11,6 @@
 enum { PATIENCE_MS = 60000 };
 
 extern leash_error err;
-
-/* ---- what was found ---- */
 
 struct found {
 	enum level level;
@@ -33,29 +31,12 @@ leash_status examine(const char *uri);
 /* How many findings of that level or a worse one have this topic, and say that. */
 int count(enum level level, const char *topic, const char *part);
 void check_worst(enum level level);
-void check_at_worst(enum level level); /* that, or less */
 
 /* The one on that topic, of that level, that says that. */
 const struct found *the(const char *topic, enum level level, const char *part);
 void check_remedy(const struct found *f, const char *part);
 void show_all(void);
 
-/* ---- servers ---- */
-
-#define SERVER(...) server_start((const char *const[]){__VA_ARGS__, NULL})
-
-extern struct server *server; /* of all tests, with an append-only file */
-void start_server(void);
-void stop_server(void);
-
-void ask(struct server *of, const char *command);
-
-/* Do what a remedy says up to what comes behind its first command. */
-void do_as_told(struct server *of, const struct found *f);
-
-/* The URI of a user "bob" with these rules. */
-const char *bob(struct server *of, const char *rules);
-
-void check_nothing_is_left(struct server *in);
+void ask(struct server *of, const char *command); /* that is no error */
 
 #endif

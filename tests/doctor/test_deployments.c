@@ -93,6 +93,17 @@ ask_all(const char *command)
 		ask(deployment_master(deployment, i), command);
 }
 
+/* What a remedy says up to what comes behind its first command. */
+static void
+do_as_told(const struct found *f)
+{
+	char command[sizeof f->remedy];
+
+	snprintf(command, sizeof command, "%s", f->remedy);
+	command[strcspn(command, ",;")] = '\0';
+	ask_all(command);
+}
+
 static bool
 tries(const char *rule)
 {
@@ -125,8 +136,7 @@ SENTENCE(each_permission_that_is_missing_is_told_and_given_by_the_line_that_is_t
 			show_all();
 			fail_msg("nothing is told of %s", rule);
 		}
-		for (size_t j = 0; deployment_master(deployment, j) != NULL; j++)
-			do_as_told(deployment_master(deployment, j), f);
+		do_as_told(f);
 		examine(as_least);
 		check_all_is_permitted(f->remedy);
 		check_all_are_empty();

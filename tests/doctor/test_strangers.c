@@ -7,7 +7,27 @@
 #include "tests/support/server.h"
 #include "tests/support/test.h"
 
-GROUP(start_server, stop_server);
+static struct server *server;
+
+static void
+start(void)
+{
+	server = server_start((const char *const[]){"--appendonly", "yes", NULL});
+}
+
+static void
+stop(void)
+{
+	server_stop(server);
+}
+
+GROUP(start, stop);
+
+static void
+check_nothing_is_left(void)
+{
+	assert_string_equal(server_text(server, "KEYS *"), "");
+}
 
 /* ---- no server, no login ---- */
 
@@ -41,7 +61,38 @@ SENTENCE(who_speaks_tls_and_who_does_not_is_told_from_each_other)
 	server_stop(tls);
 }
 
-/* ---- a connection that breaks ---- */
+SENTENCE(connections_that_run_out_are_told)
+{
+	struct server *small = server_start((const char *const[]){"--maxclients", "4", "--timeout", "3600", NULL});
+	redisContext *guests[3];
+
+	ask(small, "PING");
+	for (int i = 0; i < 2; i++)
+		guests[i] = server_connect(small);
+	assert_status(LEASH_OK, examine(server_uri(small)));
+	the("limits", WARNING, "4 of at most 4");
+	the("connection", ERROR, "second connection");
+	the("limits", NOTE, "3600 s");
+	guests[2] = server_connect(small);
+	assert_status(LEASH_UNAVAILABLE, examine(server_uri(small)));
+	check_remedy(the("connection", ERROR, "max number of clients"), "CONFIG SET maxclients");
+	for (int i = 0; i < 3; i++)
+		redisFree(guests[i]);
+	server_stop(small);
+}
+
+/* ---- a connection that is slow, or breaks ---- */
+
+SENTENCE(a_slow_line_is_told_by_what_leash_has_patience_for)
+{
+	struct proxy *proxy = proxy_start(server_socket(server));
+
+	proxy_delay(proxy, PROXY_TO_SERVER, 260000);
+	assert_status(LEASH_OK, examine_with(LEASH_OPTIONS(.uri = proxy_uri(proxy), .timeout_ms = 2500)));
+	check_remedy(the("speed", WARNING, "tenth"), "?timeout=");
+	proxy_stop(proxy);
+	check_nothing_is_left();
+}
 
 SENTENCE(wherever_the_connection_breaks_that_is_told_and_nothing_is_left)
 {
@@ -64,7 +115,7 @@ SENTENCE(wherever_the_connection_breaks_that_is_told_and_nothing_is_left)
 			assert_int_equal(status, LEASH_OK); /* it was the second connection */
 			check_worst(ERROR);
 		}
-		check_nothing_is_left(server);
+		check_nothing_is_left();
 	}
 	proxy_stop(proxy);
 	print_message("# %u requests, %u times it was the connection\n", n, broken);
@@ -84,7 +135,7 @@ SENTENCE(an_ask_that_arrives_when_nobody_waits_for_it_any_more_does_nothing)
 	await_ms(1500);
 	proxy_release(proxy);
 	await_ms(200); /* for what should not come */
-	check_nothing_is_left(server);
+	check_nothing_is_left();
 	proxy_stop(proxy);
 }
 
@@ -101,11 +152,13 @@ SENTENCE(what_the_server_does_not_let_be_deleted_goes_by_itself)
 {
 	struct proxy *proxy = proxy_start(server_socket(server));
 	leash_options options;
-	char *keys, *rest;
+	char *keys, *rest, as_bob[300];
 	int count = 0;
 
-	assert_status(LEASH_OK, examine(bob(server, "+@all -del ~leash:* &leash:wake:*")));
-	check_nothing_is_left(server); /* none was made */
+	ask(server, "ACL SETUSER bob reset on >sesame +@all -del ~leash:* &leash:wake:*");
+	snprintf(as_bob, sizeof as_bob, "unix://bob:sesame@%s", server_socket(server));
+	assert_status(LEASH_OK, examine(as_bob));
+	check_nothing_is_left(); /* none was made */
 	/* or nobody is left to ask for it: DEL is tried twice by itself, and the third is meant */
 	proxy_skip(proxy, 2);
 	proxy_cut_request(proxy, "\r\nDEL\r\n");

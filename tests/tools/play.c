@@ -585,6 +585,8 @@ play_server(char *line)
 		server_kill(server_called(words[1]));
 	else if (strcmp(words[0], "restart") == 0)
 		server_restart(server_called(words[1]));
+	else if (strcmp(words[0], "boot") == 0)
+		server_boot(server_called(words[1]));
 	else
 		return false;
 	return true;
