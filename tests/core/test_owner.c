@@ -100,32 +100,29 @@ SCENE(the_last_handle_that_is_freed_takes_the_hold_with_it,
       "ann holds; ann nests; ann nests; free_handle -> told ann ABANDONED; serve -> ann depth 0;"
       "ann releases -> ann NOT_HELD")
 
-static void
-expect_no_other_kind(bool fair)
-{
-	struct lsh_lock *lock = lsh_lock_of(world_resource()), *other = NULL;
-	leash_error err;
+/* ---- what handles of one name agree on ---- */
 
-	assert_int_equal(lsh_lock_open(&other, lsh_engine_of(lock), "orders", &lsh_mutex, fair, &err), LEASH_INVALID);
-	assert_null(other);
-	expect_part("lock 'orders': it is open in this client and is", err.text, __FILE__, __LINE__);
-	expect_part("fair", err.text, __FILE__, __LINE__);
+static struct lsh_lock *second;
+
+static leash_status
+open_second(bool fair, leash_error *err)
+{
+	return lsh_lock_open(&second, lsh_engine_of(lsh_lock_of(world_resource())), "orders", &lsh_mutex, fair, err);
 }
 
-SENTENCE(handles_of_one_name_agree_on_fairness_until_the_last_is_freed, .of = WORLD_PLAIN)
+VERB(refuses) /* a handle that is fair, or is not */
 {
-	struct lsh_lock *lock = lsh_lock_of(world_resource()), *second;
+	bool fair = strcmp(rest, "fair") == 0;
 	leash_error err;
 
-	expect_no_other_kind(true);
-	assert_int_equal(lsh_lock_open(&second, lsh_engine_of(lock), "orders", &lsh_mutex, false, &err), LEASH_OK);
-	let_hold(ann);
-	expect_no_other_kind(true);
-	lsh_lock_close(second);
-	expect_no_other_kind(true);
-	make_fair();
-	expect_told("ann ABANDONED");
-	expect_no_other_kind(false);
-	serve();
-	let_hold(bob);
+	assert_int_equal(open_second(fair, &err), LEASH_INVALID);
+	expect_part(fair ? "lock 'orders': it is open in this client and is not fair there" : "and is fair there", err.text,
+	            __FILE__, __LINE__);
 }
+
+DOES(open_another, assert_int_equal(open_second(false, NULL), LEASH_OK))
+DOES(close_the_other, lsh_lock_close(second))
+
+SCENE(handles_of_one_name_agree_on_fairness_until_the_last_is_freed,
+      "refuses fair; open_another; ann holds; refuses fair; close_the_other; refuses fair;"
+      "make_fair -> told ann ABANDONED; refuses plain; serve; bob holds", .of = WORLD_PLAIN)
