@@ -10,11 +10,10 @@
 #include "tests/support/test.h"
 
 #include <errno.h>
-#include <pthread.h>
 
 enum { ACTORS = 2 };
 
-static leash_error err;
+static _Thread_local leash_error err;
 
 static long at_first; /* blocks that leash had */
 
@@ -42,6 +41,13 @@ acquire_and_release(leash_lock *lock)
 {
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err)); /* of what is released in the background */
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
+static void
+release_times(leash_lock *lock, int times)
+{
+	for (int i = 0; i < times; i++)
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
 }
 
 static void
@@ -120,58 +126,37 @@ calloc(size_t count, size_t size)
 }
 
 static void
-actor_acquire_soon(struct actor *a)
+release_without_memory(struct actor *a)
 {
-	a->status = leash_lock_acquire(a->lock, 5000, &a->err);
-}
-
-struct starving {
-	leash_status status;
-	_Atomic bool released, may_end;
-	pthread_t thread;
-};
-
-static void *
-release_without_memory(void *arg)
-{
-	struct starving *s = arg;
-
-	counted.calls = 0;
-	counted.fail_at = 1;
-	counted.fail_on = true;
+	counted_withhold(true);
 	starved = true;
-	s->status = leash_lock_release(owned, &err);
+	actor_release(a);
 	starved = false;
-	counted.fail_at = 0;
-	counted.fail_on = false;
-	s->released = true;
-	await_true_for(s->may_end, 60);
-	return NULL;
+	counted_withhold(false);
 }
 
 /* What leash knows of a thread it uses again for another one, once that has ended: so there are many here at once. */
 SENTENCE(a_thread_that_was_never_seen_before_releases_without_memory)
 {
-	struct starving starving[20] = {{0}};
+	static struct actor strangers[20];
 	int in_the_background = 0;
 
-	for (int i = 0; i < 20; i++) {
-		struct starving *s = &starving[i];
+	for (size_t i = 0; i < COUNT(strangers); i++)
+		actor_begin(&strangers[i], owned, 0);
+	for (size_t i = 0; i < COUNT(strangers); i++) {
+		struct actor *stranger = &strangers[i];
 
-		assert_done(LEASH_OK, &actors[0], actor_acquire_soon); /* and not when the lease ends */
-		assert_int_equal(pthread_create(&s->thread, NULL, release_without_memory, s), 0);
-		await_true(s->released);
-		assert_true(s->status == LEASH_OK || s->status == LEASH_UNKNOWN);
-		in_the_background += s->status == LEASH_UNKNOWN;
+		assert_status(LEASH_OK, leash_lock_acquire(owned, 5000, &err)); /* and not when the lease ends */
+		actor_tell(stranger, release_without_memory);
+		actor_hear(stranger);
+		assert_true(stranger->status == LEASH_OK || stranger->status == LEASH_UNKNOWN);
+		in_the_background += stranger->status == LEASH_UNKNOWN;
 		assert_int_equal(leash_lock_depth(owned), 0);
 	}
 	assert_true(in_the_background > 0);
-	for (int i = 0; i < 20; i++) {
-		starving[i].may_end = true;
-		pthread_join(starving[i].thread, NULL);
-	}
-	assert_done(LEASH_OK, &actors[0], actor_acquire_soon);
-	assert_done(LEASH_OK, &actors[0], actor_release);
+	for (size_t i = 0; i < COUNT(strangers); i++)
+		actor_end(&strangers[i]);
+	acquire_and_release(owned);
 }
 #endif
 
@@ -189,8 +174,7 @@ SENTENCE(the_end_of_the_thread_that_acquired_ends_nothing)
 	assert_true(leash_lock_held(lock));
 	assert_true(leash_lock_depth(lock) == 3 && leash_lock_fence(lock) == a.fence);
 	assert_status(LEASH_OK, leash_lock_extend(lock, 4000, &err));
-	for (int i = 0; i < 3; i++)
-		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	release_times(lock, 3);
 	place_assert_free("brisk");
 	assert_int_equal(events.count[LEASH_EVENT_ABANDONED] + events.count[LEASH_EVENT_LOST], 0);
 }
@@ -221,8 +205,7 @@ SENTENCE(each_handle_answers_for_its_own_owner)
 	actors[0].lock = plain;
 	assert_done(LEASH_NOT_HELD, &actors[0], actor_release);
 	assert_true(!actors[0].held && actors[0].depth == 0 && actors[0].fence == 0);
-	for (int i = 0; i < 3; i++)
-		assert_status(LEASH_OK, leash_lock_release(owned, &err));
+	release_times(owned, 3);
 	leash_lock_free(theirs);
 	leash_owner_free(second);
 }
@@ -250,8 +233,7 @@ SENTENCE(another_thread_cannot_release_extend_or_see_a_hold)
 	assert_int_equal(leash_lock_depth(plain), 2);
 	await_true(place_integer("law", "HLEN leash:{law}") == 1); /* of a quorum some servers may be late */
 	assert_int_equal(place_integer("law", "EXISTS leash:{law}:queue"), 0);
-	assert_status(LEASH_OK, leash_lock_release(plain, &err));
-	assert_status(LEASH_OK, leash_lock_release(plain, &err));
+	release_times(plain, 2);
 }
 
 /* ---- one thread at a time ---- */
@@ -285,6 +267,20 @@ SENTENCE(a_second_thread_that_acquires_for_an_owner_meanwhile_is_refused)
 
 /* ---- its end ---- */
 
+static void
+expect_of_no_use(leash_lock *lock, const char *named)
+{
+	assert_status(LEASH_INVALID, leash_lock_acquire(lock, 0, &err));
+	assert_non_null(strstr(err.text, named));
+	assert_non_null(strstr(err.text, "owner"));
+	assert_status(LEASH_INVALID, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER), &err));
+	assert_status(LEASH_INVALID, leash_lock_adopt(lock, "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:42", &err));
+	assert_status(LEASH_INVALID, leash_lock_release(lock, &err));
+	assert_status(LEASH_INVALID, leash_lock_extend(lock, 1000, &err));
+	assert_holds_nothing(lock);
+	leash_lock_alive(lock);
+}
+
 SENTENCE(what_a_freed_owner_holds_is_abandoned_and_its_handles_are_of_no_use)
 {
 	leash_lock *also = kept(open_for(client, "also", owner));
@@ -296,19 +292,8 @@ SENTENCE(what_a_freed_owner_holds_is_abandoned_and_its_handles_are_of_no_use)
 	owner = NULL;
 	await_true(events.count[LEASH_EVENT_ABANDONED] == 2);
 	await_true(place_is_free("law") && place_is_free("also")); /* long before the lease ends */
-	for (int i = 0; i < 2; i++) {
-		leash_lock *lock = i ? also : owned;
-
-		assert_status(LEASH_INVALID, leash_lock_acquire(lock, 0, &err));
-		assert_non_null(strstr(err.text, i ? "lock 'also'" : "lock 'law'"));
-		assert_non_null(strstr(err.text, "owner"));
-		assert_status(LEASH_INVALID, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER), &err));
-		assert_status(LEASH_INVALID, leash_lock_adopt(lock, "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:42", &err));
-		assert_status(LEASH_INVALID, leash_lock_release(lock, &err));
-		assert_status(LEASH_INVALID, leash_lock_extend(lock, 1000, &err));
-		assert_holds_nothing(lock);
-		leash_lock_alive(lock);
-	}
+	expect_of_no_use(owned, "lock 'law'");
+	expect_of_no_use(also, "lock 'also'");
 	/* others go on, and an owner that is made later has nothing to do with it */
 	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
 	leash_lock_free(owned);
