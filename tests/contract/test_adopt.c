@@ -1,6 +1,6 @@
 /* Adopting a hold of another process: it goes on here, with the same fence, as if it had been acquired here. Its terms
- * and its end, who else of this client wants it, and answers that are lost or late: core/test_adopting.c; what the server
- * does to the lease: redis/test_word.c. */
+ * and its end, who else of this client wants it, and answers that are lost or late: core/test_adopted.c and
+ * core/test_adopting.c; what the server does to the lease: redis/test_word.c. */
 #include "tests/contract/refusal.h"
 
 #include "tests/support/child.h"
@@ -102,15 +102,18 @@ hold_until_killed(void *arg)
 	return 1;
 }
 
-SENTENCE(the_hold_of_a_process_that_was_killed_goes_on_for_as_long_as_one_likes)
+SENTENCE(the_hold_of_a_process_that_was_killed_goes_on_for_as_long_as_one_likes_and_who_it_was_is_known_for_a_day)
 {
+	enum { DAY_MS = 86400000, HOUR_MS = 3600000 };
 	struct legacy *legacy = child_share(sizeof *legacy);
 	leash_stats stats = {.size = sizeof stats};
 	pid_t pid = child_run(hold_until_killed, legacy);
 	static struct waiting other;
-	char hash[LEASH_TOKEN_MAX + 2];
+	char hash[LEASH_TOKEN_MAX + 2], key[64];
 
 	stage_await(&legacy->stage, 1);
+	snprintf(key, sizeof key, "leash:client:%.36s", legacy->token);
+	await_true(deployment_integer(place, key, "EXISTS %s", key) == 1); /* in a cluster another server is told it */
 	child_kill(pid);
 	begin_to_use(&other, kept(leashed_lock(kept(open_client()), "law", NULL)));
 	place_await_waiting("law", 1);
@@ -122,28 +125,12 @@ SENTENCE(the_hold_of_a_process_that_was_killed_goes_on_for_as_long_as_one_likes)
 	snprintf(hash, sizeof hash, "%s 1", legacy->token);
 	assert_string_equal(place_text("law", "HGETALL leash:{law}"), hash);
 	assert_in_range(place_left_ms("law"), 1, 3000);
+	assert_in_range(deployment_integer(place, key, "PTTL %s", key), DAY_MS - HOUR_MS, DAY_MS);
 	assert_false(other.acquired);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	end_waiting(&other);
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
 	child_unshare(legacy, sizeof *legacy);
-}
-
-SENTENCE(who_it_was_is_known_for_a_day_and_so_for_longer_than_its_lease)
-{
-	enum { DAY_MS = 86400000, HOUR_MS = 3600000 };
-	leash_lock *lasting = kept(leashed_lock(client, "law", LEASH_LOCK_OPTIONS(.lease_ms = place_lease_ms(600000))));
-	char key[64];
-
-	hold();
-	snprintf(key, sizeof key, "leash:client:%.36s", token);
-	/* in a cluster another server may be told it */
-	await_true(deployment_integer(place, key, "PTTL %s", key) > DAY_MS - HOUR_MS);
-	assert_true(deployment_integer(place, key, "PTTL %s", key) <= DAY_MS);
-	assert_status(LEASH_OK, leash_lock_adopt(lasting, token, &err));
-	assert_true(deployment_integer(place, key, "PTTL %s", key) > DAY_MS - HOUR_MS);
-	assert_status(LEASH_OK, leash_lock_release(lasting, &err));
-	assert_status(LEASH_LOST, leash_lock_release(held, &err));
 }
 
 /* ---- what is not to be had ---- */
