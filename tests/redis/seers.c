@@ -28,27 +28,15 @@ static const struct {
 
 /* ---- what they say ---- */
 
+/* What SENTINEL MASTER says besides, and is of no use to anybody here. */
 #define MORE "{link-pending-commands}{0}{link-refcount}{1}"
-
-/* As long as a real one: most of it is of no use to anybody here. */
-static const char *
-master_of(const struct seer *s)
-{
-	return seen("*40\r\n{name}{main}{ip}{%s}{port}{%d}{flags}{master}{role-reported-time}{%u}{config-epoch}{%u}" MORE MORE
-	            MORE MORE MORE MORE MORE, s->host, s->port, s->role_ms, s->epoch);
-}
-
-size_t
-seer_master(char *out)
-{
-	return scenes_wire(out, master_of(&seers[0]), NULL);
-}
 
 static void
 tell(const struct seer *s)
 {
 	play("on %s 'SENTINEL GET-MASTER-ADDR-BY-NAME main' '*2\r\n{%s}{%d}'", s->name, s->host, s->port);
-	play("on %s 'SENTINEL MASTER main' '%s'", s->name, master_of(s));
+	play("on %s 'SENTINEL MASTER main' '*40\r\n{name}{main}{ip}{%s}{port}{%d}{flags}{master}{role-reported-time}{%u}"
+	     "{config-epoch}{%u}" MORE MORE MORE MORE MORE MORE MORE "'", s->name, s->host, s->port, s->role_ms, s->epoch);
 	play("on %s 'SENTINEL SENTINELS main' '%s'", s->name,
 	     s->other == 0 ? "*0\r\n" : seen("*1\r\n*6\r\n{name}{0011}{ip}{127.0.0.1}{port}{%d}", s->other));
 }

@@ -24,7 +24,4 @@ extern leash_error err;
 extern struct lsh_courier *courier; /* to the log */
 void write_uri(int count, const char *query);
 
-/* What the first one answers to SENTINEL MASTER. */
-size_t seer_master(char *out);
-
 #endif

@@ -388,8 +388,10 @@ SCENE(one_that_is_down_says_why_until_it_is_dialed_again,
 
 SENTENCE(a_connection_that_ends_is_told)
 {
-	for (size_t bytes = 0; bytes < 12; bytes++) {
-		on_bytes("f", "ECHO", "$7\r\ncut off\r\n", bytes | FAKE_CLOSE);
+	static const char answer[] = "*3\r\n:1\r\n$7\r\ncut off\r\n*1\r\n+x\r\n";
+
+	for (size_t bytes = 0; bytes < sizeof answer - 1; bytes++) {
+		on_bytes("f", "ECHO", answer, bytes | FAKE_CLOSE);
 		play("talk; say t x; hear ~ UNAVAILABLE:; hear ~ UNAVAILABLE:; free t");
 	}
 }

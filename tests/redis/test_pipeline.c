@@ -138,26 +138,39 @@ serve(void *arg)
 
 static bool cramped; /* there is little room in the socket: writes are partial, or have to wait */
 
-/* Another connection of the line, to a peer that has said nothing yet. */
-static void
-connect_peer(void)
+/* Another connection of a line: its other end. */
+static int
+attach_pair(struct line *to)
 {
 	int fds[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
 	if (cramped)
 		setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &(int){4096}, sizeof(int));
-	peer = (struct peer){.fd = fds[1]};
-	line_attach(line, (struct lsh_stream){.fd = fds[0]});
+	line_attach(to, (struct lsh_stream){.fd = fds[0]});
+	return fds[1];
+}
+
+static void
+detach_pair(void)
+{
+	struct lsh_stream stream = line_detach(line);
+
+	lsh_stream_close(&stream);
+}
+
+/* To a peer that has said nothing yet. */
+static void
+connect_peer(void)
+{
+	peer = (struct peer){.fd = attach_pair(line)};
 	assert_int_equal(pthread_create(&peer.thread, NULL, serve, NULL), 0);
 }
 
 static void
 disconnect_peer(void)
 {
-	struct lsh_stream stream = line_detach(line);
-
-	lsh_stream_close(&stream);
+	detach_pair();
 	pthread_join(peer.thread, NULL);
 	close(peer.fd);
 	assert_false(peer.confused);
@@ -233,7 +246,7 @@ static struct caller {
 	bool held;              /* it does not wait before: */
 	atomic_bool go;
 	struct command *command[2];
-	int64_t deadline, overdue, returned; /* moments */
+	int64_t deadline, returned; /* moments */
 	int outcome; /* or LEFT */
 	atomic_bool appended, over;
 	pthread_t thread;
@@ -250,11 +263,9 @@ is_over(void *arg)
 static void
 call_once(struct caller *c)
 {
-	int64_t now = lsh_now_ns();
 	int said = 0;
 
-	c->deadline = c->wait == LSH_NEVER ? LSH_NEVER : now + c->wait;
-	c->overdue = now + c->patience;
+	c->deadline = c->wait == LSH_NEVER ? LSH_NEVER : lsh_now_ns() + c->wait;
 	c->outcome = LSH_UNSENT;
 	do
 		c->command[said] = say_for_certain(own_parker(), c->patience, c->then);
@@ -724,29 +735,17 @@ note_news(void *keeper)
 }
 
 static void
-attach_pair(struct line *to)
+detach_far(void)
 {
-	int fds[2];
-
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-	far = fds[1];
-	line_attach(to, (struct lsh_stream){.fd = fds[0]});
-}
-
-static void
-detach_pair(struct line *from)
-{
-	struct lsh_stream stream = line_detach(from);
-
-	lsh_stream_close(&stream);
+	detach_pair();
 	close(far);
 }
 
 static void
 reattach_pair(void)
 {
-	detach_pair(line);
-	attach_pair(line);
+	detach_far();
+	far = attach_pair(line);
 }
 
 /* A pipeline without a thread of its own. */
@@ -758,13 +757,13 @@ begin_bare(void)
 	assert_non_null(line);
 	line->pipeline = lsh_pipeline_new(note_news, NULL);
 	assert_non_null(line->pipeline);
-	attach_pair(line);
+	far = attach_pair(line);
 }
 
 static void
 end_bare(void)
 {
-	detach_pair(line);
+	detach_far();
 	assert_int_equal(line->ended, line->appended);
 	assert_int_equal(line->wrong, 0);
 	lsh_pipeline_free(line->pipeline);
@@ -970,10 +969,9 @@ SENTENCE(a_command_for_another_connection_is_not_sent, BARE)
 SENTENCE(no_two_connections_have_the_same_epoch, BARE)
 {
 	uint64_t first = lsh_pipeline_epoch(line->pipeline), second;
-	int near = far;
 	struct line *other = line_start();
+	int end = attach_pair(other);
 
-	attach_pair(other);
 	second = lsh_pipeline_epoch(other->pipeline);
 	assert_true(first != 0 && second > first);
 	assert_int_equal(lsh_pipeline_connects(line->pipeline), 1);
@@ -982,9 +980,8 @@ SENTENCE(no_two_connections_have_the_same_epoch, BARE)
 	lsh_pipeline_break(line->pipeline, first);
 	assert_false(lsh_pipeline_is_up(line->pipeline));
 	assert_int_equal(lsh_pipeline_connects(other->pipeline), 1);
-	detach_pair(other);
 	line_stop(other);
-	far = near;
+	close(end);
 	reattach_pair();
 	assert_true(lsh_pipeline_epoch(line->pipeline) > second);
 	assert_int_equal(lsh_pipeline_connects(line->pipeline), 2);
@@ -1076,10 +1073,10 @@ SENTENCE(a_pipe_gives_back_what_it_grew_by_once_it_is_quiet_or_broken, BARE)
 		answer_pings(commands, 1);
 		assert_int_equal(lsh_pipeline_shrink(line->pipeline, lsh_now_ns() + 2 * LSH_S), LSH_NEVER);
 	}
-	detach_pair(line);
+	detach_far();
 	assert_int_equal(lsh_pipeline_shrink(line->pipeline, lsh_now_ns()), LSH_NEVER);
 	assert_true(counted.bytes == before);
-	attach_pair(line);
+	far = attach_pair(line);
 }
 
 /* ---- ASKING ---- */

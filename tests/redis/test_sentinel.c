@@ -222,18 +222,6 @@ SENTENCE(an_answer_that_never_ends_is_cut_short)
 	play("begin 1; ask ~ PROTOCOL: 'its answer has more than 262144 bytes, which is the most that is taken'");
 }
 
-SENTENCE(an_answer_that_is_cut_off_anywhere_is_no_answer)
-{
-	char whole[2048];
-	size_t size = seer_master(whole);
-
-	for (size_t i = 1; i < size; i += i < 40 ? 1 : 37) {
-		on_bytes("s0", "SENTINEL", whole, i | FAKE_CLOSE);
-		play("%sask ~ UNAVAILABLE:", i == 1 ? "begin 1 '' 500; " : "");
-	}
-	play("off s0 SENTINEL; ask = 1000");
-}
-
 #define NOBODY "await inside s0 = 0; await inside s1 = 0; await inside s2 = 0;"
 
 SCENE(it_leaves_no_descriptor_behind_in_whatever_state_it_ends, /* the other ends are in this process, too */

@@ -347,18 +347,16 @@ SCENE(messages_of_a_sharded_channel_come,
 
 SENTENCE(a_channel_of_another_servers_slot_is_refused_and_says_where_it_is, BETWEEN(start_cluster, stop_cluster))
 {
-	char name[32], channel[64];
+	char name[32];
 	int slot = 0;
 
 	while (cluster_master_of_slot(cluster, slot) != there)
 		slot++;
 	cluster_name_in_slot(slot, name);
-	snprintf(channel, sizeof channel, "leash:{%s}:wake", name);
-	assert_int_equal(lsh_slot_of(channel, strlen(channel)), slot);
-	play("join %s = yes; join leash:{orders}:wake = yes;"
-	     "await told = 'refused %s: MOVED %d 127.0.0.1:%d, joined leash:{orders}:wake';"
-	     "up = yes", channel, channel, slot,
-	     cluster_port(cluster, there));
+	assert_int_equal(lsh_slot_of(name, strlen(name)), slot);
+	play("join leash:{%s}:wake = yes; join leash:{orders}:wake = yes;"
+	     "await told = 'refused leash:{%s}:wake: MOVED %d 127.0.0.1:%d, joined leash:{orders}:wake'; up = yes", name, name,
+	     slot, cluster_port(cluster, there));
 }
 
 SENTENCE(a_channel_is_taken_away_when_its_slot_moves, BETWEEN(start_cluster, stop_cluster))
