@@ -380,8 +380,8 @@ play_order(struct run *run, struct blow *blow, const char *text)
 			freeReplyObject(server_command(run->nodes[i].server, out));
 }
 
-static void
-play(struct run *run, struct blow *blow, const char *text)
+void
+fault_play(struct run *run, struct blow *blow, const char *text)
 {
 	char copy[512], *rest = copy;
 
@@ -401,25 +401,6 @@ play(struct run *run, struct blow *blow, const char *text)
 		else
 			play_verb(run, blow, one);
 	}
-}
-
-void
-fault_begin(struct run *run, struct blow *blow)
-{
-	blow->chosen = 1;
-	play(run, blow, blow->fault->begin);
-}
-
-void
-fault_again(struct run *run, struct blow *blow)
-{
-	play(run, blow, blow->fault->again);
-}
-
-void
-fault_end(struct run *run, struct blow *blow)
-{
-	play(run, blow, blow->fault->end);
 }
 
 static void
@@ -476,7 +457,7 @@ returns_early(struct run *run, uint64_t *dice)
 {
 	bool early = dice_roll(dice, 3) == 0;
 
-	while (!early && crew_calm_ns(run->crew) < run->arena->lease_ms * INT64_C(1000000) / 2)
+	while (!early && await_now_ns() - run->calm_ns < run->arena->lease_ms * INT64_C(1000000) / 2)
 		await_ms(10);
 	if (early && run->min_replicas < run->arena->replicas) {
 		history_note(run->history, "breach returns-early");

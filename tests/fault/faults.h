@@ -124,9 +124,7 @@ void arena_check(const struct arena *arena);   /* all verbs of its faults are kn
 	{"client-kill-normal", seat, for_so_long, .begin = KILL_NORMAL, .again = KILL_NORMAL}, \
 	{"client-kill-pubsub", seat, for_so_long, .begin = KILL_PUBSUB, .again = KILL_PUBSUB}
 
-void fault_begin(struct run *run, struct blow *blow);
-void fault_again(struct run *run, struct blow *blow);
-void fault_end(struct run *run, struct blow *blow);
+void fault_play(struct run *run, struct blow *blow, const char *steps);   /* NULL: none */
 
 uint64_t roll(struct blow *blow, uint64_t below);
 int64_t between(struct step *s);   /* its two numbers, by chance */

@@ -90,45 +90,47 @@ begin_moves(struct step *s)
 static void
 move_some_keys(struct step *s)
 {
-	struct run *run = s->run;
-	struct blow *blow = s->blow;
 	for (unsigned i = 0; i < LOCKS; i++)
-		if (blow->chosen & 1U << i && roll(blow, 4) == 0)
-			cluster_move_keys(run->cluster, slot_of(i), 1);
+		if (s->blow->chosen & 1U << i && roll(s->blow, 4) == 0)
+			cluster_move_keys(s->run->cluster, slot_of(i), 1);
 }
 
 static void
 end_moves(struct step *s)
 {
-	struct run *run = s->run;
-	struct blow *blow = s->blow;
 	for (unsigned i = 0; i < LOCKS; i++)
-		if (blow->chosen & 1U << i) {
-			cluster_move_end(run->cluster, slot_of(i));
-			cluster_await_ok(run->cluster);
+		if (s->blow->chosen & 1U << i) {
+			cluster_move_end(s->run->cluster, slot_of(i));
+			cluster_await_ok(s->run->cluster);
 		}
 }
 
+/* They are ended, and made again the other way: a master that takes its slot back without the keys that have left it
+ * grants what is held, until they are there again. */
 static void
 undo_moves(struct step *s)
 {
-	struct run *run = s->run;
-	struct blow *blow = s->blow;
+	struct cluster *cluster = s->run->cluster;
+
 	for (unsigned i = 0; i < LOCKS; i++)
-		if (blow->chosen & 1U << i)
-			cluster_move_undo(run->cluster, slot_of(i));
+		if (s->blow->chosen & 1U << i) {
+			int home = (int)master_of(s->run, i);
+
+			cluster_move_end(cluster, slot_of(i));
+			cluster_await_ok(cluster);
+			cluster_move_slot(cluster, slot_of(i), home);
+			cluster_await_ok(cluster);
+		}
 }
 
 /* One after the other, each at once. */
 static void
 move_a_slot(struct step *s)
 {
-	struct run *run = s->run;
-	struct blow *blow = s->blow;
-	unsigned lock = (unsigned)roll(blow, LOCKS);
+	unsigned lock = (unsigned)roll(s->blow, LOCKS);
 
-	cluster_move_slot(run->cluster, slot_of(lock), elsewhere(run, blow, lock));
-	cluster_await_ok(run->cluster);
+	cluster_move_slot(s->run->cluster, slot_of(lock), elsewhere(s->run, s->blow, lock));
+	cluster_await_ok(s->run->cluster);
 }
 
 #define OWN_VERBS(X) \

@@ -76,7 +76,7 @@ begin_blow(struct run *run, struct blow *blow, int64_t now)
 		history_note(run->history, "breach %s", blow->fault->harm == HARM_LOST ? "emptied" : blow->fault->name);
 	if (blow->fault->delays)
 		watch_delays(run->watch, true);
-	fault_begin(run, blow);
+	fault_play(run, blow, blow->fault->begin);
 	blow->begun = true;
 	history_note_at(run->history, now, "fault %s%s%s", text, blow->words[0] != '\0' ? " " : "", blow->words);
 	if (run->print)
@@ -88,7 +88,7 @@ begin_blow(struct run *run, struct blow *blow, int64_t now)
 static void
 end_blow(struct run *run, struct blow *blow)
 {
-	fault_end(run, blow);
+	fault_play(run, blow, blow->fault->end);
 	blow->ended = true;
 	history_note(run->history, "over %s", blow->fault->name);
 	if (does_harm(run, blow->fault) && !blow->fault->until_whole)
@@ -106,7 +106,7 @@ step_blow(struct run *run, struct blow *blow, int64_t began, int64_t now)
 	else if (blow->begun && !blow->ended && now >= until)
 		end_blow(run, blow);
 	else if (blow->begun && !blow->ended && blow->fault->again != NULL && now >= blow->again_ns) {
-		fault_again(run, blow);
+		fault_play(run, blow, blow->fault->again);
 		blow->again_ns = now + AGAIN_MS * MS;
 	}
 	return blow->ended ? until + blow->linger_ms * MS : INT64_MAX;
@@ -234,10 +234,8 @@ finish(struct run *run, bool well)
 	if (well)
 		arena_mend(run, &(uint64_t){1});
 	await_ms(run->arena->guard_ms);
-	watch_left(run->watch, crew_killed(run->crew));
-	run->renewals = watch_renewals(run->watch);
+	watch_left(run->watch, run->killed);
 	watch_stop(run->watch);
-	run->contenders = crew_started(run->crew);
 	crew_free(run->crew);
 	run->arena->stop(run);
 	history_close(run->history);

@@ -68,10 +68,14 @@ struct run {
 	int ousted;
 	struct failover ordered;   /* by the last fault that ousts a master, until it is seen */
 
+	int64_t calm_ns;           /* the last contender was started or thawed then */
+	size_t contenders, killed; /* that were started; of those */
+
 	/* what is said of it in the end */
 	int64_t begun, slowest_ns;
 	unsigned *counts;          /* of each fault */
-	size_t bursts, renewals, contenders;
+	size_t bursts;
+	_Atomic size_t renewals;   /* that were seen */
 };
 
 /* ---- nemesis_plan.c ---- */
@@ -121,9 +125,6 @@ void crew_freeze(struct crew *crew, unsigned number);
 void crew_thaw(struct crew *crew, unsigned number);
 unsigned crew_failures(struct crew *crew);     /* how many have ended by themselves so far; each was told to stderr */
 unsigned crew_finish(struct crew *crew);       /* tell them to end, and wait; how many did not end, or not well */
-int64_t crew_calm_ns(const struct crew *crew);   /* for how long nobody has been started or thawed */
-size_t crew_started(const struct crew *crew);
-size_t crew_killed(const struct crew *crew);
 void crew_free(struct crew *crew);
 
 /* ---- nemesis_watch.c ---- */
@@ -133,7 +134,6 @@ struct watch *watch_start(struct run *run);
 void watch_delays(struct watch *watch, bool yes);
 /* note what keys are left; so many contenders may still be known by name */
 void watch_left(struct watch *watch, size_t killed);
-size_t watch_renewals(const struct watch *watch);
 bool watch_failover(struct watch *watch, struct failover *next);   /* false: there is none that was not told yet */
 /* In a cluster: has the server been asked since then whom it follows? */
 bool watch_has_looked(const struct watch *watch, unsigned server, int64_t since_ns);

@@ -30,8 +30,6 @@ struct contender {
 
 struct crew {
 	struct run *run;
-	size_t started, killed;
-	int64_t calm_ns;           /* the last one was started or thawed then */
 	unsigned failures;
 	struct contender contenders[CONTENDERS];
 };
@@ -111,7 +109,7 @@ static void
 start(struct crew *crew, unsigned number)
 {
 	struct contender *c = &crew->contenders[number];
-	const struct run *run = crew->run;
+	struct run *run = crew->run;
 	struct words words = {.count = 0};
 
 	snprintf(c->name, sizeof c->name, "contender-%u-%u", number, ++c->generation);
@@ -126,8 +124,8 @@ start(struct crew *crew, unsigned number)
 	words_add_number(&words, "plain", run->arena->plain);
 	c->pid = crew_run("contender", &words);
 	sweep_process(c->pid);
-	crew->started++;
-	crew->calm_ns = await_now_ns();
+	run->contenders++;
+	run->calm_ns = await_now_ns();
 }
 
 struct crew *
@@ -186,7 +184,7 @@ crew_kill(struct crew *crew, unsigned number)
 		return;
 	kill(pid, SIGKILL);
 	status = child_end(pid);
-	crew->killed++;
+	crew->run->killed++;
 	history_note(crew->run->history, "killed %d", (int)pid);
 	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
 		tell_end(crew, c, status);
@@ -220,26 +218,8 @@ crew_thaw(struct crew *crew, unsigned number)
 	if (c->pid == 0)
 		return;
 	child_resume(c->pid);
-	crew->calm_ns = await_now_ns();
+	crew->run->calm_ns = await_now_ns();
 	history_note(crew->run->history, "thawed %d", (int)c->pid);
-}
-
-int64_t
-crew_calm_ns(const struct crew *crew)
-{
-	return await_now_ns() - crew->calm_ns;
-}
-
-size_t
-crew_started(const struct crew *crew)
-{
-	return crew->started;
-}
-
-size_t
-crew_killed(const struct crew *crew)
-{
-	return crew->killed;
 }
 
 /* ---- the end ---- */

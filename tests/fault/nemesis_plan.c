@@ -29,24 +29,34 @@ dice_roll(uint64_t *dice, uint64_t below)
 	return (*dice >> 11) % below;
 }
 
+/* The next of a list of names with commas between them; NULL: there is none. */
+static const char *
+next_name(const char *name)
+{
+	const char *comma = strchr(name, ',');
+
+	return comma != NULL ? comma + 1 : NULL;
+}
+
+static bool
+is_name(const char *at, const char *name)
+{
+	return strcspn(at, ",") == strlen(name) && strncmp(at, name, strlen(name)) == 0;
+}
+
 static bool
 is_among(const char *name, const char *list)
 {
-	size_t n = strlen(name);
-
-	for (const char *at = list; at != NULL; at = strchr(at, ',') != NULL ? strchr(at, ',') + 1 : NULL)
-		if (strncmp(at, name, n) == 0 && (at[n] == ',' || at[n] == '\0'))
-			return true;
-	return false;
+	while (list != NULL && !is_name(list, name))
+		list = next_name(list);
+	return list != NULL;
 }
 
 static bool
 is_known(const struct arena *arena, const char *name)
 {
-	size_t n = strcspn(name, ",");
-
 	for (size_t i = 0; i < arena->fault_count; i++)
-		if (strlen(arena->faults[i].name) == n && strncmp(arena->faults[i].name, name, n) == 0 && arena_has(arena, &arena->faults[i]))
+		if (is_name(name, arena->faults[i].name) && arena_has(arena, &arena->faults[i]))
 			return true;
 	return false;
 }
@@ -71,13 +81,12 @@ plan_new(const struct arena *arena, uint64_t seed, const char *only, const char 
 		trouble("no memory");
 	plan->arena = arena;
 	arena_check(arena);
-	for (const char *at = only; at != NULL; at = strchr(at, ',') != NULL ? strchr(at, ',') + 1 : NULL) {
+	for (const char *at = only; at != NULL; at = next_name(at))
 		if (!is_known(arena, at)) {
 			*unknown = at;
 			plan_free(plan);
 			return NULL;
 		}
-	}
 	for (size_t i = 0; i < arena->fault_count; i++)
 		if (arena_has(arena, &arena->faults[i]) && (only == NULL || is_among(arena->faults[i].name, only)))
 			add_card(plan, &arena->faults[i]);
@@ -179,7 +188,8 @@ plan_next(struct plan *plan, struct burst *burst)
 		const struct fault *fault = draw(plan, deck);
 		struct blow *blow = &burst->blows[burst->count];
 
-		*blow = (struct blow){.fault = fault, .target = choose_target(plan, burst, fault), .dice = plan->dice};
+		*blow = (struct blow){.fault = fault, .target = choose_target(plan, burst, fault), .dice = plan->dice,
+		                      .chosen = 1};
 		blow->from_ms = burst->count == 0 ? 0 : (int64_t)dice_roll(&plan->dice, lease_ms);
 		blow->for_ms = (fault->least + (int64_t)dice_roll(&plan->dice, (uint64_t)(fault->most - fault->least + 1))) * plan->arena->lease_ms / 100;
 		burst->count++;

@@ -63,7 +63,7 @@ struct watch {
 	_Atomic bool ending;
 	_Atomic bool delaying;
 	_Atomic int64_t calm_at;         /* when whatever was late has come; unless delaying */
-	_Atomic size_t renewals;
+	_Atomic size_t *renewals;        /* that were seen */
 	size_t known_most;               /* who may say who they are, in the end */
 	_Atomic int64_t elected_at;      /* when a sentinel was, for a failover that nobody has finished yet; 0: none */
 	int failovers[2];                /* a pipe of struct failover, from the posts to the nemesis */
@@ -125,7 +125,7 @@ static void
 on_renewal(struct watch *w, const char *token, size_t size, int64_t ns)
 {
 	history_note_at(w->history, ns, "renew %.*s%s", (int)size, token, is_calm(w, ns) ? "" : " late");
-	w->renewals++;
+	++*w->renewals;
 }
 
 static bool
@@ -437,6 +437,7 @@ watch_start(struct run *run)
 	if (pipe2(w->failovers, O_CLOEXEC | O_NONBLOCK) != 0)
 		trouble("no pipe: %s", strerror(errno));
 	w->servers = run->count;
+	w->renewals = &run->renewals;
 	w->is_cluster = run->cluster != NULL;
 	for (unsigned i = 0; i < w->servers; i++) {
 		struct post *p = start_post(w, run->nodes[i].server, "MONITOR", on_monitor);
@@ -472,12 +473,6 @@ watch_left(struct watch *w, size_t killed)
 			trouble("a server does not tell what is in it");
 		redisFree(c);
 	}
-}
-
-size_t
-watch_renewals(const struct watch *w)
-{
-	return w->renewals;
 }
 
 bool

@@ -13,6 +13,7 @@ static struct run run;
 static void
 start(void)
 {
+	signal(SIGPIPE, SIG_IGN); /* hiredis knows nothing of it */
 	run = (struct run){.folder = sweep_folder(), .arena = given, .ousted = -1};
 	run.history = history_open(run.folder, "nemesis");
 	run.arena->start(&run);
@@ -28,14 +29,7 @@ stop(void)
 	sweep_remove(run.folder);
 }
 
-static void
-ignore_pipes(void)
-{
-	signal(SIGPIPE, SIG_IGN); /* hiredis knows nothing of it */
-}
-
 FIXTURE(start, stop);
-GROUP(ignore_pipes, NULL);
 
 /* With sentinels, and in a cluster. */
 #define BOTH(title) \
@@ -88,18 +82,13 @@ mend(void)
 static int
 fail_over(void)
 {
-	int master = 0, port = 0;
+	unsigned master = run.arena->master(&run, &(struct blow){.dice = 1});
 
-	if (run.sentinels != NULL) {
-		port = sentinel_set_port(run.sentinels, sentinel_set_master_number(run.sentinels));
+	if (run.sentinels != NULL)
 		sentinel_set_failover(run.sentinels);
-		return port;
-	}
-	while (!cluster_is_master(run.cluster, master))
-		master++;
-	port = cluster_port(run.cluster, master);
-	cluster_failover(run.cluster, master);
-	return port;
+	else
+		cluster_failover(run.cluster, (int)master);
+	return run.nodes[master].told;
 }
 
 /* So many masters there have been that took over: no more than elections. */
@@ -134,12 +123,12 @@ static void
 fail_over_by_order(void)
 {
 	const struct fault *fault = run.arena->faults;
-	struct blow blow = {.dice = 1};
+	struct blow blow = {.dice = 1, .chosen = 1};
 
 	while (strcmp(fault->name, "failover") != 0)
 		fault++;
 	blow.fault = fault;
-	fault_begin(&run, &blow);
+	fault_play(&run, &blow, fault->begin);
 	await_true((mend(), run.ordered.port == 0));
 }
 

@@ -1,7 +1,7 @@
 /* Very many locks of one process. Many who want one lock: contract/test_plain. */
+#include "tests/support/kept.h"
 #include "tests/support/knob.h"
 #include "tests/support/leashed.h"
-#include "tests/support/server.h"
 #include "tests/support/test.h"
 
 static leash_error err; /* what the last call said */
@@ -10,8 +10,8 @@ SENTENCE(a_process_holds_thousands_of_locks_through_a_lease)
 {
 	int64_t count = knob("LEASH_TEST_MANY_LOCKS", 2000), lease_ms = (int64_t)((double)count * await_slowness()), began, took;
 	leash_lock **many = calloc((size_t)count, sizeof(leash_lock *));
-	struct leashed_events events = {0};
-	struct server *one = server_start(NULL);
+	static struct leashed_events events;
+	struct server *one = kept(server_start(NULL));
 	leash_client *holder;
 	long long calls;
 
@@ -45,6 +45,5 @@ SENTENCE(a_process_holds_thousands_of_locks_through_a_lease)
 	}
 	leash_close(holder);
 	await_true(server_integer(one, "DBSIZE") == count);
-	server_stop(one);
 	free(many);
 }

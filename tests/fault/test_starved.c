@@ -1,7 +1,8 @@
-/* Descriptors, threads and memory that run out, in leash, in OpenSSL and in the resolver: that is told as NO_MEMORY, with the errno of what
- * ran out, and as no fault of the URI, of a file, of the server or of its certificate. */
+/* Descriptors, threads and memory that run out, in leash, in OpenSSL and in the resolver: that is told as NO_MEMORY, with
+ * the errno of what ran out, and as no fault of the URI, of a file, of the server or of its certificate. */
 #include "tests/support/certs.h"
 #include "tests/support/child.h"
+#include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/server.h"
@@ -17,14 +18,64 @@
 static struct server *server, *tls_server;
 static leash_error err; /* what the last call said */
 
+static leash_status
+try(const char *uri)
+{
+	leash_client *client = NULL;
+	leash_status status = leash_open(&client, LEASH_OPTIONS(.uri = uri, .timeout_ms = 20000), &err);
+
+	if (status == LEASH_OK)
+		leash_close(client);
+	return status;
+}
+
+static void
+assert_short(leash_status status, int sys_errno, const char *part)
+{
+	if (status != LEASH_NO_MEMORY || err.sys_errno != sys_errno || strstr(err.text, part) == NULL)
+		fail_msg("%s, errno %d: %s", leash_status_name(status), err.sys_errno, err.text);
+}
+
+static void
+set_limit(rlim_t n)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = n;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static char by_name[64], tls_by_name[256], tls_by_system[64];
+
+static void
+start(void)
+{
+	server = server_start_tcp(NULL);
+	tls_server = server_start_tls(CERTS_SERVER, false, NULL);
+	snprintf(by_name, sizeof by_name, "redis://localhost:%d", server_port(server));
+	snprintf(tls_by_name, sizeof tls_by_name, "rediss://localhost:%d?%s", server_port(tls_server), certs_query());
+	snprintf(tls_by_system, sizeof tls_by_system, "rediss://127.0.0.1:%d", server_port(tls_server));
+	setenv("SSL_CERT_FILE", certs_file(CERTS_AUTHORITY), 1);
+}
+
+static void
+stop(void)
+{
+	server_stop(server);
+	server_stop(tls_server);
+}
+
+GROUP(start, stop);
+
+#if !UNDER_ASAN && !UNDER_TSAN /* which have functions of their own */
+
 /* ---- what the library takes from the system comes through these ---- */
 
 static _Atomic long calls, fail_from; /* each allocation from that one on fails; 0: none */
 static _Atomic int threads, fail_thread; /* the thread that cannot be started; 0: none */
 static _Atomic bool no_pages;
 
-#if !UNDER_ASAN && !UNDER_TSAN /* which have functions of their own */
-#define CAN_STARVE 1
 #define REPLACES   __attribute__((visibility("default")))
 
 extern void *__libc_malloc(size_t size);
@@ -83,61 +134,7 @@ mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 	*(void **)&map = dlsym(RTLD_NEXT, "mmap");
 	return map(at, size, protection, flags, fd, offset);
 }
-#else
-#define CAN_STARVE 0
-#endif
-
-/* ---- */
-
-static leash_status
-try(const char *uri)
-{
-	leash_client *client = NULL;
-	leash_status status = leash_open(&client, LEASH_OPTIONS(.uri = uri, .timeout_ms = 20000), &err);
-
-	if (status == LEASH_OK)
-		leash_close(client);
-	return status;
-}
-
-static void
-assert_short(leash_status status, int sys_errno, const char *part)
-{
-	if (status != LEASH_NO_MEMORY || err.sys_errno != sys_errno || strstr(err.text, part) == NULL)
-		fail_msg("%s, errno %d: %s", leash_status_name(status), err.sys_errno, err.text);
-}
-
-static void
-set_limit(rlim_t n)
-{
-	struct rlimit limit;
-
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	limit.rlim_cur = n;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-}
-
-static char by_name[64], tls_by_name[256], tls_by_system[64];
-
-static void
-start(void)
-{
-	server = server_start_tcp(NULL);
-	tls_server = server_start_tls(CERTS_SERVER, false, NULL);
-	snprintf(by_name, sizeof by_name, "redis://localhost:%d", server_port(server));
-	snprintf(tls_by_name, sizeof tls_by_name, "rediss://localhost:%d?%s", server_port(tls_server), certs_query());
-	snprintf(tls_by_system, sizeof tls_by_system, "rediss://127.0.0.1:%d", server_port(tls_server));
-	setenv("SSL_CERT_FILE", certs_file(CERTS_AUTHORITY), 1);
-}
-
-static void
-stop(void)
-{
-	server_stop(server);
-	server_stop(tls_server);
-}
-
-GROUP(start, stop);
+/* ---- memory and threads ---- */
 
 static int
 open_without_a_page(void *arg)
@@ -145,8 +142,6 @@ open_without_a_page(void *arg)
 	leash_cancel *cancel;
 
 	(void)arg;
-	if (!CAN_STARVE)
-		return 0;
 	no_pages = true;
 	assert_short(try(server_uri(server)), ENOMEM, "out of memory");
 	assert_short(leash_cancel_new(&cancel, &err), ENOMEM, "out of memory");
@@ -168,7 +163,7 @@ open_with_little_memory(void *arg)
 
 	(void)arg;
 	assert_status(LEASH_OK, try(server_uri_tls(tls_server))); /* OpenSSL never gets over a lack of memory when it is used first */
-	for (long n = 1; CAN_STARVE; n += 1 + n / 16) {
+	for (long n = 1;; n += 1 + n / 16) {
 		leash_status status;
 
 		calls = 0;
@@ -181,13 +176,36 @@ open_with_little_memory(void *arg)
 		failed++;
 	}
 	printf("# %ld times\n", failed);
-	return failed > 50 || !CAN_STARVE ? 0 : 1;
+	return failed > 50 ? 0 : 1;
 }
 
 SENTENCE(wherever_memory_runs_out_amid_tls_an_open_says_so_and_doubts_no_certificate)
 {
 	child_wait(child_run(open_with_little_memory, NULL));
 }
+
+SENTENCE(without_one_of_its_threads_an_open_says_so)
+{
+	int failed = 0;
+
+	for (int n = 1;; n++) {
+		leash_status status;
+
+		threads = 0;
+		fail_thread = n;
+		status = try(tls_by_name);
+		fail_thread = 0;
+		if (status == LEASH_OK)
+			break;
+		assert_short(status, EAGAIN, "out of threads");
+		failed++;
+	}
+	assert_true(failed >= 4); /* for callbacks, renewals, connections, and a name */
+}
+
+#endif
+
+/* ---- descriptors ---- */
 
 static int
 open_with_few_descriptors(void *uri)
@@ -212,33 +230,14 @@ SENTENCE(with_too_few_descriptors_an_open_says_so_wherever_it_needs_one)
 {
 	const char *const uris[] = {server_uri(server), by_name, tls_by_name, tls_by_system};
 
-	for (size_t i = 0; i < sizeof uris / sizeof *uris; i++)
+	for (size_t i = 0; i < COUNT(uris); i++)
 		child_wait(child_run(open_with_few_descriptors, (void *)(uintptr_t)uris[i]));
-}
-
-SENTENCE(without_one_of_its_threads_an_open_says_so)
-{
-	int failed = 0;
-
-	for (int n = 1; CAN_STARVE; n++) {
-		leash_status status;
-
-		threads = 0;
-		fail_thread = n;
-		status = try(tls_by_name);
-		fail_thread = 0;
-		if (status == LEASH_OK)
-			break;
-		assert_short(status, EAGAIN, "out of threads");
-		failed++;
-	}
-	assert_true(failed >= 4 || !CAN_STARVE); /* for callbacks, renewals, connections, and a name */
 }
 
 SENTENCE(a_client_without_descriptors_for_a_new_connection_says_so_and_goes_on_once_there_are)
 {
-	leash_client *client = leashed_open(server_uri_tls(tls_server), LEASH_OPTIONS(.timeout_ms = 20000));
-	leash_lock *lock = leashed_lock(client, "starved", NULL);
+	leash_client *client = kept(leashed_open(server_uri_tls(tls_server), LEASH_OPTIONS(.timeout_ms = 20000)));
+	leash_lock *lock = kept(leashed_lock(client, "starved", NULL));
 	struct rlimit limit;
 	leash_status status;
 
@@ -255,6 +254,4 @@ SENTENCE(a_client_without_descriptors_for_a_new_connection_says_so_and_goes_on_o
 	set_limit(limit.rlim_cur);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 20000, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
 }
