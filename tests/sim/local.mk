@@ -1,15 +1,8 @@
 # The deterministic simulator: its servers, and tests that they do what real ones do.
 
-test_programs += tests/sim/test_ask
-test_programs += tests/sim/test_full_server
 test_programs += tests/sim/test_fuzz
 test_programs += tests/sim/test_keyspace
-test_programs += tests/sim/test_model
-test_programs += tests/sim/test_release
-test_programs += tests/sim/test_renew
-test_programs += tests/sim/test_rights
-test_programs += tests/sim/test_vote
-test_programs += tests/sim/test_word
+test_programs += tests/sim/test_scripts
 
 sim_sources =
 sim_sources += tests/sim/command_keys.c
@@ -41,39 +34,22 @@ tests_sim_test_keyspace_SOURCES = tests/sim/test_keyspace.c $(scenes_sources)
 tests_sim_test_keyspace_LDADD = $(sim_libs)
 
 # The tests of the scripts once more: each step is a real server's and a simulated one's.
-mirrored_sources = $(steps_sources) tests/sim/mirror.c tests/sim/mirror.h tests/sim/mirrored.c
-
-mirrored_ldflags = $(AM_LDFLAGS)
-mirrored_ldflags += -Wl,--wrap=redisCommand
-mirrored_ldflags += -Wl,--wrap=redisCommandArgv
-mirrored_ldflags += -Wl,--wrap=redisvCommand
-mirrored_ldflags += -Wl,--wrap=server_start
-mirrored_ldflags += -Wl,--wrap=server_stop
-
-tests_sim_test_ask_SOURCES = tests/redis/test_ask.c $(mirrored_sources)
-tests_sim_test_ask_LDFLAGS = $(mirrored_ldflags)
-tests_sim_test_ask_LDADD = $(sim_libs)
-tests_sim_test_full_server_SOURCES = tests/redis/test_full_server.c $(mirrored_sources)
-tests_sim_test_full_server_LDFLAGS = $(mirrored_ldflags)
-tests_sim_test_full_server_LDADD = $(sim_libs)
-tests_sim_test_model_SOURCES = tests/redis/test_model.c $(mirrored_sources)
-tests_sim_test_model_LDFLAGS = $(mirrored_ldflags)
-tests_sim_test_model_LDADD = $(sim_libs)
-tests_sim_test_release_SOURCES = tests/redis/test_release.c $(mirrored_sources)
-tests_sim_test_release_LDFLAGS = $(mirrored_ldflags)
-tests_sim_test_release_LDADD = $(sim_libs)
-tests_sim_test_renew_SOURCES = tests/redis/test_renew.c $(mirrored_sources)
-tests_sim_test_renew_LDFLAGS = $(mirrored_ldflags)
-tests_sim_test_renew_LDADD = $(sim_libs)
-tests_sim_test_rights_SOURCES = tests/redis/test_rights.c $(mirrored_sources)
-tests_sim_test_rights_LDFLAGS = $(mirrored_ldflags)
-tests_sim_test_rights_LDADD = $(sim_libs)
-tests_sim_test_vote_SOURCES = tests/redis/test_vote.c $(mirrored_sources)
-tests_sim_test_vote_LDFLAGS = $(mirrored_ldflags)
-tests_sim_test_vote_LDADD = $(sim_libs)
-tests_sim_test_word_SOURCES = tests/redis/test_word.c $(mirrored_sources)
-tests_sim_test_word_LDFLAGS = $(mirrored_ldflags)
-tests_sim_test_word_LDADD = $(sim_libs)
+tests_sim_test_scripts_SOURCES = tests/sim/mirror.c tests/sim/mirror.h tests/sim/mirrored.c $(steps_sources)
+tests_sim_test_scripts_SOURCES += tests/redis/test_ask.c
+tests_sim_test_scripts_SOURCES += tests/redis/test_full_server.c
+tests_sim_test_scripts_SOURCES += tests/redis/test_model.c
+tests_sim_test_scripts_SOURCES += tests/redis/test_release.c
+tests_sim_test_scripts_SOURCES += tests/redis/test_renew.c
+tests_sim_test_scripts_SOURCES += tests/redis/test_rights.c
+tests_sim_test_scripts_SOURCES += tests/redis/test_vote.c
+tests_sim_test_scripts_SOURCES += tests/redis/test_word.c
+tests_sim_test_scripts_LDADD = $(sim_libs)
+tests_sim_test_scripts_LDFLAGS = $(AM_LDFLAGS)
+tests_sim_test_scripts_LDFLAGS += -Wl,--wrap=redisCommand
+tests_sim_test_scripts_LDFLAGS += -Wl,--wrap=redisCommandArgv
+tests_sim_test_scripts_LDFLAGS += -Wl,--wrap=redisvCommand
+tests_sim_test_scripts_LDFLAGS += -Wl,--wrap=server_start
+tests_sim_test_scripts_LDFLAGS += -Wl,--wrap=server_stop
 
 # The simulator: clients as they are, whose calls to the system --wrap brings to system.c.
 world_of_sim =
