@@ -10,15 +10,6 @@
 #include <string.h>
 
 static int
-usage(FILE *out)
-{
-	fprintf(out, "usage: judge FOLDER...\n"
-	             "Read all *.history of each folder and say whether a lock was ever anybody else's but its holder's.\n"
-	             "Exit status: 0 no violations, 1 violations, 2 a folder could not be read.\n");
-	return out == stdout ? 0 : 2;
-}
-
-static int
 judge(const char *folder)
 {
 	struct verdict verdict;
@@ -44,10 +35,10 @@ main(int argc, char **argv)
 {
 	int worst = 0;
 
-	if (argc == 2 && strcmp(argv[1], "--help") == 0)
-		return usage(stdout);
-	if (argc < 2 || argv[1][0] == '-')
-		return usage(stderr);
+	if (argc < 2 || argv[1][0] == '-') {
+		fprintf(stderr, "usage: judge FOLDER...\n");
+		return 2;
+	}
 	for (int i = 1; i < argc; i++) {
 		int result = judge(argv[i]);
 

@@ -1,9 +1,7 @@
-/* Deployments for tests are what they say, where a test would pass in one that is not: links that are held, TLS, and
- * what is counted over several servers. */
-#include "tests/support/cluster.h"
+/* Deployments for tests are what they say, where a test would pass in one that is not: links that are held, and what is
+ * counted over several servers. */
 #include "tests/support/deployment.h"
 #include "tests/support/node.h"
-#include "tests/support/quorum.h"
 #include "tests/support/sentinel_set.h"
 #include "tests/support/test.h"
 
@@ -33,35 +31,6 @@ SENTENCE(what_a_held_link_of_a_set_has_not_brought_is_lost_by_a_failover)
 	sentinel_set_stop(set);
 }
 
-/* What is said without TLS to the port that clients know gets no answer but an end. */
-static void
-check_speaks_tls_alone(int port)
-{
-	redisContext *c = redisConnectWithTimeout("127.0.0.1", port, (struct timeval){ .tv_sec = 30 });
-
-	assert_true(c && !c->err);
-	redisSetTimeout(c, (struct timeval){ .tv_sec = 30 });
-	assert_null(redisCommand(c, "PING"));
-	redisFree(c);
-}
-
-SENTENCE(all_of_it_speaks_tls_where_that_is_wanted)
-{
-	struct sentinel_set *set = sentinel_set_start(&(struct nodes_options){ .tls = true, .doors = true });
-	struct cluster *cluster = cluster_start(&(struct nodes_options){ .tls = true });
-	struct quorum *quorum = quorum_start(&(struct nodes_options){ .tls = true, .count = 3 });
-
-	for (int i = 0; i < SENTINEL_SERVERS; i++) {
-		check_speaks_tls_alone(sentinel_set_port(set, i));
-		check_speaks_tls_alone(server_port(sentinel_set_sentinel(set, i)));
-	}
-	check_speaks_tls_alone(cluster_port(cluster, 3));
-	check_speaks_tls_alone(server_port(quorum_server(quorum, 2)));
-	quorum_stop(quorum);
-	cluster_stop(cluster);
-	sentinel_set_stop(set);
-}
-
 SENTENCE(keys_are_counted_over_all_servers_of_any_deployment)
 {
 	static const size_t masters[] = {
@@ -81,8 +50,6 @@ SENTENCE(keys_are_counted_over_all_servers_of_any_deployment)
 		assert_string_equal(deployment_text(d, "leash:{a}", "GET %s", "leash:{a}"), "1");
 		assert_int_equal(deployment_keys(d, "leash:*"), quorum ? 6 : 2);
 		assert_int_equal(deployment_lasting_keys(d, "leash:*"), 1);
-		if (kind == DEPLOYMENT_TLS)
-			check_speaks_tls_alone(atoi(strrchr(deployment_uri(d), ':') + 1));
 		deployment_stop(d);
 	}
 }

@@ -6,15 +6,7 @@
 
 #include <inttypes.h>
 
-static uint64_t seed;
-
-static void
-start(void)
-{
-	seed = UINT64_C(0x9e3779b97f4a7c15);
-}
-
-FIXTURE(start, NULL);
+static uint64_t seed = UINT64_C(0x9e3779b97f4a7c15);
 
 /* A random name, of few different bytes, so that those that matter meet often. */
 static size_t
