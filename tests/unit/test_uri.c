@@ -180,11 +180,13 @@ check_described(const struct lsh_uri *uri, const char *wanted)
 }
 
 static struct lsh_uri
-understood(const char *text)
+understood(const char *form)
 {
+	char text[16384];
 	struct lsh_uri uri;
 	leash_error err, before;
 
+	expand(text, form, 0);
 	memset(&err, 0xee, sizeof(err));
 	before = err;
 	if (lsh_uri_parse(&uri, text, &err) != LEASH_OK)
@@ -618,9 +620,9 @@ SENTENCE(a_password_comes_from_a_file)
 		{BYTES(SECRET "\r"), "!CR LF"}, {BYTES(SECRET "\n\n"), "!more than one line"},
 		{BYTES(SECRET "\r\nx\r\n"), "!more than one line"}, {BYTES("\n" SECRET), "!more than one line"},
 	};
-	char text[1024], words[64];
+	char text[16384], words[64];
 
-	snprintf(text, sizeof(text), "redis://cache?password_file=%s/p%%20w@1&timeout=50", folder);
+	expand(text, "redis://cache?password_file=$/p%20w@1&timeout=50", 0);
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct lsh_uri uri;
 
@@ -639,11 +641,11 @@ SENTENCE(a_password_comes_from_a_file)
 
 SENTENCE(a_file_is_read_each_time_and_its_password_is_not_kept)
 {
-	char text[1024], *read = "";
+	char text[16384], *read = "";
 	struct lsh_uri uri;
 	leash_error err;
 
-	snprintf(text, sizeof(text), "redis://cache?password_file=%s", in_folder("renewed"));
+	expand(text, "redis://cache?password_file=$/renewed", 0);
 	assert_int_equal(lsh_uri_parse(&uri, text, &err), LEASH_INVALID);
 	assert_int_equal(err.sys_errno, ENOENT);
 	write_file("renewed", "the first\n", 10);
@@ -662,13 +664,11 @@ SENTENCE(a_file_is_read_each_time_and_its_password_is_not_kept)
 
 SENTENCE(sentinels_have_a_login_of_their_own)
 {
-	char text[1024];
 	struct lsh_uri one, uri;
 
 	write_file("sentinel", "of the sentinels\n", 17);
-	snprintf(text, sizeof(text), "redis+sentinel://app@a/main?sentinel_user=watch%%40er&sentinel_password_file=%s"
-	         "&password_env=LEASH_TEST_PASSWORD", in_folder("sentinel"));
-	uri = understood(text);
+	uri = understood("redis+sentinel://app@a/main?sentinel_user=watch%40er&sentinel_password_file=$/sentinel"
+	                 "&password_env=LEASH_TEST_PASSWORD");
 	check_described(&uri, "redis+sentinel://a:26379/main user=app password=TOPSECRET "
 	                "sentinel_user=watch@er sentinel_file=$/sentinel");
 	assert_true(lsh_uri_of_sentinel(&one, &uri, 0));
@@ -746,45 +746,29 @@ SENTENCE(a_deployment_may_send_us_where_redirects_say)
 static bool
 any_of_secret(const void *bytes, size_t n)
 {
-	for (size_t i = 0; i + 5 <= strlen(SECRET); i++) {
+	for (size_t i = 0; i + 5 <= strlen(SECRET); i++)
 		if (memmem(bytes, n, &SECRET[i], 5) != NULL)
 			return true;
-	}
 	return false;
-}
-
-static bool
-is_place(const struct lsh_uri *uri)
-{
-	for (size_t i = 0; i < uri->host_count; i++) {
-		if (any_of_secret(uri->hosts[i].host, strlen(uri->hosts[i].host)))
-			return true;
-	}
-	return uri->master != NULL && any_of_secret(uri->master, strlen(uri->master));
 }
 
 /* Whatever is typed wrongly, not even five letters of a secret are told. */
 SENTENCE(no_mistyped_uri_tells_a_secret)
 {
 	static const char *const texts[] = {
-		"redis://:TOPSECRETTOPSECRET@cache:7000/2?timeout=100",
-		"redis://app:TOPSECRETTOPSECRET@cache?timeout=100",
-		"redis://app:12TOPSECRET@[::1]:7000/2",
-		"redis://TOPSECRET:x@cache",
-		"unix://app:TOPSECRET@/run/redis.sock?db=2",
-		"unix://TOPSECRET@/run/redis.sock?db=2",
-		"rediss://app:TOPSECRET@cache?verify=no",
+		"redis://:TOPSECRETTOPSECRET@cache:7000/2?timeout=100", "redis://app:TOPSECRETTOPSECRET@cache?timeout=100",
+		"redis://app:12TOPSECRET@[::1]:7000/2", "redis://TOPSECRET:x@cache", "rediss://app:TOPSECRET@cache?verify=no",
+		"unix://app:TOPSECRET@/run/redis.sock?db=2", "unix://TOPSECRET@/run/redis.sock?db=2", "app:TOPSECRET@cache",
 		"redis+sentinel://app:TOPSECRETTOPSECRET@a:26379,b/main/2?scripts=sent",
 		"redis+cluster://app:TOPSECRET@[::1]:7000,b?redirects=a,[::1]",
 		"rediss+quorum://:TOPSECRETTOPSECRET@a,b,c/2?restart_guard=100",
-		"app:TOPSECRET@cache",
 	};
 	static const char letters[] = "/?#@:&=%[]+- \n.,,12xA";
 	uint64_t seed = 99;
 	unsigned refusals = 0;
 
 	for (int round = 0; round < 40000; round++) {
-		char text[256];
+		char text[256], where[16384];
 		struct lsh_uri uri;
 		leash_error err;
 
@@ -800,7 +784,8 @@ SENTENCE(no_mistyped_uri_tells_a_secret)
 		}
 		if (lsh_uri_parse(&uri, text, &err) == LEASH_OK) {
 			/* where a secret happens to be the name of a host or a master it must be shown */
-			if (any_of_secret(uri.shown, strlen(uri.shown)) && !is_place(&uri))
+			place(where, &uri);
+			if (any_of_secret(uri.shown, strlen(uri.shown)) && !any_of_secret(where, strlen(where)))
 				fail_msg("%s: shown as %s", text, uri.shown);
 			lsh_uri_clear(&uri);
 		} else {
@@ -841,20 +826,21 @@ make_all(const char *text)
 
 SENTENCE(without_memory_nothing_is_left_behind)
 {
-	char from_file[1024];
-	const char *const texts[] = {
+	static const char *const forms[] = {
 		"redis://app:TOPSECRET@cache:7000/2?timeout=100", "unix://TOPSECRET:x@/run/redis.sock?db=2",
-		"redis://app@[::1]?password_env=LEASH_TEST_PASSWORD", from_file, ALL_OF_IT,
+		"redis://app@[::1]?password_env=LEASH_TEST_PASSWORD", "redis://app@cache?password_file=$/password",
+		ALL_OF_IT,
 	};
 
-	snprintf(from_file, sizeof(from_file), "redis://app@cache?password_file=%s", in_folder("password"));
-	for (size_t i = 0; i < COUNT(texts); i++) {
+	for (size_t i = 0; i < COUNT(forms); i++) {
+		char text[16384];
 		long failing = 0;
 
+		expand(text, forms[i], 0);
 		do {
 			counted.calls = 0;
 			counted.fail_at = ++failing;
-		} while (!make_all(texts[i]));
+		} while (!make_all(text));
 		assert_int_equal(counted.calls, failing - 1);
 		assert_true(failing > 2);
 	}
