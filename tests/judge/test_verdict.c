@@ -38,9 +38,8 @@ static const struct story stories[] = {
 	 "2 keep 1 512 4999 6000; N 8000 thawed 11; 1 8001 lost a 256; 1 give 1 8002 8003 LOST"},
 	{"the_greatest_valid_until_that_was_noted_counts", "exclusion", "1 take 1 256 1000 5000; 1 2000 look 1 7000; "
 	 "1 2001 look 1 6000; N 2500 killed 11; 1 silent; 2 keep 1 512 6500 8000"},
-	{"a_hold_that_came_after_its_valid_until_was_never_valid", "",
-	 "1 1000 ask 1 a -1 plain; 2 keep 1 512 2000 4000; 1 3000 got 1 OK 256 t:256 1900; 1 3001 lost a 256; "
-	 "1 give 1 3002 3003 LOST; 1 3003 still 2500"},
+	{"a_hold_that_came_after_its_valid_until_was_never_valid", "", "1 1000 ask 1 a -1 plain; 2 keep 1 512 2000 4000; "
+	 "1 3000 got 1 OK 256 t:256 1900; 1 3001 lost a 256; 1 give 1 3002 3003 LOST; 1 3003 still 2500"},
 	{"what_a_process_that_ended_did_not_give_was_valid_to_its_last_line", "",
 	 "1 take 1 256 1000 9000; 1 2000 look 1 9000; 1 2100 end; 1 silent; 2 keep 1 512 2050 6000"},
 	{"what_an_ended_process_held_at_its_last_line_was_its_own", "exclusion",
@@ -76,8 +75,7 @@ static const struct story stories[] = {
 	{"a_fence_that_is_over_before_a_valid_one_is_smaller", "fences",
 	 "1 900 ask 1 a -1 plain; 2 900 ask 1 a -1 plain; 2 3000 got 1 OK 512 t:512 2000; 2 3000 lost a 512; "
 	 "2 give 1 3001 3002 LOST; 1 4000 got 1 OK 256 t:256 9000; 1 give 1 5000 5001 OK"},
-	{"a_smaller_fence_is_one_violation_however_it_is_seen", "fences",
-	 "1 keep 1 512 1000 2000; 2 keep 1 256 3000 4000"},
+	{"a_smaller_fence_is_one_violation_however_it_is_seen", "fences", "1 keep 1 512 1000 2000; 2 keep 1 256 3000 4000"},
 	{"a_fence_is_had_only_once", "fences", "1 keep 1 512 1000 2000; 2 keep 1 512 3000 4000"},
 	{"a_small_fence_that_was_never_valid_hides_no_larger_one", "fences", "2 900 ask 1 a -1 plain; "
 	 "2 900 ask 2 a -1 plain; 1 keep 1 512 1000 2000; 2 2500 still 1600; 2 2500 got 1 OK 100 t:100 950; "
@@ -186,21 +184,21 @@ static const struct story stories[] = {
 	 "N 7000 killed 11; 1 silent"},
 	{"a_loss_that_is_told_after_the_next_holder_began_is_rejected", "told",
 	 "1 take 1 256 1000 5000; 2 keep 1 512 5100 6000; 1 5100+TOLD+1 lost a 256; 1 give 1 7000 7001 LOST"},
-	{"it_is_the_first_of_all_later_holders_that_counts", "told", "1 take 1 256 1000 5000; "
-	 "2 5001 ask 1 a -1 plain; 2 keep 2 768 5100 6000; 1 7000 lost a 256; 1 give 1 7001 7002 LOST; "
-	 "2 9000 still 3900; 2 9000 got 1 OK 512 t:512 5050; 2 9000 lost a 512; 2 give 1 9001 9002 LOST"},
+	{"it_is_the_first_of_all_later_holders_that_counts", "told", "1 take 1 256 1000 5000; 2 5001 ask 1 a -1 plain; "
+	 "2 keep 2 768 5100 6000; 1 7000 lost a 256; 1 give 1 7001 7002 LOST; 2 9000 still 3900; "
+	 "2 9000 got 1 OK 512 t:512 5050; 2 9000 lost a 512; 2 give 1 9001 9002 LOST"},
 	{"a_hold_that_is_never_given_nor_told_is_rejected", "told",
 	 "1 take 1 256 1000 5000; 1 5900 look 1 5001; 2 keep 1 512 5100 6000"},
-	{"who_stood_still_is_told_when_it_runs_again", "", "1 take 1 256 1000 5000; 2 keep 1 512 5100 6000; "
-	 "1 7000 still 2500; 1 7001 lost a 256; 1 give 1 7002 7003 LOST"},
+	{"who_stood_still_is_told_when_it_runs_again", "",
+	 "1 take 1 256 1000 5000; 2 keep 1 512 5100 6000; 1 7000 still 2500; 1 7001 lost a 256; 1 give 1 7002 7003 LOST"},
 	{"who_was_frozen_is_told_when_it_is_thawed", "", "1 take 1 256 1000 5000; N 1500 frozen 11; "
 	 "2 keep 1 512 5100 6000; N 7000 thawed 11; 1 7001 lost a 256; 1 give 1 7002 7003 LOST"},
 	{"who_was_thawed_long_ago_is_excused_no_more", "told", "1 take 1 256 1000 5000; N 1500 frozen 11; "
 	 "2 keep 1 512 5100 6000; N 7000 thawed 11; 1 7000+TOLD+1 lost a 256; 1 give 1 8002 8003 LOST"},
 	{"who_is_frozen_for_good_need_not_be_told_but_has_not_ended", "waits",
 	 "1 take 1 256 1000 5000; N 1500 frozen 11; 1 silent; 2 keep 1 512 5100 6000"},
-	{"the_stillness_of_another_process_excuses_nobody", "told", "1 take 1 256 1000 5000; 2 keep 1 512 5100 6000; "
-	 "2 7000 still 2500; 1 7001 lost a 256; 1 give 1 7002 7003 LOST"},
+	{"the_stillness_of_another_process_excuses_nobody", "told",
+	 "1 take 1 256 1000 5000; 2 keep 1 512 5100 6000; 2 7000 still 2500; 1 7001 lost a 256; 1 give 1 7002 7003 LOST"},
 	{"who_was_killed_in_time_need_not_be_told", "",
 	 "1 take 1 256 1000 5000; 1 5100 ask 2 b 0 plain; " /* its last line */
 	 "2 keep 1 512 5100 6000; N 7000 killed 11; 1 silent"},
@@ -244,9 +242,8 @@ static const struct story stories[] = {
 	{"who_has_a_token_of_its_own_is_excused_by_no_other", "fences",
 	 "1 take 1 256 1000 9000; N 1500 breach DEL; N 1600 mended; 1 give 1 1650 1651 OK; 2 take 1 512 1700 9000; "
 	 "2 give 1 1850 1851 OK; 1 take 2 257 1902 9000; 1 give 2 1904 1905 OK"},
-	{"a_breach_excuses_two_holders_at_once", "breaches 1, excused 1",
-	 "1 take 1 256 1000 9000; N 1500 breach the server starts without its data; N 1600 mended; "
-	 "2 keep 1 512 1700 3000; 1 give 1 4000 4001 OK"},
+	{"a_breach_excuses_two_holders_at_once", "breaches 1, excused 1", "1 take 1 256 1000 9000; "
+	 "N 1500 breach the server starts without its data; N 1600 mended; 2 keep 1 512 1700 3000; 1 give 1 4000 4001 OK"},
 	{"who_asks_after_a_breach_is_excused_by_it_no_more", "exclusion, releases", "N 800 breach again and again; "
 	 "N 810 breach; N 820 mended; N 990 mended; 1 keep 1 256 1000 2000; 2 keep 1 512 1700 3000"},
 	{"a_breach_excuses_a_broken_promise_and_a_loss_that_the_release_finds",
@@ -257,9 +254,9 @@ static const struct story stories[] = {
 	{"a_breach_that_is_noted_afterwards_excuses_from_its_moment_on", "excused 2",
 	 "N 2500 over something; N 1500 breach failover; N 2600 mended; 1 take 1 256 1000 9000; 1 1600 lost a 256; "
 	 "1 give 1 1700 1701 LOST; 2 keep 1 512 1550 2000"},
-	{"a_breach_excuses_no_register", "register, fences", "N 500 breach; 1 keep 1 256 1000 2000; "
-	 "2 take 1 512 3000 9000; 2 3001 wrote 1 a 512 taken; 2 give 1 4000 4001 OK; 1 5000 ask 2 a -1 plain; "
-	 "1 5001 got 2 OK 257 t:257 9000; 1 5002 wrote 2 a 257 taken; 1 give 2 6000 6001 OK"},
+	{"a_breach_excuses_no_register", "register, fences",
+	 "N 500 breach; 1 keep 1 256 1000 2000; 2 take 1 512 3000 9000; 2 3001 wrote 1 a 512 taken; 2 give 1 4000 4001 OK; "
+	 "1 5000 ask 2 a -1 plain; 1 5001 got 2 OK 257 t:257 9000; 1 5002 wrote 2 a 257 taken; 1 give 2 6000 6001 OK"},
 	{"an_emptied_server_excuses_no_two_holders", "exclusion",
 	 "1 take 1 256 1000 9000; N 1500 breach emptied; N 1600 mended; 2 keep 1 512 1700 3000; 1 give 1 4000 4001 OK"},
 	/* The second has the token of the first, locally, as long as its process does not know that the key is gone. */

@@ -111,10 +111,8 @@ static const struct agreement {
 	const char *infos;  /* what each server says: the holder, its remaining_ms, fence and depth; or "-", nobody */
 	const char *agreed; /* with three to agree: how many name the holder, the same of it, and its held_since_ms */
 } agreements[] = {
-	{"whom_most_servers_name_is_the_holder",
-	 "ann 100 9 1,bob 200 3 1,bob 300 3 1,-,bob 400 3 1", "3 bob 200 3 1 0"},
-	{"whom_most_name_is_the_holder_without_a_majority_too",
-	 "ann 100 9 1,bob 200 3 1,bob 300 3 1", "2 bob 200 3 1 0"},
+	{"whom_most_servers_name_is_the_holder", "ann 100 9 1,bob 200 3 1,bob 300 3 1,-,bob 400 3 1", "3 bob 200 3 1 0"},
+	{"whom_most_name_is_the_holder_without_a_majority_too", "ann 100 9 1,bob 200 3 1,bob 300 3 1", "2 bob 200 3 1 0"},
 	{"who_alone_is_named_is_the_holder", "ann 100 9 1", "1 ann 100 9 1 0"},
 	{"where_nobody_is_named_nobody_agrees_and_nothing_is_changed", "-,-,-", "0  0 77 0 0"},
 	{"where_nobody_answers_nobody_agrees_and_nothing_is_changed", "", "0  0 77 0 0"},
