@@ -128,7 +128,8 @@ account_hold(const struct account *a, const struct hold *hold, uint32_t line)
 	static unsigned used;
 	char *text = texts[used++ % 4];
 
-	snprintf(text, sizeof(texts[0]), "hold %" PRIu64 " (%s:%" PRIu32 ")", hold->number, account_file(a, hold->process), line);
+	snprintf(text, sizeof(texts[0]), "hold %" PRIu64 " (%s:%" PRIu32 ")", hold->number, account_file(a, hold->process),
+	         line);
 	return text;
 }
 

@@ -1,6 +1,7 @@
-/* The scribe: takes histories into the account, from lines to holds. Lines are taken apart, word by word, as history.h says; the words stay
- * where they are in the mapped file. The numbers of holds are the process's own, so they are names of the file's. Events know a lock and a
- * fence only, and may come before the acquire's line is written: they find their holds when the file has been read. */
+/* The scribe: takes histories into the account, from lines to holds. Lines are taken apart, word by word, as history.h
+ * says; the words stay where they are in the mapped file. The numbers of holds are the process's own, so they are names of
+ * the file's. Events know a lock and a fence only, and may come before the acquire's line is written: they find their holds
+ * when the file has been read. */
 #include "tests/judge/account.h"
 
 #include <inttypes.h>
@@ -137,9 +138,10 @@ ask(struct scribe *s)
 	if (account_known(&s->numbers, &words[0]) != NOBODY)
 		return "this hold was asked for before";
 	account_name(&s->numbers, &words[0]);
-	PUSH(&a->holds, (struct hold){ .number = (uint64_t)words[0].number, .process = s->process, .lock = account_name(&a->locks, &words[1]),
-		.token = NOBODY, .ask_line = s->line->number, .asked = s->line->moment, .wait_ms = words[2].number, .last = s->line->moment,
-		.got = NEVER, .told = NEVER, .announced = NEVER, .give = NEVER, .gave = NEVER, .let_go = NEVER, .later = NEVER });
+	PUSH(&a->holds, (struct hold){ .number = (uint64_t)words[0].number, .process = s->process, .token = NOBODY,
+		.lock = account_name(&a->locks, &words[1]), .ask_line = s->line->number, .asked = s->line->moment,
+		.wait_ms = words[2].number, .last = s->line->moment, .got = NEVER, .told = NEVER, .announced = NEVER,
+		.give = NEVER, .gave = NEVER, .let_go = NEVER, .later = NEVER });
 	return NULL;
 }
 
@@ -164,7 +166,9 @@ got(struct scribe *s)
 	if (!word_is(&words[3], "-"))
 		hold->token = account_name(&s->account->tokens, &words[3]);
 	/* one that was lost before it could be looked at has no fence, or no token, any more; it has no valid-until either */
-	return (hold->fence == 0 || hold->token == NOBODY) && hold->until != 0 ? "held, but without a fence or a token" : NULL;
+	if ((hold->fence == 0 || hold->token == NOBODY) && hold->until != 0)
+		return "held, but without a fence or a token";
+	return NULL;
 }
 
 static const char *
@@ -220,8 +224,8 @@ gave(struct scribe *s)
 static const char *
 end_hold(struct scribe *s, const struct word *lock, bool abandoned)
 {
-	PUSH(&s->endings, (struct ending){ .lock = account_name(&s->account->locks, lock), .fence = (uint64_t)lock[1].number,
-		.moment = s->line->moment, .line = s->line->number, .abandoned = abandoned });
+	PUSH(&s->endings, (struct ending){ .lock = account_name(&s->account->locks, lock), .moment = s->line->moment,
+		.fence = (uint64_t)lock[1].number, .line = s->line->number, .abandoned = abandoned });
 	return NULL;
 }
 
@@ -285,8 +289,8 @@ mark(struct scribe *s, enum mark_kind kind)
 
 	a->verdict->killed += kind == MARK_KILLED;
 	a->verdict->breaches += kind == MARK_BREACH;
-	PUSH(&a->marks, (struct mark){ .moment = line->moment, .pid = line->words[0].number, .file = s->file, .line = line->number,
-		.process = NOBODY, .kind = kind, .emptied = kind == MARK_BREACH && word_is(&line->words[0], "emptied") });
+	PUSH(&a->marks, (struct mark){ .moment = line->moment, .pid = line->words[0].number, .file = s->file, .kind = kind,
+		.line = line->number, .emptied = kind == MARK_BREACH && word_is(&line->words[0], "emptied") });
 	return NULL;
 }
 
@@ -330,8 +334,8 @@ object(struct scribe *s, enum verdict_rule rule, const char *what)
 {
 	const struct line *line = s->line;
 
-	account_object(s->account, rule, "%s:%" PRIu32 ": %s: \"%.*s\"", s->account->files.at[s->file].name, line->number, what,
-	               line->size < 200 ? (int)line->size : 200, line->at);
+	account_object(s->account, rule, "%s:%" PRIu32 ": %s: \"%.*s\"", s->account->files.at[s->file].name, line->number,
+	               what, line->size < 200 ? (int)line->size : 200, line->at);
 }
 
 static const char *
@@ -354,13 +358,13 @@ static const struct kind {
 	const char *(*take)(struct scribe *s);   /* NULL: it says nothing to the judge */
 	enum { ANYBODY, PROCESS, HOLD, GOT } by; /* a process that uses locks; of a hold that it asked for; that it got */
 } kinds[] = {
-	{ "process", "nw", process, ANYBODY }, { "ask", "nwiw", ask, PROCESS }, { "got", "nwnwn", got, HOLD }, { "look", "nn", look, GOT },
-	{ "give", "n", give, GOT }, { "gave", "nw", gave, GOT }, { "lost", "wn", lost, PROCESS }, { "event", "wwn", event, PROCESS },
-	{ "wrote", "nwnw", wrote, GOT }, { "still", "n", still, PROCESS }, { "end", "", end, PROCESS }, { "seed", "w", NULL, ANYBODY },
-	{ "fault", "w*", fault, ANYBODY }, { "over", "w*", NULL, ANYBODY }, { "killed", "n", killed, ANYBODY },
-	{ "frozen", "n", frozen, ANYBODY }, { "thawed", "n", thawed, ANYBODY }, { "breach", "*", breach, ANYBODY },
-	{ "mended", "", mended, ANYBODY }, { "renew", "w*", renew, ANYBODY }, { "endless", "w*", endless, ANYBODY },
-	{ "left", "w*", left, ANYBODY },
+	{ "process", "nw", process, ANYBODY }, { "ask", "nwiw", ask, PROCESS }, { "got", "nwnwn", got, HOLD },
+	{ "look", "nn", look, GOT }, { "give", "n", give, GOT }, { "gave", "nw", gave, GOT },
+	{ "lost", "wn", lost, PROCESS }, { "event", "wwn", event, PROCESS }, { "wrote", "nwnw", wrote, GOT },
+	{ "still", "n", still, PROCESS }, { "end", "", end, PROCESS }, { "seed", "w", NULL, ANYBODY }, { "fault", "w*", fault, ANYBODY },
+	{ "over", "w*", NULL, ANYBODY }, { "killed", "n", killed, ANYBODY }, { "frozen", "n", frozen, ANYBODY },
+	{ "thawed", "n", thawed, ANYBODY }, { "breach", "*", breach, ANYBODY }, { "mended", "", mended, ANYBODY },
+	{ "renew", "w*", renew, ANYBODY }, { "endless", "w*", endless, ANYBODY }, { "left", "w*", left, ANYBODY },
 };
 
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
@@ -437,11 +441,13 @@ ORDER(by_fence, struct hold, fence)
 static int
 compare(const struct hold *hold, uint32_t lock, uint64_t fence)
 {
-	return hold->lock != lock ? account_compare(hold->lock, lock) : account_compare((int64_t)hold->fence, (int64_t)fence);
+	int locks = account_compare(hold->lock, lock);
+
+	return locks ? locks : account_compare((int64_t)hold->fence, (int64_t)fence);
 }
 
-/* `order` has those that were got, or may have been. Of some no line says a fence: they were lost before it could be read, or their
- * process was killed before it wrote it. */
+/* `order` has those that were got, or may have been. Of some no line says a fence: they were lost before it could be
+ * read, or their process was killed before it wrote it. */
 static struct hold *
 of_ending(struct hold **order, size_t count, const struct ending *ending)
 {

@@ -79,7 +79,8 @@ static const struct text rights[] = {
 	{ "who_was_killed_may_leave_a_torn_line", "5 process 13 c\n6 ask 1 a -1 pl" },
 	{ "who_was_killed_may_leave_a_torn_first_line", "5 proc" },
 	{ "who_was_killed_may_leave_an_empty_history", "" },
-	{ "who_was_killed_may_leave_a_loss_of_what_it_had_not_written_down", "5 process 13 c\n6 ask 1 a -1 plain\n7 lost a 256\n" },
+	{ "who_was_killed_may_leave_a_loss_of_what_it_had_not_written_down",
+		"5 process 13 c\n6 ask 1 a -1 plain\n7 lost a 256\n" },
 	{ "a_pulse_may_come_behind_the_end", "5 process 13 c\n6 end\n70000000 still 60\n" },
 };
 

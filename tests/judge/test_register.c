@@ -47,7 +47,9 @@ SENTENCE(a_smaller_fence_of_its_lock_is_refused_and_an_equal_one_is_the_same_hol
 		size_t lock;
 		uint64_t fence;
 		bool taken;
-	} writes[] = { { 0, 512, true }, { 0, 511, false }, { 0, 512, true }, { 0, 513, true }, { 2, 1, true }, { 0, 512, false } };
+	} writes[] = {
+		{ 0, 512, true }, { 0, 511, false }, { 0, 512, true }, { 0, 513, true }, { 2, 1, true }, { 0, 512, false },
+	};
 	struct fenced *two[] = { test.registers, fenced_open(test.folder) };
 
 	for (size_t i = 0; i < COUNT(writes); i++)

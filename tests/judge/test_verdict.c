@@ -211,7 +211,8 @@ static const struct story stories[] = {
 	 "1 2000 ask 2 a -1 fair; 1 2501 got 2 OK 0 - 0; 1 2502 lost a 512; 1 2503 look 2 0; 1 give 2 2505 2506 LOST; "
 	 "1 3000 ask 3 a -1 fair; 1 3501 got 3 OK 0 - 0; 1 3503 look 3 0; 1 3504 lost a 768; 1 give 3 3505 3506 LOST; "
 	 "1 4000 ask 4 a -1 fair; 1 4501 got 4 OK 0 - 0; 1 4503 look 4 0; 1 give 4 4505 4506 LOST; 1 4507 lost a 1024"},
-	{"a_thread_that_has_to_be_woken_may_take_its_time_to_tell", "told_after_others 1, worst_told_ns TOLD, latest_told_ns 100+TOLD",
+	{"a_thread_that_has_to_be_woken_may_take_its_time_to_tell",
+	 "told_after_others 1, worst_told_ns TOLD, latest_told_ns 100+TOLD",
 	 "1 take 1 256 1000 5000; 2 keep 1 512 5100 6000; 1 5100+TOLD lost a 256; 1 give 1 7000 7001 LOST"},
 	{"what_is_renewed_without_a_look_is_not_lost", "losses 0",
 	 "1 take 1 256 1000 5000; 1 give 1 50000 50001 OK; 2 keep 1 512 50002 51000"},
@@ -278,8 +279,8 @@ SENTENCE(one_fence_too_large_is_one_violation)
 	char steps[200];
 
 	for (int i = 1; i < 9; i++) {
-		snprintf(steps, sizeof(steps), "2 900 ask %d a -1 plain; 2 %d000 got %d OK %d t:%d %d800; 2 give %d %d700 %d701 UNKNOWN",
-		         i, i, i, i == 2 ? 999 : i, i, i, i, i, i);
+		snprintf(steps, sizeof(steps), "2 900 ask %d a -1 plain; 2 %d000 got %d OK %d t:%d %d800; "
+		         "2 give %d %d700 %d701 UNKNOWN", i, i, i, i == 2 ? 999 : i, i, i, i, i, i);
 		tell(steps);
 	}
 	found("fences");

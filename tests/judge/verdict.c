@@ -156,7 +156,8 @@ fences_of_all(struct account *a, const struct orders *orders, const bool *object
 			if (!largest || largest->lock != other->lock || other->fence > largest->fence)
 				largest = other;
 		}
-		if (largest && largest->lock == hold->lock && hold->fence != 0 && hold->fence < largest->fence && !objected[hold - a->holds.at])
+		if (largest && largest->lock == hold->lock && hold->fence != 0 && hold->fence < largest->fence &&
+		    !objected[hold - a->holds.at])
 			fence_object(a, largest, hold, "asked for after that");
 	}
 }

@@ -410,7 +410,8 @@ static size_t
 mutate(char *bytes, size_t size, uint64_t *seed)
 {
 	static const char telling[] = "+-:$*\r\n0123456789_#,(=!%~>|\xff";
-	char byte = random_below(seed, 3) == 0 ? (char)random_below(seed, 256) : telling[random_below(seed, sizeof telling)];
+	uint32_t any = random_below(seed, 256);
+	char byte = random_below(seed, 3) == 0 ? (char)any : telling[any % sizeof telling];
 	size_t at = random_below(seed, (uint32_t)size), n = 1 + random_below(seed, 8);
 
 	n = n > size - at ? size - at : n;

@@ -1,5 +1,5 @@
-/* The watchdog: what comes due together and what is stale, by a clock of our own; and its thread, which wakes when it must, and
- * only then. */
+/* The watchdog: what comes due together and what is stale, by a clock of our own; and its thread, which wakes when it
+ * must, and only then. */
 #include "watchdog/watchdog.h"
 
 #include "base/clock.h"
