@@ -1,7 +1,7 @@
-/* The scribe: takes histories into the account, from lines to holds. Lines are taken apart, word by word, as history.h
- * says; the words stay where they are in the mapped file. The numbers of holds are the process's own, so they are names of
- * the file's. Events know a lock and a fence only, and may come before the acquire's line is written: they find their holds
- * when the file has been read. */
+/* The scribe: takes histories into the account, from lines to holds. Lines are taken apart, word by word, as
+ * history.h says; the words stay where they are in the mapped file. The numbers of holds are the process's own, so
+ * they are names of the file's. Events know a lock and a fence only, and may come before the acquire's line is
+ * written: they find their holds when the file has been read. */
 #include "tests/judge/account.h"
 
 #include <inttypes.h>
@@ -361,10 +361,11 @@ static const struct kind {
 	{ "process", "nw", process, ANYBODY }, { "ask", "nwiw", ask, PROCESS }, { "got", "nwnwn", got, HOLD },
 	{ "look", "nn", look, GOT }, { "give", "n", give, GOT }, { "gave", "nw", gave, GOT },
 	{ "lost", "wn", lost, PROCESS }, { "event", "wwn", event, PROCESS }, { "wrote", "nwnw", wrote, GOT },
-	{ "still", "n", still, PROCESS }, { "end", "", end, PROCESS }, { "seed", "w", NULL, ANYBODY }, { "fault", "w*", fault, ANYBODY },
-	{ "over", "w*", NULL, ANYBODY }, { "killed", "n", killed, ANYBODY }, { "frozen", "n", frozen, ANYBODY },
-	{ "thawed", "n", thawed, ANYBODY }, { "breach", "*", breach, ANYBODY }, { "mended", "", mended, ANYBODY },
-	{ "renew", "w*", renew, ANYBODY }, { "endless", "w*", endless, ANYBODY }, { "left", "w*", left, ANYBODY },
+	{ "still", "n", still, PROCESS }, { "end", "", end, PROCESS }, { "seed", "w", NULL, ANYBODY },
+	{ "fault", "w*", fault, ANYBODY }, { "over", "w*", NULL, ANYBODY }, { "killed", "n", killed, ANYBODY },
+	{ "frozen", "n", frozen, ANYBODY }, { "thawed", "n", thawed, ANYBODY }, { "breach", "*", breach, ANYBODY },
+	{ "mended", "", mended, ANYBODY }, { "renew", "w*", renew, ANYBODY }, { "endless", "w*", endless, ANYBODY },
+	{ "left", "w*", left, ANYBODY },
 };
 
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };

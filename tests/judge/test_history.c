@@ -1,7 +1,6 @@
 /* Histories as files: which of them make no sense, how they are written, and how long many of them take to judge. And the program. */
 #include "tests/judge/trial.h"
 
-#include "tests/support/child.h"
 #include "tests/support/test.h"
 #include "tests/support/trouble.h"
 
@@ -110,41 +109,6 @@ SENTENCE(lines_of_several_threads_stay_whole)
 	assert_int_equal(run.verdict.faults, WRITERS * LINES);
 }
 
-SENTENCE(a_line_has_the_moment_at_which_it_was_noted)
-{
-	struct history *h = history_open(run.folder, "raw");
-	char path[128];
-	int64_t before = await_now_ns();
-	long long moment;
-	FILE *f;
-
-	history_note(h, "fault %s", "x");
-	history_close(h);
-	snprintf(path, sizeof(path), "%s/raw.history", run.folder);
-	f = fopen(path, "r");
-	assert_non_null(f);
-	assert_int_equal(fscanf(f, "%lld fault x\n", &moment), 1);
-	assert_true(before <= moment && moment <= await_now_ns());
-	fclose(f);
-}
-
-static int
-open_again(void *arg)
-{
-	(void)arg;
-	if (freopen("/dev/null", "w", stderr) == NULL) /* where it says why */
-		return 1;
-	history_open(run.folder, "one");
-	return 0;
-}
-
-SENTENCE(a_history_that_is_there_is_not_written_by_another)
-{
-	pid_t child = child_run(open_again, NULL);
-
-	assert_true(WIFSIGNALED(child_end(child)));
-}
-
 SENTENCE(no_more_than_the_first_violations_are_spelled_out)
 {
 	for (int i = 1; i <= 50; i++)
@@ -180,15 +144,6 @@ SENTENCE(the_program_exits_with_0_1_or_2)
 	assert_int_equal(run_program(run.folder), 1);
 	snprintf(nowhere, sizeof(nowhere), "%s/nowhere", run.folder);
 	assert_int_equal(run_program(nowhere), 2);
-}
-
-SENTENCE(of_a_folder_that_cannot_be_read_there_is_no_verdict, BETWEEN(NULL, NULL))
-{
-	struct verdict verdict;
-
-	assert_false(verdict_find(&verdict, "/nowhere"));
-	assert_int_equal(errno, ENOENT);
-	assert_int_equal(verdict_violations(&verdict), 0);
 }
 
 /* ---- many ---- */
