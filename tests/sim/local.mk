@@ -35,14 +35,9 @@ tests_sim_test_keyspace_LDADD = $(sim_libs)
 
 # The tests of the scripts once more: each step is a real server's and a simulated one's.
 tests_sim_test_scripts_SOURCES = tests/sim/mirror.c tests/sim/mirror.h tests/sim/mirrored.c $(steps_sources)
-tests_sim_test_scripts_SOURCES += tests/redis/test_ask.c
-tests_sim_test_scripts_SOURCES += tests/redis/test_full_server.c
 tests_sim_test_scripts_SOURCES += tests/redis/test_model.c
-tests_sim_test_scripts_SOURCES += tests/redis/test_release.c
-tests_sim_test_scripts_SOURCES += tests/redis/test_renew.c
 tests_sim_test_scripts_SOURCES += tests/redis/test_rights.c
-tests_sim_test_scripts_SOURCES += tests/redis/test_vote.c
-tests_sim_test_scripts_SOURCES += tests/redis/test_word.c
+tests_sim_test_scripts_SOURCES += tests/redis/test_steps.c
 tests_sim_test_scripts_LDADD = $(sim_libs)
 tests_sim_test_scripts_LDFLAGS = $(AM_LDFLAGS)
 tests_sim_test_scripts_LDFLAGS += -Wl,--wrap=redisCommand
