@@ -358,8 +358,7 @@ SCENE(a_look_is_taken_now_and_then_without_being_asked_for,
 
 SCENE(a_moved_corrects_its_slot_at_once_and_has_the_others_looked_at,
       OPEN_FIRST "let v version; let q asked n0; moved 'MOVED 7 127.0.0.1:7003' = '127.0.0.1 7003'; at 7 8 = CA;"
-                 "version > $v;"
-      "await asked n0 > $q; await changes >= 2")
+      "version > $v; await asked n0 > $q; await changes >= 2")
 SCENE(what_was_learned_stands_for_a_while_against_those_who_have_not_heard_it, /* but not for ever */
       OPEN_FIRST "clock; moved 'MOVED 7 127.0.0.1:7003' = '127.0.0.1 7003'; refresh; await at 7 = A; took >= 2000")
 SCENE(a_node_that_is_out_of_date_is_not_believed, /* also if it is the only one */
@@ -370,12 +369,10 @@ SCENE(a_node_that_is_cut_off_is_not_believed, /* it tries to be elected again an
       "on n1 CLUSTER silent; look n0; at 0 = C")
 SCENE(if_there_is_nothing_else_for_long_what_seems_out_of_date_counts, /* set up anew, from the first epoch on */
       "says n0 A B; info n0 ok 8; open 1 = OK; says n0 C B; info n0 ok 1; clock; refresh; await at 0 = C;"
-      "took >= 10000;"
-      "log ~ 'the cluster is another one than before'")
+      "took >= 10000; log ~ 'the cluster is another one than before'")
 SCENE(an_address_that_leads_to_another_cluster_is_not_followed,
       "says n0 A B; info n0 ok 1; open 2 = OK; ranges n1 '0-16383 xC 127.0.0.1'; info n1 ok 100; look n1 3;"
-      "at 0 100 = AB;"
-      "servers = 2")
+      "at 0 100 = AB; servers = 2")
 
 SENTENCE(an_answer_that_was_asked_for_before_does_not_undo_a_moved) /* even if there is a newer order of things */
 {
@@ -394,14 +391,12 @@ SENTENCE(an_answer_that_was_asked_for_before_does_not_undo_a_moved) /* even if t
 
 SCENE(servers_that_the_uri_does_not_allow_have_no_slots, /* which is said once */
       "ranges n0 '0-99 aA 127.0.0.1, 100-16383 bB evil.example'; open 1 ?redirects=127.0.0.1,cache-a = OK;"
-      "at 0 100 = A-;"
-      "servers = 1; await log ~ evil.example 'to which' redirects; look n0 3; logged evil.example = 1")
+      "at 0 100 = A-; servers = 1; await log ~ evil.example 'to which' redirects; look n0 3; logged evil.example = 1")
 SCENE(a_cluster_of_which_nothing_is_allowed_is_refused,
       "ranges n0 '0-16383 bB evil.example'; open 1 ?redirects=127.0.0.1 ~ DENIED: redirects")
 SCENE(an_ask_changes_nothing, /* no host: that of the server which said it; IPv6 without brackets */
       OPEN_FIRST "let v version; let q asked n0; sent 'ASK 7 127.0.0.1:7003' = '127.0.0.1 7003'; at 7 = A;"
-                 "version = $v;"
-      "asked n0 = $q; sent 'ASK 7 :7003' = '127.0.0.1 7003'; sent 'ASK 7 ::1:7003' = '::1 7003'")
+      "version = $v; asked n0 = $q; sent 'ASK 7 :7003' = '127.0.0.1 7003'; sent 'ASK 7 ::1:7003' = '::1 7003'")
 SCENE(a_redirection_to_nowhere_or_to_where_we_may_not_is_refused,
       "says n0 A B; open 1 ?redirects=127.0.0.1 = OK;"
       "moved 'MOVED 7 evil.example:6379' ~ DENIED: evil.example:6379 'to which' redirects;"

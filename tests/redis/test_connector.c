@@ -63,9 +63,8 @@ FIXTURE(begin_connects, end);
 SCENE(where_nobody_listens_a_dial_fails_at_once,
       "let n free_port; let d descriptors;"
       "try redis://127.0.0.1:$n ~ UNAVAILABLE: 'redis://127.0.0.1:$n: connecting: Connection refused';"
-      "errno = ECONNREFUSED;"
-      "try unix:///nowhere/at/all.sock ~ UNAVAILABLE: ': connecting: No such file'; errno = ENOENT; close;"
-      "descriptors = $d")
+      "errno = ECONNREFUSED; try unix:///nowhere/at/all.sock ~ UNAVAILABLE: ': connecting: No such file';"
+      "errno = ENOENT; close; descriptors = $d")
 SCENE(a_server_that_accepts_and_never_answers_is_left_at_the_deadline,
       "puppet p; dial redis://127.0.0.1:$p; clock; attempt 100 ~ UNAVAILABLE: ': no answer in time';"
       "errno = ETIMEDOUT; took >= 100")

@@ -473,10 +473,9 @@ SCENE(a_later_command_with_less_patience_breaks_the_connection_in_time,
 SCENE(a_later_command_with_less_patience_for_which_nobody_reads_breaks_the_connection_in_time,
       "call a never; await reached = 1; pass 100; unread 30; await 4 over a = unknown")
 SCENE(a_command_that_is_overdue_breaks_the_connection_for_all,
-      "call a never; call c never; call d 10; await reached = 3; told; clock; call b never 50; await over b = unknown;"
-      "took >= 50;"
-      "await over a = unknown; await over c = unknown; await over d = left; told = yes; up = no; call c never;"
-      "await over c = unsent")
+      "call a never; call c never; call d 10; await reached = 3; told; clock; call b never 50;"
+      "await over b = unknown; took >= 50; await over a = unknown; await over c = unknown; await over d = left;"
+      "told = yes; up = no; call c never; await over c = unsent")
 
 SENTENCE(a_limit_outlives_the_reader_that_was_to_watch_it)
 {

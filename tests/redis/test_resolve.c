@@ -81,17 +81,15 @@ SCENE(the_address_that_worked_last_is_tried_first_unless_its_connection_was_brie
       /* but if there is no other, it is found all the same */
       "stop q; found = 127.0.0.2; resolves 127.0.0.2; found = 127.0.0.2")
 SCENE(a_name_that_moved_is_followed_although_the_old_server_is_there, /* however long the answer takes */
-      TWO "resolves 127.0.0.2; dial redis://moving.test:$p; found = 127.0.0.2;"
-      "resolves hangs 127.0.0.3; begin = wait; resolves 127.0.0.3; readable; go_on = OK; address = 127.0.0.3;"
-      "accepted p = 1; accepted q = 1")
+      TWO "resolves 127.0.0.2; dial redis://moving.test:$p; found = 127.0.0.2; resolves hangs 127.0.0.3;"
+      "begin = wait; resolves 127.0.0.3; readable; go_on = OK; address = 127.0.0.3; accepted p = 1; accepted q = 1")
 SCENE(while_a_name_is_not_resolved_the_address_that_worked_last_serves,
       "let d descriptors; resolves 127.0.0.1; dial redis://slow.test:$s; attempt = OK; let a asked; resolves hangs;"
       "attempt 4000 = OK; check; attempt 4000 = OK; check; let b asked; resolves AGAIN; await resolving = 0;"
       "attempt = OK; attempt = OK; close; await descriptors = $d")
 SCENE(an_answer_that_comes_between_two_attempts_serves_the_next,
       TWO "let a asked; resolves 127.0.0.2; dial redis://slow.test:$p; found = 127.0.0.2; await asked > $a;"
-          "let a asked;"
-      "resolves hangs 127.0.0.3; found = 127.0.0.2; await asked > $a; let a asked; resolves 127.0.0.3;"
+      "let a asked; resolves hangs 127.0.0.3; found = 127.0.0.2; await asked > $a; let a asked; resolves 127.0.0.3;"
       "await resolving = 0;"
       "stop p;" /* so that it makes no difference if the answer is still on its way */
       "attempt = OK; address = 127.0.0.3; accepted q = 1; asked = $a")

@@ -191,8 +191,7 @@ SCENE(all_that_hang_are_given_up_at_the_timeout,
       "is s0 mute; is s1 mute; begin 2 '' 100; ask ~ UNAVAILABLE: 'no answer in time'")
 SCENE(a_master_where_the_uri_lets_nobody_go_is_none,
       "names s0 1000 9 10.66.6.6; names s1 1000 7 10.66.6.6; begin 3 ?redirects=127.0.0.1; all; ask = 1000;"
-      "host = 127.0.0.1;"
-      "stop s2; ask ~ DENIED: '10.66.6.6:1000, where' redirects")
+      "host = 127.0.0.1; stop s2; ask ~ DENIED: '10.66.6.6:1000, where' redirects")
 
 SENTENCE(a_wrong_password_is_denied_and_not_shown) /* and one of them will do */
 {

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "redis/pubsub.h"
 #include "tests/redis/seers.h"
-#include "tests/support/socket.h"
 
 #include <stdatomic.h>
 
@@ -129,25 +128,16 @@ SCENE(when_the_master_is_another_one_it_goes_there_at_once,
       "await inside h0 = 0; connects = 2; accepted h1 = 2;"
       "let p port h0; names all $p 9; switch s0; await at h0 = yes") /* and back, with the same run id as before */
 
-SENTENCE(a_dial_to_a_master_that_is_one_no_more_is_given_up)
-{
-	int port, listener = socket_listen_tcp(&port); /* takes connections and says nothing */
-
-	play("names all %d 7; make 3600000; await hears s0 = 1; await hears s1 = 1; up = no;" SECOND(8)
-	     "switch s1; await at h1 = yes; hello = OK", port);
-	socket_close(listener);
-}
-
+SCENE(a_dial_to_a_master_that_is_one_no_more_is_given_up, /* and says nothing */
+      "on h0 '' silent; make 3600000; await hears s0 = 1; await hears s1 = 1; up = no;" SECOND(8)
+      "switch s1; await at h1 = yes; hello = OK")
 SCENE(a_replica_in_the_masters_place_is_not_taken_for_it, /* and the sentinels are asked before each attempt */
       "replica h0; make; hello ~ UNAVAILABLE: 'this is a replica, not the master' '/main: redis://127.0.0.1:';"
       "trouble ~ UNAVAILABLE:; forget s0; await asked s0 >= 3; master h0; await at h0 = yes; connects = 1")
 
-SENTENCE(the_first_attempt_has_not_failed_before_all_sentinels_have_answered)
-{
-	play("names s0 %d 7; let p port h1; names s1 $p 8; on s1 SENTINEL waits; make; await log ~ 'Connection refused';"
-	     "off s1 SENTINEL; hello = OK; await at h1 = yes", socket_free_port());
-}
-
+SCENE(the_first_attempt_has_not_failed_before_all_sentinels_have_answered,
+      "stop h0; let p port h1; names s1 $p 8; on s1 SENTINEL waits; make; await log ~ 'Connection refused';"
+      "off s1 SENTINEL; hello = OK; await at h1 = yes")
 SCENE(nobody_is_denied_before_all_sentinels_have_answered, /* by a server that only the first of them names */
       "locked h0; let p port h1; names s1 $p 8; on s1 SENTINEL waits; make; await log ~ 'wants a password';"
       "off s1 SENTINEL; await at h1 = yes; denials = 0")

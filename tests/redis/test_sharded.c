@@ -338,10 +338,8 @@ SEES(spublish, seen_number(server_integer(cluster_server_of(cluster, word[1]), "
 
 SCENE(messages_of_a_sharded_channel_come,
       "join leash:{orders}:wake:1 = yes; await told = 'joined leash:{orders}:wake:1';"
-      "spublish leash:{orders}:wake:1 hello = 1;"
-      "await tells 'message hello' = 1; leave leash:{orders}:wake:1 = yes;"
-      "await tells 'left leash:{orders}:wake:1' = 1;"
-      "spublish leash:{orders}:wake:1 anybody? = 0;"
+      "spublish leash:{orders}:wake:1 hello = 1; await tells 'message hello' = 1; leave leash:{orders}:wake:1 = yes;"
+      "await tells 'left leash:{orders}:wake:1' = 1; spublish leash:{orders}:wake:1 anybody? = 0;"
       "leave leash:{orders}:wake:2 = yes; await tells 'left leash:{orders}:wake:2' = 1", /* it never had it */
       BETWEEN(start_cluster, stop_cluster))
 

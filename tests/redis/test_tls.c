@@ -186,10 +186,9 @@ DOES(copy, copy_file(word[1], word[2]))
 /* Of authorities that are replaced while the program runs the connector knows at its next attempt. */
 SCENE(files_that_were_replaced_are_read_again,
       "serve_tls server; let a file authority; let o file other_authority; copy $o $f/ca.crt;"
-      "dial rediss://127.0.0.1:$s?cafile=$f/ca.crt; repeat 3; attempt ~ DENIED: 'the cafile does not have its issuer';"
-      "copy $a $f/ca.crt; attempt = OK; copy $o $f/ca.crt; next; remove $f/ca.crt;"
-      "attempt ~ INVALID: 'No such file or directory';"
-      "copy $a $f/ca.crt; attempt = OK")
+      "dial rediss://127.0.0.1:$s?cafile=$f/ca.crt; repeat 3;"
+      "attempt ~ DENIED: 'the cafile does not have its issuer'; copy $a $f/ca.crt; attempt = OK; copy $o $f/ca.crt;"
+      "next; remove $f/ca.crt; attempt ~ INVALID: 'No such file or directory'; copy $a $f/ca.crt; attempt = OK")
 
 enum { TAKERS = 8 };
 
