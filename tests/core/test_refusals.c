@@ -15,6 +15,8 @@ static const struct refusal {
 	{"a_master_with_too_few_replicas", "NOREPLICAS Not enough good replicas to write.", "(NOREPLICAS)", STAYS},
 	{"a_server_that_loads_its_data", "LOADING Redis is loading the dataset in memory", "(LOADING)", PASSES},
 	{"a_server_that_runs_a_long_script", "BUSY Redis is busy running a script.", "(BUSY)", PASSES},
+	{"a_slot_that_moves", "TRYAGAIN Multiple keys request during rehashing of slot", "(TRYAGAIN)", PASSES},
+	{"a_cluster_that_is_down", "CLUSTERDOWN Hash slot not served", "(CLUSTERDOWN)", PASSES},
 	{"a_replica", "READONLY You can't write against a read only replica.", "(READONLY)", LEAVES},
 	{"a_replica_without_its_master", "MASTERDOWN Link with MASTER is down", "(MASTERDOWN)", LEAVES},
 };

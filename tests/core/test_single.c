@@ -57,26 +57,19 @@ SCENE(a_script_that_is_not_there_is_sent_with_its_source,
       "ann acquires 1000; refuse NOSCRIPT No matching script. Please use EVAL. -> acquire 1, acquire 1 with source;"
       "HELD -> ann OK")
 
-static const char *const not_now[] = {
-	"LOADING Redis is loading the dataset in memory", "BUSY Redis is busy running a script.",
-	"TRYAGAIN Multiple keys request during rehashing of slot", "CLUSTERDOWN Hash slot not served",
-};
-
 SENTENCE(a_server_that_says_not_now_is_asked_again_in_a_moment)
 {
+	static const char *const not_now[] = {
+		"LOADING Redis is loading the dataset in memory", "BUSY Redis is busy running a script.",
+		"TRYAGAIN Multiple keys request during rehashing of slot", "CLUSTERDOWN Hash slot not served",
+	};
+
 	for (size_t i = 0; i < COUNT(not_now); i++) {
 		play("ann acquires 1000 -> acquire %zu; refuse %s; pass 49 -> nothing sent; pass 1; HELD -> ann OK",
 		     i + 1, not_now[i]);
 		play("ann releases; refuse %s -> ann waits; pass 1000; RELEASED -> ann OK", not_now[i]);
 		world_sent();
 	}
-}
-
-SENTENCE(a_server_that_says_not_now_all_the_time_is_unavailable_and_it_is_said_why)
-{
-	for (size_t i = 0; i < COUNT(not_now); i++)
-		play("ann acquires 60; refuse %s; pass 50; refuse %s; pass 10 -> ann UNAVAILABLE, ann why (%.*s)", not_now[i],
-		     not_now[i], (int)strcspn(not_now[i], " "), not_now[i]);
 }
 
 SCENE(a_cluster_that_the_uri_does_not_name_is_unsupported,

@@ -1,5 +1,5 @@
 /* A scripted cluster that sends everybody astray: nobody follows without end, and what was followed is given up. What
- * no server says of a lock: core/test_single; what is no Redis protocol: redis/test_talk. */
+ * no server says of a lock: core/test_single; what is no Redis protocol: redis/test_informant. */
 #include "redis/cluster.h"
 #include "tests/fault/refused.h"
 #include "tests/fault/step.h"
