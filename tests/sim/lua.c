@@ -16,12 +16,8 @@ struct sim_lua {
 	lua_State *state;
 	struct sim_script scripts[SIM_SCRIPTS];
 	unsigned count;
-	int on_error, redis;             /* in the registry: functions and tables that are made once, */
-	int tables[2];                   /* KEYS and ARGV, */
-	size_t filled[2];                /* with so many elements */
-	int version;
-	struct sim_context *context;     /* of the script that runs; */
-	struct sim_reply reply;          /* to its last command */
+	struct sim_context *context; /* of the script that runs; */
+	struct sim_reply reply;      /* to its last command */
 };
 
 /* ---- redis ---- */
@@ -127,8 +123,6 @@ define_redis(struct sim_lua *lua)
 	lua_newtable(L);
 	define(lua, "call", true);
 	define(lua, "pcall", false);
-	lua_pushvalue(L, -1);
-	lua->redis = luaL_ref(L, LUA_REGISTRYINDEX);
 	lua_setglobal(L, "redis");
 	if (luaL_dostring(L, others) != 0)
 		abort();
@@ -161,7 +155,6 @@ on_error(lua_State *L)
 struct sim_lua *
 sim_lua_new(void)
 {
-	static const char *const globals[] = {"KEYS", "ARGV"};
 	struct sim_lua *lua = calloc(1, sizeof *lua);
 	lua_State *L = luaL_newstate();
 
@@ -170,14 +163,6 @@ sim_lua_new(void)
 	lua->state = L;
 	luaL_openlibs(L);
 	define_redis(lua);
-	for (int i = 0; i < 2; i++) {
-		lua_createtable(L, 512, 0);
-		lua_pushvalue(L, -1);
-		lua->tables[i] = luaL_ref(L, LUA_REGISTRYINDEX);
-		lua_setglobal(L, globals[i]);
-	}
-	lua_pushcfunction(L, on_error);
-	lua->on_error = luaL_ref(L, LUA_REGISTRYINDEX);
 	return lua;
 }
 
@@ -238,32 +223,20 @@ sim_lua_load(struct sim_lua *lua, const char *text, size_t size, struct sim_repl
 }
 
 static void
-fill(struct sim_lua *lua, int which, const struct sim_arg *args, size_t count)
+set_array(lua_State *L, const char *name, const struct sim_arg *args, size_t count)
 {
-	lua_State *L = lua->state;
-
-	lua_rawgeti(L, LUA_REGISTRYINDEX, lua->tables[which]);
+	lua_createtable(L, (int)count, 0);
 	for (size_t i = 0; i < count; i++) {
 		lua_pushlstring(L, args[i].bytes, args[i].size);
 		lua_rawseti(L, -2, (int)i + 1);
 	}
-	for (size_t i = lua->filled[which]; i > count; i--) {
-		lua_pushnil(L);
-		lua_rawseti(L, -2, (int)i);
-	}
-	lua->filled[which] = count;
-	lua_pop(L, 1);
+	lua_setglobal(L, name);
 }
 
 static void
-set_version(struct sim_lua *lua, int version)
+set_version(lua_State *L, int version)
 {
-	lua_State *L = lua->state;
-
-	if (version == lua->version)
-		return;
-	lua->version = version;
-	lua_rawgeti(L, LUA_REGISTRYINDEX, lua->redis);
+	lua_getglobal(L, "redis");
 	if (version != 0)
 		lua_pushinteger(L, version);
 	else
@@ -316,31 +289,19 @@ read_table(lua_State *L, struct sim_reply *reply)
 static void
 read_result(lua_State *L, struct sim_reply *reply)
 {
-	const char *text;
-	size_t size;
-	double n;
+	int type = lua_type(L, -1);
+	double n = lua_tonumber(L, -1);
 
-	switch (lua_type(L, -1)) {
-	case LUA_TNUMBER:
-		n = lua_tonumber(L, -1);
-		sim_reply_integer(reply, fabs(n) < 9.2e18 ? (int64_t)n : INT64_MIN);
-		break;
-	case LUA_TSTRING:
-		text = lua_tolstring(L, -1, &size);
-		sim_reply_copy(reply, LSH_STRING, text, size);
-		break;
-	case LUA_TBOOLEAN:
-		if (lua_toboolean(L, -1))
-			sim_reply_integer(reply, 1);
-		else
-			sim_reply_nil(reply);
-		break;
-	case LUA_TTABLE:
+	if (type == LUA_TTABLE)
 		read_table(L, reply);
-		break;
-	default:
+	else if (type == LUA_TNUMBER)
+		sim_reply_integer(reply, fabs(n) < 9.2e18 ? (int64_t)n : INT64_MIN);
+	else if (type == LUA_TSTRING)
+		sim_reply_copy(reply, LSH_STRING, lua_tostring(L, -1), lua_objlen(L, -1));
+	else if (type == LUA_TBOOLEAN && lua_toboolean(L, -1))
+		sim_reply_integer(reply, 1);
+	else
 		sim_reply_nil(reply);
-	}
 	lua_pop(L, 1);
 }
 
@@ -364,10 +325,10 @@ sim_lua_run(struct sim_lua *lua, const struct sim_script *script, int version, c
 	lua->context = c->context;
 	c->context->in_script = true;
 	c->context->script_wrote = false;
-	set_version(lua, version);
-	fill(lua, 0, c->args + 3, keys);
-	fill(lua, 1, c->args + 3 + keys, c->count - 3 - keys);
-	lua_rawgeti(L, LUA_REGISTRYINDEX, lua->on_error);
+	set_version(L, version);
+	set_array(L, "KEYS", c->args + 3, keys);
+	set_array(L, "ARGV", c->args + 3 + keys, c->count - 3 - keys);
+	lua_pushcfunction(L, on_error);
 	lua_rawgeti(L, LUA_REGISTRYINDEX, script->function);
 	if (lua_pcall(L, 0, 1, -2) == 0)
 		read_result(L, c->reply);
