@@ -67,13 +67,13 @@ some_time(void)
 }
 
 static void
-cut(void)
+between(const char *what, void (*act)(const struct sim_process *process, const struct sim_host *host))
 {
 	const struct sim_client *c = some_client();
 	const struct sim_instance *n = some_server();
 
-	sim_trace("the wires between client %d and server %d break", c->process.number, n->host.number);
-	sim_cut(&c->process, &n->host);
+	sim_trace("between client %d and server %d %s", c->process.number, n->host.number, what);
+	act(&c->process, &n->host);
 }
 
 static void
@@ -88,16 +88,6 @@ darken(void)
 	sim_darken(&c->process, &n->host, sim_now + ns);
 	if (sim_chance(0.3))
 		sim_cut(&c->process, &n->host);
-}
-
-static void
-forget_wires(void)
-{
-	const struct sim_client *c = some_client();
-	const struct sim_instance *n = some_server();
-
-	sim_trace("what client %d and server %d say on their wires is lost", c->process.number, n->host.number);
-	sim_forget_wires(&c->process, &n->host);
 }
 
 static void
@@ -223,16 +213,6 @@ misnumber(void)
 	snprintf(fence, sizeof fence, "%" PRId64, sim_server_us(n->server, sim_world_us()) + SIM_FAR_US + 3600000000);
 	sim_trace("server %d has %s as the fence of %s", n->host.number, fence, key);
 	set_fence(key, fence);
-}
-
-static void
-echo(void)
-{
-	const struct sim_client *c = some_client();
-	const struct sim_instance *n = some_server();
-
-	sim_trace("what server %d said last to client %d comes once more", n->host.number, c->process.number);
-	sim_repeat(&c->process, &n->host);
 }
 
 /* Out of memory for Lua, say. */

@@ -7,9 +7,9 @@
 
 /* Its name, what --without calls it, how often it comes, whether in a rough climate only, and what happens. */
 #define SIM_FAULT_LIST(X) \
-	X(CUT, "cut", 10, false, cut()) \
+	X(CUT, "cut", 10, false, between("all wires break", sim_cut)) \
 	X(DARK, "dark", 10, false, darken()) \
-	X(HOLE, "hole", 3, false, forget_wires()) \
+	X(HOLE, "hole", 3, false, between("all that is said is lost from now on", sim_forget_wires)) \
 	X(SLOW_SERVER, "slow-server", 8, false, slow_server()) \
 	X(SLOW_CLIENT, "slow-client", 8, false, slow_client()) \
 	X(RESTART, "restart", 4, false, restart(SIM_KEPT)) \
@@ -23,7 +23,7 @@
 	X(DRIFT, "drift", 2, false, drift()) \
 	X(MOVE, "move", 4, false, move()) \
 	X(FENCE, "fence", 2, false, misnumber()) \
-	X(ECHO, "echo", 4, false, echo()) \
+	X(ECHO, "echo", 4, false, between("what the server said last comes once more", sim_repeat)) \
 	X(ERROR, "error", 2, true, err()) \
 	X(REFUSE, "refuse", 3, false, refuse()) \
 	X(SHORT, "short", 3, false, run_short())
