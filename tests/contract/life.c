@@ -39,40 +39,6 @@ open_client(void)
 	return place_client(NULL);
 }
 
-/* ---- threads that hold and wait ---- */
-
-static void *
-use(void *arg)
-{
-	struct user *u = arg;
-
-	u->status = leash_lock_acquire(u->lock, u->wait_ms, &u->err);
-	u->acquired = 1;
-	await_true(u->order != HOLD);
-	u->held = leash_lock_held(u->lock);
-	if (u->order == RELEASE) {
-		u->released = leash_lock_release(u->lock, &u->err);
-		u->again = leash_lock_acquire(u->lock, 0, NULL);
-		if (u->again == LEASH_OK)
-			leash_lock_release(u->lock, NULL);
-	}
-	return NULL;
-}
-
-void
-begin(struct user *u, leash_lock *lock, int64_t wait_ms)
-{
-	*u = (struct user){.lock = lock, .wait_ms = wait_ms};
-	assert_int_equal(pthread_create(&u->thread, NULL, use, u), 0);
-}
-
-void
-end(struct user *u, enum order order)
-{
-	u->order = order;
-	pthread_join(u->thread, NULL);
-}
-
 /* ---- threads that are always in a call ---- */
 
 void *

@@ -1,4 +1,4 @@
-/* What the tests of lives share: memory that is counted and can be withheld, and threads that hold and wait.
+/* What the tests of lives share: memory that is counted and can be withheld, and threads that are always in a call.
  *
  * All memory that leash takes comes through a counting allocator; after each test nothing of it may be left. */
 #ifndef LEASH_TEST_LIFE_H
@@ -24,23 +24,6 @@ void nothing_is_left(void);
 void life_open(void);
 
 leash_client *open_client(void); /* as place_client */
-
-enum order { HOLD, RELEASE, END };
-
-/* A thread that acquires a lock, and goes on as it is told. */
-struct user {
-	leash_lock *lock;
-	int64_t wait_ms;
-	_Atomic int order;
-	_Atomic int acquired; /* the acquire has returned */
-	leash_status status, released, again;
-	bool held;
-	leash_error err;
-	pthread_t thread;
-};
-
-void begin(struct user *u, leash_lock *lock, int64_t wait_ms);
-void end(struct user *u, enum order order);
 
 /* A thread that is always in a call, until its client is closed. */
 struct busy {

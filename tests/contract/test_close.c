@@ -2,6 +2,7 @@
  * hold and wait is said by the laws; who ends after a loss, by core/test_owner.c. */
 #include "tests/contract/life.h"
 
+#include "tests/contract/actor.h"
 #include "tests/contract/calls.h"
 #include "tests/support/kept.h"
 #include "tests/support/place.h"
@@ -63,19 +64,20 @@ SENTENCE(close_does_not_wait_at_all_for_a_server_that_is_gone)
 	leash_client *client = open_client(), *other = open_client();
 	leash_lock *held = leashed_lock(client, "held", NULL);
 	leash_lock *wanted = leashed_lock(client, "wanted", NULL), *theirs = leashed_lock(other, "wanted", NULL);
-	struct user waiter;
+	struct actor waiter;
 	int64_t begun;
 
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
-	begin(&waiter, wanted, LEASH_FOREVER);
+	actor_begin(&waiter, wanted, LEASH_FOREVER);
+	actor_tell(&waiter, actor_acquire);
 	place_await_waiting("wanted", 1);
 	place_kill();
 	begun = await_now_ns();
 	leash_close(client);
 	assert_true((double)(await_now_ns() - begun) < 2 * INT64_C(1000000000) * await_slowness());
-	end(&waiter, RELEASE);
-	assert_int_equal(waiter.status, LEASH_CLOSED);
+	assert_heard(LEASH_CLOSED, &waiter);
+	actor_end(&waiter);
 	assert_false(leash_lock_held(held));
 	leash_close(other);
 	leash_lock_free(held);

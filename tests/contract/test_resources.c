@@ -1,6 +1,7 @@
 /* Memory and descriptors: how much is taken, what happens when there is no more, and what a process leaves when it ends. */
 #include "tests/contract/life.h"
 
+#include "tests/contract/actor.h"
 #include "tests/support/child.h"
 #include "tests/support/monitor.h"
 #include "tests/support/place.h"
@@ -63,7 +64,7 @@ SENTENCE(what_a_burst_of_many_threads_needed_is_given_back, .but = PLACE_ONE_SOC
 {
 	enum { USERS = 100 };
 	leash_client *client = place_client(LEASH_OPTIONS(.timeout_ms = 60000));
-	static struct user users[USERS];
+	static struct actor users[USERS];
 	leash_lock *locks[USERS];
 	int64_t bytes = 0;
 	long blocks = 0;
@@ -82,24 +83,26 @@ SENTENCE(what_a_burst_of_many_threads_needed_is_given_back, .but = PLACE_ONE_SOC
 			place_pause(); /* so that all that is asked is on its way at once */
 		}
 		for (int i = 0; i < USERS; i++) {
-			begin(&users[i], locks[i], LEASH_FOREVER);
+			actor_begin(&users[i], locks[i], LEASH_FOREVER);
+			actor_tell(&users[i], actor_acquire);
 			if (round == 0)
-				await_true(users[i].acquired);
+				actor_hear(&users[i]);
 		}
 		if (round == 1) {
 			await_true(counted.blocks >= blocks + 2 * USERS);
 			await_ms(100);
 			place_resume();
 		}
-		for (int i = 0; i < USERS; i++)
-			end(&users[i], RELEASE);
+		for (int i = 0; i < USERS; i++) {
+			assert_heard(LEASH_OK, &users[i]);
+			assert_done(LEASH_OK, &users[i], actor_release);
+			actor_end(&users[i]);
+		}
 	}
 	assert_true(counted.most > bytes);
 	await_true(counted.bytes == bytes);
-	for (int i = 0; i < USERS; i++) {
-		assert_status(LEASH_OK, users[i].released);
+	for (int i = 0; i < USERS; i++)
 		leash_lock_free(locks[i]);
-	}
 	leash_close(client);
 }
 
