@@ -9,6 +9,7 @@
 EXTRA_DIST += build-aux/valkey.sh
 EXTRA_DIST += tests/doctor/server.txt
 EXTRA_DIST += tests/fault/run.sh
+EXTRA_DIST += tests/fault/servers.txt
 EXTRA_DIST += tests/kinds/plain.lua
 EXTRA_DIST += tests/run.sh
 EXTRA_DIST += tests/tools/acknowledged.txt
@@ -89,7 +90,6 @@ test_programs += tests/contract/test_tls
 test_programs += tests/contract/test_waiters
 test_programs += tests/fault/test_cluster
 test_programs += tests/fault/test_cut
-test_programs += tests/fault/test_eviction
 test_programs += tests/fault/test_failovers
 test_programs += tests/fault/test_guard
 test_programs += tests/fault/test_hostile_input
@@ -191,7 +191,6 @@ tests_doctor_test_health_LDADD = tools/doctor/libdoctor.la $(LDADD)
 tests_doctor_test_strangers_LDADD = tools/doctor/libdoctor.la $(LDADD)
 tests_fault_test_cluster_LDADD = $(public_libs)
 tests_fault_test_cut_LDADD = $(public_libs)
-tests_fault_test_eviction_LDADD = $(public_libs)
 tests_fault_test_guard_LDADD = $(public_libs)
 tests_fault_test_nonsense_LDADD = $(public_libs)
 tests_fault_test_others_bugs_LDADD = $(public_libs)
@@ -332,7 +331,6 @@ tests_doctor_test_strangers_SOURCES = tests/doctor/test_strangers.c $(findings_s
 
 tests_fault_test_cluster_SOURCES = tests/fault/test_cluster.c tests/contract/actor.c tests/contract/actor.h
 tests_fault_test_cut_SOURCES = tests/fault/test_cut.c $(step_sources) tests/contract/actor.c tests/contract/actor.h
-tests_fault_test_eviction_SOURCES = tests/fault/test_eviction.c $(refused_sources)
 tests_fault_test_hostile_input_SOURCES = tests/fault/test_hostile_input.c $(refused_sources)
 tests_fault_test_nonsense_SOURCES = tests/fault/test_nonsense.c $(refused_sources) $(step_sources)
 

@@ -1,5 +1,5 @@
 /* What real servers say instead of doing what they were asked. What becomes of who asks, holds or lets go:
- * core/test_refusals. */
+ * core/test_refusals. Those that lack commands: servers.txt. */
 #include "tests/contract/actor.h"
 #include "tests/fault/refused.h"
 #include "tests/support/descriptors.h"
@@ -51,49 +51,6 @@ info(const char *field) /* of INFO stats, with its colon */
 	const char *at = strstr(server_text(server, "INFO stats"), field);
 
 	return at != NULL ? atoll(at + strlen(field)) : 0;
-}
-
-/* ---- commands that the server does not have ---- */
-
-static const struct lacking {
-	const char *name, *commands[2], *named; /* NULL: all goes on */
-	bool at_open;
-} lacking[] = {
-	{"without_evalsha_all_goes_by_eval", {"EVALSHA", "ACL"}, NULL, false},
-	{"without_script_all_goes_on", {"SCRIPT", "ACL"}, NULL, false},
-	{"without_publish_all_goes_on", {"PUBLISH", "ACL"}, NULL, false},
-	{"without_evalsha_and_eval_it_is_unsupported", {"EVALSHA", "EVAL"}, "EVAL", false},
-	{"without_subscribe_it_is_unsupported", {"SUBSCRIBE", "ACL"}, "SUBSCRIBE", true},
-	{"without_time_it_is_unsupported", {"TIME", "ACL"}, "TIME", true},
-};
-
-SENTENCES(without_a_command_all_goes_on_or_it_is_named, lacking)
-{
-	const struct lacking *row = given;
-	const char *hidden[] = {"--rename-command", row->commands[0], "", "--rename-command", row->commands[1], "", NULL};
-	leash_client *one = NULL;
-	leash_lock *wanted;
-
-	server = kept(server_start(hidden));
-	if (row->at_open) {
-		assert_refused(LEASH_UNSUPPORTED, server_uri(server), row->named,
-		               leash_open(&one, LEASH_OPTIONS(.uri = server_uri(server), .timeout_ms = patience_ms()), &err));
-	} else if (row->named != NULL) {
-		one = kept(leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = patience_ms())));
-		wanted = kept(leashed_lock(one, "eval", NULL));
-		assert_refused(LEASH_UNSUPPORTED, server_uri(server), row->named, leash_lock_acquire(wanted, 0, &err));
-		assert_refused(LEASH_UNSUPPORTED, server_uri(server), row->named,
-		               leash_lock_acquire(wanted, LEASH_FOREVER, &err));
-	} else {
-		static const char place[] = "ZRANGE leash:{pair}:queue 0 0 WITHSCORES";
-		char before[128];
-
-		begin_pair(slow_ms(3000));
-		snprintf(before, sizeof before, "%s", server_text(server, place));
-		await_renewals(pair.held, 2);
-		await_true(strcmp(server_text(server, place), before) != 0); /* it said its word */
-		end_pair();
-	}
 }
 
 /* ---- not now, not here, not so ---- */

@@ -214,13 +214,12 @@ SENTENCE(a_password_is_in_no_core_no_log_line_and_no_text_and_nowhere_after_clos
 {
 	if (UNDER_TSAN || UNDER_ASAN)
 		return; /* their memory is too large to look through */
-	for (int by_file = 0; by_file < 2; by_file++) {
-		if (by_file)
-			snprintf(before, sizeof before, "unix://guarded@%s?password_file=%s", server_socket(server),
-			         path_of("password"));
-		else
+	for (int by_file = 1; by_file >= 0; by_file--) {
+		snprintf(before, sizeof before, "unix://guarded@%s?password_file=%s", server_socket(server), path_of("password"));
+		if (!by_file) {
 			strcpy(before, "unix://guarded:");
-		snprintf(behind, sizeof behind, by_file ? "" : "@%s", server_socket(server));
+			snprintf(behind, sizeof behind, "@%s", server_socket(server));
+		}
 		make_secret();
 		assert_int_equal(kept(), 0);
 		for (int i = 0; i < 2; i++)
