@@ -25,12 +25,6 @@ check_text(const char *text, const char *names)
 		fail_msg("it ends with a full stop: %s", text);
 }
 
-bool
-was_cut_short(const char *text)
-{
-	return strstr(text, "no answer in time") != NULL || strstr(text, "the connection was lost") != NULL;
-}
-
 void
 await_renewals(leash_lock *held, int n)
 {

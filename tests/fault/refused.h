@@ -1,8 +1,7 @@
 /* What the tests of refusals share: what every refusal must be, and who listens to all that is told.
  *
- * No test here may fail because a thread stood still for some hundred milliseconds: calls with a deadline of their own
- * repeat (assert_refused_in_time), leases are long against that, and clients wait patiently for answers
- * (patience_ms). */
+ * No test here may fail because a thread stood still for some hundred milliseconds: leases are long against that, and
+ * clients wait patiently for answers (patience_ms). */
 #ifndef LEASH_TEST_REFUSED_H
 #define LEASH_TEST_REFUSED_H
 
@@ -30,25 +29,6 @@ void check_text(const char *text, const char *names);
 		check_text(err.text, (names)); \
 		check_text(err.text, (uri)); \
 	} while (0)
-
-/* The same for a call with a deadline, at which the answer may still be on its way: where the text says so the call is
- * repeated, until the server's words come in time. */
-#define assert_refused_in_time(expected, uri, names, call) \
-	do { \
-		bool again_; \
-		int64_t end_ns_ = await_limit_ns(30); \
-		do { \
-			memset(&err, 0x5a, sizeof err); \
-			assert_status((expected), (call)); \
-			assert_int_equal(err.status, (expected)); \
-			check_text(err.text, (uri)); \
-			again_ = was_cut_short(err.text) && !await_is_past(end_ns_); \
-		} while (again_); \
-		check_text(err.text, (names)); \
-	} while (0)
-
-/* Does it tell of no more than that there was no answer yet? */
-bool was_cut_short(const char *text);
 
 /* See the hold of the calling thread renewed `n` times; it is held all the while. */
 void await_renewals(leash_lock *held, int n);
