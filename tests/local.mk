@@ -104,7 +104,6 @@ test_programs += tests/fault/test_starved
 test_programs += tests/fault/test_time
 test_programs += tests/fault/test_tls_deployments
 test_programs += tests/fault/test_unreachable
-test_programs += tests/judge/test_history
 test_programs += tests/judge/test_register
 test_programs += tests/judge/test_verdict
 test_programs += tests/redis/test_cluster
@@ -280,13 +279,10 @@ check_PROGRAMS += tests/judge/judge
 tests_judge_judge_SOURCES = tests/judge/judge.c $(judge_sources)
 tests_judge_judge_LDADD =
 
-trial_sources = tests/judge/trial.c tests/judge/trial.h $(judge_sources) $(history_sources)
 trial_libs = tests/support/libsupport.la $(CMOCKA_LIBS)
-tests_judge_test_history_SOURCES = tests/judge/test_history.c $(trial_sources)
-tests_judge_test_history_LDADD = $(trial_libs)
 tests_judge_test_register_SOURCES = tests/judge/test_register.c $(history_sources)
 tests_judge_test_register_LDADD = $(trial_libs)
-tests_judge_test_verdict_SOURCES = tests/judge/test_verdict.c $(trial_sources)
+tests_judge_test_verdict_SOURCES = tests/judge/test_verdict.c $(judge_sources) $(history_sources)
 tests_judge_test_verdict_LDADD = $(trial_libs)
 
 # What the programs of the contract have in common.

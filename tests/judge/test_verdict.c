@@ -1,15 +1,195 @@
-/* The rules of the judge: it accepts a run that could be, and for each rule rejects one that breaks it, by that rule only;
- * that who loses a lease is told so, and in time; and what the nemesis's own breaches excuse. */
-#include "tests/judge/trial.h"
+/* The judge: it accepts a run that could be, and for each rule rejects one that breaks it, by that rule only; that who
+ * loses a lease is told so, and in time; what the nemesis's own breaches excuse; and which histories make no sense. */
+#include "tests/judge/history.h"
+#include "tests/judge/verdict.h"
+#include "tests/support/sweep.h"
 #include "tests/support/test.h"
+#include "tests/support/trouble.h"
 
-FIXTURE(trial_start, trial_stop);
+#include <errno.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-/* Each story is of steps as tell() has them. */
+/* ---- a made-up run ---- */
+
+enum { THE_END = 100000 }; /* in ms: when both processes end, unless they are silent */
+
+struct party {
+	struct history *history;
+	bool silent;
+};
+
+static char *folder;
+static struct party one, two, nemesis; /* processes 11 and 12 */
+static struct verdict verdict;
+
+#define say(party, ms, ...) history_note_at((party)->history, (ms) * MS, __VA_ARGS__)
+
+static void
+start(void)
+{
+	folder = sweep_folder();
+	one = (struct party){ .history = history_open(folder, "one") };
+	two = (struct party){ .history = history_open(folder, "two") };
+	nemesis = (struct party){ .history = history_open(folder, "nemesis") };
+	say(&one, 1, "process 11 one");
+	say(&two, 1, "process 12 two");
+}
+
+static void
+stop(void)
+{
+	history_close(one.history);
+	history_close(two.history);
+	history_close(nemesis.history);
+	verdict_clear(&verdict);
+	sweep_remove(folder);
+}
+
+FIXTURE(start, stop);
+
+static void
+give(struct party *p, int hold, int from, int to, const char *status)
+{
+	say(p, from, "give %d", hold);
+	say(p, to, "gave %d %s", hold, status);
+}
+
+static int64_t
+sum(char *terms)
+{
+	static const struct {
+		const char *name;
+		int64_t ms;
+	} graces[] = {
+		{"TOLD", VERDICT_TOLD_GRACE_MS}, {"EVENT", VERDICT_EVENT_GRACE_MS}, {"RENEW", VERDICT_RENEW_GRACE_MS},
+		{"LATE", VERDICT_LATE_GRACE_MS}, {"WAIT", VERDICT_WAIT_GRACE_MS},
+	};
+	int64_t ms = 0;
+
+	for (char *term; (term = strsep(&terms, "+")) != NULL;) {
+		ms += strtoll(term, NULL, 10);
+		for (size_t i = 0; i < COUNT(graces); i++)
+			ms += strcmp(term, graces[i].name) == 0 ? graces[i].ms : 0;
+	}
+	return ms;
+}
+
+/* What is done, in steps "<who> <what>", with a semicolon between them. Who is 1, 2, or N for the nemesis. What is
+ *
+ *     take HOLD FENCE FROM UNTIL      held from then on, valid to the latter, with token t:FENCE
+ *     give HOLD FROM TO STATUS        its release
+ *     keep HOLD FENCE FROM TO         take, valid for longer, and give at TO, OK
+ *     silent                          it says no "end" of its own accord
+ *     MOMENT LINE                     a line, in which the valid-until of "got" and "look" is in milliseconds, too
+ *
+ * All is held of lock a, unless a line says otherwise. A moment is in milliseconds: a sum of numbers and of the graces
+ * TOLD, EVENT, RENEW, LATE and WAIT. */
+static void
+tell_step(char *step)
+{
+	struct party *p = step[0] == '1' ? &one : step[0] == '2' ? &two : &nemesis;
+	char *line = step + 2, *at, *last, what[8], status[16];
+	int hold, fence, from, to;
+
+	if (strcmp(line, "silent") == 0) {
+		p->silent = true;
+	} else if (sscanf(line, "%4[takep] %d %d %d %d", what, &hold, &fence, &from, &to) == 5) {
+		bool keeps = strcmp(what, "keep") == 0;
+
+		say(p, from - 1, "ask %d a -1 plain", hold);
+		say(p, from, "got %d OK %d t:%d %" PRId64, hold, fence, fence, (keeps ? to + 500 : to) * MS);
+		if (keeps)
+			give(p, hold, to, to + 1, "OK");
+	} else if (sscanf(line, "give %d %d %d %15s", &hold, &from, &to, status) == 4) {
+		give(p, hold, from, to, status);
+	} else {
+		at = strsep(&line, " ");
+		last = strncmp(line, "got ", 4) == 0 || strncmp(line, "look ", 5) == 0 ? strrchr(line, ' ') : NULL;
+		if (last != NULL)
+			say(p, sum(at), "%.*s %" PRId64, (int)(last - line), line, (int64_t)strtoll(last, NULL, 10) * MS);
+		else
+			say(p, sum(at), "%s", line);
+	}
+}
+
+static void
+tell(const char *steps)
+{
+	char copy[1024], *rest = copy;
+
+	assert_in_range(snprintf(copy, sizeof(copy), "%s", steps), 1, sizeof(copy) - 1);
+	for (char *step; (step = strsep(&rest, ";")) != NULL;)
+		tell_step(step + strspn(step, " "));
+}
+
+static void
+judge(void)
+{
+	if (!one.silent)
+		say(&one, THE_END, "end");
+	if (!two.silent)
+		say(&two, THE_END, "end");
+	say(&nemesis, THE_END, "over all");
+	if (!verdict_find(&verdict, folder))
+		trouble("%s: %s", folder, strerror(errno));
+}
+
+static int64_t
+counted(const char *name)
+{
+#define ONE(field, text) \
+	if (strcmp(name, #field) == 0) \
+		return verdict.field;
+	VERDICT_COUNTS(ONE)
+	trouble("a verdict has no '%s'", name);
+}
+
+static void
+violated(enum verdict_rule rule, uint64_t times)
+{
+	if (verdict.violations[rule] != times) {
+		verdict_print(&verdict, stderr);
+		fail_msg("not as expected: %" PRIu64 " violations of %s", times, verdict_rule_name(rule));
+	}
+	for (uint64_t i = 0; i < times; i++)
+		assert_non_null(strstr(verdict.texts[rule][i], ".history:"));   /* it says where */
+}
+
+/* Judge, and find just this: "fences, waits 4, killed 1": violations of these rules, and of no others, and the counts
+ * that are named. No number is 1; that of a time ("..._ns") is a moment as above. "": accepted. */
+static void
+found(const char *what)
+{
+	uint64_t rules[VERDICT_RULES] = { 0 };
+	char copy[256], *rest = copy;
+
+	judge();
+	assert_in_range(snprintf(copy, sizeof(copy), "%s", what), 0, sizeof(copy) - 1);
+	for (char *terms; (terms = strsep(&rest, ",")) != NULL && *terms;) {
+		char *word = (terms += strspn(terms, " "), strsep(&terms, " "));
+		int64_t expected = terms ? sum(terms) : 1;
+		int rule = 0;
+
+		while (rule < VERDICT_RULES && strcmp(word, verdict_rule_name((enum verdict_rule)rule)) != 0)
+			rule++;
+		if (rule < VERDICT_RULES)
+			rules[rule] = (uint64_t)expected;
+		else if (counted(word) != expected * (strstr(word, "_ns") ? MS : 1))
+			fail_msg("%" PRId64 " %s, not %" PRId64, counted(word), word, expected);
+	}
+	for (int rule = 0; rule < VERDICT_RULES; rule++)
+		violated((enum verdict_rule)rule, rules[rule]);
+}
+
+/* ---- stories ---- */
+
 struct story {
 	const char *name;
 	const char *found; /* as found() has it */
-	const char *steps;
+	const char *steps; /* as tell_step() has them */
 };
 
 /* One holds, and loses its lease; two holds next, and writes three times. */
@@ -284,4 +464,128 @@ SENTENCE(one_fence_too_large_is_one_violation)
 		tell(steps);
 	}
 	found("fences");
+}
+
+/* ---- histories as files ---- */
+
+/* Lines beside the others', as they are. */
+static void
+raw(const char *text)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/raw.history", folder);
+	f = fopen(path, "w");
+	if (!f || fputs(text, f) == EOF || fclose(f) != 0)
+		trouble("%s: %s", path, strerror(errno));
+}
+
+struct text {
+	const char *name, *text;
+};
+
+#define ASKED "5 process 13 c\n6 ask 1 a 0 plain\n"
+#define HELD ASKED "7 got 1 OK 1 t 9\n"
+
+static const struct text wrongs[] = {
+	{ "a_line_without_a_moment_is_rejected", "process 13 c\n" },
+	{ "a_moment_that_is_too_large_is_rejected", "9223372036854775808 seed 1\n" },
+	{ "an_empty_line_is_rejected", "\n" },
+	{ "a_kind_that_nobody_knows_is_rejected", "5 gives 1\n" },
+	{ "a_line_with_too_few_words_is_rejected", "5 renew\n" },
+	{ "a_line_with_too_many_words_is_rejected", "5 killed 1 2\n" },
+	{ "two_spaces_in_a_row_are_rejected", "5 fault a  b\n" },
+	{ "a_renewal_is_late_or_nothing_else", "5 renew t b\n" },
+	{ "a_space_at_the_end_is_rejected", "5 mended \n" },
+	{ "a_word_that_is_no_number_is_rejected", "5 killed -1\n" },
+	{ "who_does_not_say_who_it_is_is_rejected", "5 ask 1 a 0 plain\n" },
+	{ "who_says_who_it_is_twice_is_rejected", "5 process 13 c\n6 process 13 c\n7 end\n" },
+	{ "who_is_neither_plain_nor_fair_is_rejected", "5 process 13 c\n6 ask 1 a 0 foul\n7 end\n" },
+	{ "a_hold_that_was_never_asked_for_is_rejected", "5 process 13 c\n6 got 1 OK 1 t 9\n7 end\n" },
+	{ "a_hold_that_was_asked_for_twice_is_rejected", ASKED "7 ask 1 a 0 plain\n8 got 1 TIMEOUT 0 - 0\n9 end\n" },
+	{ "an_acquire_that_returns_twice_is_rejected", ASKED "7 got 1 TIMEOUT 0 - 0\n8 got 1 TIMEOUT 0 - 0\n9 end\n" },
+	{ "a_hold_does_not_go_back_in_time", HELD "6 look 1 20\n8 give 1\n8 gave 1 OK\n9 end\n" },
+	{ "a_status_that_there_is_not_is_rejected", ASKED "7 got 1 WELL 0 - 0\n8 got 1 TIMEOUT 0 - 0\n9 end\n" },
+	{ "who_got_nothing_has_no_fence", ASKED "7 got 1 TIMEOUT 7 - 0\n8 got 1 TIMEOUT 0 - 0\n9 end\n" },
+	{ "a_valid_hold_has_a_fence", ASKED "7 got 1 OK 0 t 10\n9 give 1\n9 gave 1 OK\n10 end\n" },
+	{ "a_valid_hold_has_a_token", ASKED "7 got 1 OK 3 - 10\n9 give 1\n9 gave 1 OK\n10 end\n" },
+	{ "a_look_at_what_was_not_got_is_rejected", ASKED "7 got 1 TIMEOUT 0 - 0\n8 look 1 20\n9 end\n" },
+	{ "what_was_not_got_is_not_given", ASKED "7 got 1 TIMEOUT 0 - 0\n8 give 1\n9 end\n" },
+	{ "what_was_given_is_not_given_again", HELD "8 give 1\n8 give 1\n8 gave 1 OK\n9 end\n" },
+	{ "an_answer_to_no_release_is_rejected", HELD "8 gave 1 OK\n9 end\n" },
+	{ "a_second_answer_to_a_release_is_rejected", HELD "8 give 1\n8 gave 1 OK\n8 gave 1 OK\n9 end\n" },
+	{ "a_release_does_not_time_out", HELD "8 give 1\n8 gave 1 TIMEOUT\n8 gave 1 OK\n9 end\n" },
+	{ "a_loss_is_not_told_as_another_event", HELD "8 give 1\n8 gave 1 OK\n9 event LOST a 1\n9 end\n" },
+	{ "a_loss_of_what_nobody_had_is_rejected", HELD "8 give 1\n8 gave 1 OK\n9 lost a 2\n9 end\n" },
+	{ "a_loss_of_a_lock_that_nobody_had_is_rejected", HELD "8 give 1\n8 gave 1 OK\n9 lost b 1\n9 end\n" },
+	{ "a_write_by_another_fence_is_rejected", HELD "8 wrote 1 a 2 taken\n8 give 1\n8 gave 1 OK\n9 end\n" },
+	{ "a_write_to_another_lock_is_rejected", HELD "8 wrote 1 b 1 taken\n8 give 1\n8 gave 1 OK\n9 end\n" },
+	{ "a_write_is_taken_or_refused", HELD "8 wrote 1 a 1 perhaps\n8 give 1\n8 gave 1 OK\n9 end\n" },
+	{ "nobody_stood_still_for_longer_than_there_was_time", "5 process 13 c\n2000000 still 3\n2000000 end\n" },
+	{ "nothing_follows_the_end", "5 process 13 c\n6 end\n7 event RECOVERED a 1\n" },
+	{ "who_was_killed_does_not_go_on", "5 process 13 c\n8 event RECOVERED a 1\n7 killed 13\n" },
+	{ "what_was_not_broken_is_not_mended", "5 breach x\n6 mended\n7 mended\n" },
+	{ "a_living_process_does_not_tear_its_last_line", "5 process 13 c\n6 end\n7 st" },
+	{ "whoever_writes_its_first_line_only_in_part_was_killed", "5 pro" },
+};
+
+/* By one who was killed. */
+static const struct text rights[] = {
+	{ "who_was_killed_may_leave_a_torn_line", "5 process 13 c\n6 ask 1 a -1 pl" },
+	{ "who_was_killed_may_leave_a_torn_first_line", "5 proc" },
+	{ "who_was_killed_may_leave_an_empty_history", "" },
+	{ "who_was_killed_may_leave_a_loss_of_what_it_had_not_written_down",
+		"5 process 13 c\n6 ask 1 a -1 plain\n7 lost a 256\n" },
+	{ "a_pulse_may_come_behind_the_end", "5 process 13 c\n6 end\n70000000 still 60\n" },
+};
+
+SENTENCES(the_wrong_line_is_rejected, wrongs)
+{
+	raw(((const struct text *)given)->text);
+	found("history");
+}
+
+SENTENCES(what_may_be_left_is_accepted, rights)
+{
+	raw(((const struct text *)given)->text);
+	say(&nemesis, 100, "killed 13");
+	found("");
+}
+
+SENTENCE(no_more_than_the_first_violations_are_spelled_out)
+{
+	for (int i = 1; i <= 50; i++)
+		say(&nemesis, i, "left leash:{%d}", i);
+	judge();
+	assert_int_equal(verdict.violations[VERDICT_KEYS], 50);
+	assert_non_null(verdict.texts[VERDICT_KEYS][VERDICT_TEXTS - 1]);
+	assert_non_null(strstr(verdict.texts[VERDICT_KEYS][0], "nemesis.history:1"));
+}
+
+/* ---- the program ---- */
+
+static int
+run_program(const char *of)
+{
+	char self[4096] = "", command[8192];
+	int status;
+
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+		trouble("/proc/self/exe: %s", strerror(errno));
+	snprintf(command, sizeof(command), "'%s/judge' '%s' >/dev/null 2>&1", dirname(self), of);
+	status = system(command);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+SENTENCE(the_program_exits_with_0_1_or_2)
+{
+	char nowhere[128];
+
+	judge();
+	assert_int_equal(run_program(folder), 0);
+	say(&nemesis, 1000, "left leash:{a}");
+	assert_int_equal(run_program(folder), 1);
+	snprintf(nowhere, sizeof(nowhere), "%s/nowhere", folder);
+	assert_int_equal(run_program(nowhere), 2);
 }
