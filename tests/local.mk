@@ -235,7 +235,7 @@ seers_sources = tests/redis/seers.c tests/redis/seers.h $(fakes_sources)
 
 caller_sources = tests/redis/caller.c tests/redis/caller.h
 steps_sources = tests/redis/steps.c tests/redis/steps.h $(scenes_sources)
-refusal_sources = tests/contract/refusal.c tests/contract/refusal.h
+refusal_sources = tests/contract/actor.c tests/contract/actor.h tests/contract/refusal.c tests/contract/refusal.h
 step_sources = tests/fault/step.c tests/fault/step.h
 play_sources = tests/tools/play.c tests/tools/play.h tests/tools/screen.c tests/tools/screen.h
 

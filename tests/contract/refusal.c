@@ -40,40 +40,35 @@ open_client(void)
 	return place_client(NULL);
 }
 
-static void *
-wait_and_release(void *arg)
+void
+begin_waiting(struct actor *a, leash_lock *lock, int64_t wait_ms)
 {
-	struct waiting *w = arg;
+	actor_begin(a, lock, wait_ms);
+	actor_tell(a, actor_acquire);
+}
 
-	w->status = leash_lock_acquire(w->lock, w->wait_ms, &w->err);
-	w->acquired = 1;
-	if (w->status == LEASH_OK) {
-		await_true(w->may_release);
-		w->status = leash_lock_release(w->lock, &w->err);
-	}
-	return NULL;
+static void
+take_turn(struct actor *a)
+{
+	actor_acquire(a);
+	if (a->held)
+		actor_release(a);
 }
 
 void
-begin_waiting(struct waiting *w)
+begin_turn(struct actor *a, leash_lock *lock)
 {
-	assert_int_equal(pthread_create(&w->thread, NULL, wait_and_release, w), 0);
+	actor_begin(a, lock, LEASH_FOREVER);
+	actor_tell(a, take_turn);
 }
 
 void
-begin_turn(struct waiting *w, leash_lock *lock)
+end_waiting(struct actor *a)
 {
-	*w = (struct waiting){.lock = lock, .wait_ms = LEASH_FOREVER, .may_release = 1};
-	begin_waiting(w);
-}
-
-void
-end_waiting(struct waiting *w)
-{
-	await_true(w->acquired);
-	w->may_release = 1;
-	pthread_join(w->thread, NULL);
-	assert_status(LEASH_OK, (err = w->err, w->status));
+	assert_heard(LEASH_OK, a);
+	if (a->held)
+		assert_done(LEASH_OK, a, actor_release);
+	actor_end(a);
 }
 
 /* ---- */

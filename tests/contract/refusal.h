@@ -3,12 +3,12 @@
 #ifndef LEASH_TEST_REFUSAL_H
 #define LEASH_TEST_REFUSAL_H
 
+#include "tests/contract/actor.h"
+
 #include "tests/support/leashed.h"
 #include "tests/support/place.h"
 #include "tests/support/server.h"
 #include "tests/support/test.h"
-
-#include <pthread.h>
 
 extern struct server *server; /* of the deployments of one; else NULL */
 extern _Thread_local leash_error err; /* what the last call said */
@@ -32,19 +32,10 @@ void spoil_error(void);
 
 leash_client *open_client(void); /* as place_client */
 
-/* A thread that waits for a lock, and gives it back once it was told to. */
-struct waiting {
-	leash_lock *lock;
-	int64_t wait_ms;
-	_Atomic int acquired, may_release;
-	leash_status status;
-	leash_error err;
-	pthread_t thread;
-};
-
-void begin_waiting(struct waiting *w);
-void begin_turn(struct waiting *w, leash_lock *lock); /* waits for ever, and gives it back at once */
-void end_waiting(struct waiting *w);
+/* A thread that waits for a lock, or takes one turn: waits for ever, and gives it back at once. */
+void begin_waiting(struct actor *actor, leash_lock *lock, int64_t wait_ms);
+void begin_turn(struct actor *actor, leash_lock *lock);
+void end_waiting(struct actor *actor); /* once it has had it, and has given it back */
 
 /* For PLACE(): $LEASH_URI leads there. */
 void refusal_open(void);

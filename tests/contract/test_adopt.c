@@ -45,13 +45,6 @@ hold(void)
 		await_true(server_integer(place_with("leash:{law}", i), "HEXISTS leash:{law} %s", token) == 1);
 }
 
-static void
-begin_to_use(struct waiting *w, leash_lock *its)
-{
-	*w = (struct waiting){.lock = its, .wait_ms = LEASH_FOREVER};
-	begin_waiting(w);
-}
-
 /* ---- it goes on ---- */
 
 SENTENCE(an_adopted_hold_is_one_as_any_other_with_the_same_token_and_fence)
@@ -108,14 +101,14 @@ SENTENCE(the_hold_of_a_process_that_was_killed_goes_on_for_as_long_as_one_likes_
 	struct legacy *legacy = child_share(sizeof *legacy);
 	leash_stats stats = {.size = sizeof stats};
 	pid_t pid = child_run(hold_until_killed, legacy);
-	static struct waiting other;
+	static struct actor other;
 	char hash[LEASH_TOKEN_MAX + 2], key[64];
 
 	stage_await(&legacy->stage, 1);
 	snprintf(key, sizeof key, "leash:client:%.36s", legacy->token);
 	await_true(deployment_integer(place, key, "EXISTS %s", key) == 1); /* in a cluster another server is told it */
 	child_kill(pid);
-	begin_to_use(&other, kept(leashed_lock(kept(open_client()), "law", NULL)));
+	begin_waiting(&other, kept(leashed_lock(kept(open_client()), "law", NULL)), LEASH_FOREVER);
 	place_await_waiting("law", 1);
 	assert_status(LEASH_OK, leash_lock_adopt(lock, legacy->token, &err));
 	assert_true(leash_lock_fence(lock) == legacy->fence);
@@ -126,7 +119,7 @@ SENTENCE(the_hold_of_a_process_that_was_killed_goes_on_for_as_long_as_one_likes_
 	assert_string_equal(place_text("law", "HGETALL leash:{law}"), hash);
 	assert_in_range(place_left_ms("law"), 1, 3000);
 	assert_in_range(deployment_integer(place, key, "PTTL %s", key), DAY_MS - HOUR_MS, DAY_MS);
-	assert_false(other.acquired);
+	assert_false(actor_is_done(&other));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	end_waiting(&other);
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
@@ -185,11 +178,11 @@ SENTENCE(what_is_no_token_is_refused_and_told_why)
 
 SENTENCE(a_token_of_this_clients_own_is_refused)
 {
-	static struct waiting other;
+	static struct actor other;
 	char mine[LEASH_TOKEN_MAX];
 
-	begin_to_use(&other, lock);
-	await_true(other.acquired);
+	begin_waiting(&other, lock, LEASH_FOREVER);
+	actor_hear(&other);
 	await_true(place_integer("law", "HLEN leash:{law}") == 1); /* of a quorum the first server may be late */
 	snprintf(mine, sizeof mine, "%s", place_text("law", "HKEYS leash:{law}"));
 	assert_refused(LEASH_INVALID, "owner", leash_lock_adopt(lock, mine, &err));

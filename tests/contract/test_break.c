@@ -47,17 +47,16 @@ look(void)
 
 SENTENCE(the_holder_learns_of_it_at_its_next_renewal_and_the_next_one_has_a_larger_fence)
 {
-	static struct waiting next;
+	static struct actor next;
 	leash_lock_info info;
 	uint64_t fence;
 
-	next = (struct waiting){.lock = kept(leashed_lock(kept(open_client()), "law", NULL)), .wait_ms = LEASH_FOREVER};
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	fence = leash_lock_fence(held);
-	begin_waiting(&next);
+	begin_waiting(&next, kept(leashed_lock(kept(open_client()), "law", NULL)), LEASH_FOREVER);
 	place_await_waiting("law", 1);
 	assert_status(LEASH_OK, leash_lock_break(lock, &err));
-	await_true(next.acquired);
+	actor_hear(&next);
 	info = look();
 	assert_true(info.held && info.fence > fence);
 	assert_false(leash_lock_held(lock)); /* the one who broke it has nothing of it */

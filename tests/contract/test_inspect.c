@@ -102,7 +102,7 @@ check_places(bool fair, uint32_t places)
 {
 	leash_lock *held = kept(leashed_lock(kept(open_client()), "queue", LEASH_LOCK_OPTIONS(.fair = fair)));
 	leash_lock *wanted = kept(leashed_lock(client, "queue", LEASH_LOCK_OPTIONS(.fair = fair)));
-	struct waiting waiting[3];
+	struct actor waiting[3];
 
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	for (size_t i = 0; i < COUNT(waiting); i++)

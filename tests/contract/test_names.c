@@ -65,7 +65,7 @@ static void
 hold_and_wait(leash_client *holder, leash_client *other, const char *name, const char *encoded)
 {
 	leash_lock *held = leashed_lock(holder, name, NULL), *wanted = leashed_lock(other, name, NULL);
-	struct waiting w = {.lock = wanted, .wait_ms = LEASH_FOREVER};
+	struct actor w;
 	char keys[3][2048];
 
 	snprintf(keys[0], sizeof keys[0], "leash:{%s}", encoded);
@@ -77,13 +77,13 @@ hold_and_wait(leash_client *holder, leash_client *other, const char *name, const
 	assert_int_equal(deployment_integer(place, keys[0], "HLEN %s", keys[0]), 1);
 	assert_int_equal(leash_lock_acquire(wanted, 0, &err), LEASH_TIMEOUT);
 	check_text("lock '");
-	begin_waiting(&w);
+	begin_waiting(&w, wanted, LEASH_FOREVER);
 	place_await_waiting(encoded, 1);
 	check_keys(keys, place_is(PLACE_NO_QUEUE) ? 2 : 3);
 	assert_int_equal(leash_lock_acquire(wanted, 1, &err) == LEASH_OK, false);
 	check_text("lock '");
 	assert_status(LEASH_OK, leash_lock_release(held, &err)); /* and the message of the grant names the key */
-	await_true(w.acquired);
+	actor_hear(&w);
 	check_keys(keys, 2);
 	end_waiting(&w);
 	place_assert_free(encoded);

@@ -34,7 +34,7 @@ SENTENCE(a_release_and_the_next_request_go_out_in_one_write)
 	struct server *to = kept(server_start_tcp(NULL));
 	leash_client *client;
 	leash_lock *lock;
-	struct waiting next = {.wait_ms = LEASH_FOREVER};
+	struct actor next;
 	leash_stats stats = {.size = sizeof stats};
 	uint64_t before;
 
@@ -45,12 +45,11 @@ SENTENCE(a_release_and_the_next_request_go_out_in_one_write)
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_true(segments(to) - before >= 2); /* two writes are told from one */
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	next.lock = lock;
-	begin_waiting(&next);
+	begin_waiting(&next, lock, LEASH_FOREVER);
 	await_true(leash_client_stats(client, &stats, &err) == LEASH_OK && stats.waiting == 1);
 	before = segments(to);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	await_true(next.acquired);
+	actor_hear(&next);
 	assert_int_equal(segments(to) - before, 1);
 	end_waiting(&next);
 }

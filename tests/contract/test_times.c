@@ -141,15 +141,15 @@ SENTENCE(negative_waits_are_refused_and_huge_ones_are_waits)
 	}
 	assert_false(leash_lock_held(wanted));
 	for (size_t i = 0; i < COUNT(huge); i++) {
-		struct waiting w = {.lock = wanted, .wait_ms = huge[i], .may_release = 1};
+		struct actor w;
 
 		assert_status(LEASH_OK, leash_lock_acquire(wanted, huge[i], &err)); /* a free one at once */
 		assert_status(LEASH_OK, leash_lock_release(wanted, &err));
 		assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-		begin_waiting(&w);
+		begin_waiting(&w, wanted, huge[i]);
 		place_await_waiting("wait", 1);
 		await_ms(20);
-		assert_false(w.acquired);
+		assert_false(actor_is_done(&w));
 		assert_status(LEASH_OK, leash_lock_release(held, &err));
 		end_waiting(&w);
 	}

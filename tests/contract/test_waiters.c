@@ -75,7 +75,7 @@ make_places(long long places)
 SENTENCE(who_waits_is_told_in_order_with_all_that_is_known, .but = PLACE_NO_QUEUE)
 {
 	static const char *const names[] = {"waiter-0", "waiter-1", "waiter-2", "waiter-3"};
-	struct waiting w[COUNT(names)];
+	struct actor w[COUNT(names)];
 
 	assert_status(LEASH_OK, ask(0));
 	assert_int_equal(seen.count, 0);
@@ -146,7 +146,7 @@ SENTENCE(what_a_replaced_master_passes_on_gives_nobody_the_lock, .but = PLACE_NO
 	bool is_sharded = deployment_cluster(place) != NULL;
 	redisContext *replica = join_as_replica(deployment_master(place, 0));
 	leash_client *theirs = kept(place_client(NULL));
-	struct waiting w;
+	struct actor w;
 	char channel[128], message[200];
 	uint64_t sent;
 
