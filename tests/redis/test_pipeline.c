@@ -21,7 +21,13 @@
  *     reached                     how many commands the peer has heard; allow N: so many are answered; allow all
  *     answered                    how many were
  *     break                       the connection; up: is there one?
- *     told                        is the keeper, since that was asked for last? */
+ *     told                        is the keeper, since that was asked for last?
+ *
+ * Where this thread has the other end, too, and nobody else is there:
+ *
+ *     ping [asking, old or new]   is said, for the old or the new connection alone: yes, down or full; reattach: to a new one
+ *     far BYTES                   are said by the other end; heard: for the ping, or what became of it
+ *     break_if_silent             since before it was made new */
 #include "base/clock.h"
 #include "base/thread.h"
 #include "redis/pipeline.h"
@@ -31,7 +37,6 @@
 #include "tests/support/random.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -199,9 +204,9 @@ own_parker(void)
 }
 
 /* A command that is appended, each third with an ASKING; its answer is its number. NULL: it was not, because the
- * pipeline is down, or full. */
+ * pipeline is down, or is full and this is not to wait for room. */
 static struct command *
-say_number(struct lsh_parker *reader, int64_t patience, void (*then)(struct command *command), bool *full)
+say_number(struct lsh_parker *reader, int64_t patience, void (*then)(struct command *command), bool waits)
 {
 	static atomic_uint last_number;
 	unsigned number = ++last_number;
@@ -219,24 +224,12 @@ say_number(struct lsh_parker *reader, int64_t patience, void (*then)(struct comm
 	command->then = then;
 	snprintf(digits, sizeof digits, "%010u", number);
 	arg = lsh_arg_text(digits);
-	appended = command_append(command, &arg, 1, patience);
-	*full = appended == LSH_PIPELINE_FULL;
+	while ((appended = command_append(command, &arg, 1, patience)) == LSH_PIPELINE_FULL && waits)
+		usleep(100);
 	if (appended == LSH_APPENDED)
 		return command;
 	command_drop(command);
 	return NULL;
-}
-
-/* And one that finds no room waits for some. */
-static struct command *
-say_for_certain(struct lsh_parker *reader, int64_t patience, void (*then)(struct command *command))
-{
-	struct command *command;
-	bool full;
-
-	while ((command = say_number(reader, patience, then, &full)) == NULL && full)
-		usleep(100);
-	return command;
 }
 
 static struct caller {
@@ -268,7 +261,7 @@ call_once(struct caller *c)
 	c->deadline = c->wait == LSH_NEVER ? LSH_NEVER : lsh_now_ns() + c->wait;
 	c->outcome = LSH_UNSENT;
 	do
-		c->command[said] = say_for_certain(own_parker(), c->patience, c->then);
+		c->command[said] = say_number(own_parker(), c->patience, c->then, true);
 	while (c->command[said] != NULL && ++said < c->commands);
 	if (c->command[0] != NULL) {
 		const struct lsh_ticket *first = &c->command[0]->ticket;
@@ -320,25 +313,16 @@ count_over(size_t n)
 	return over;
 }
 
-/* They come home; how they ended, and when they left, is right. */
-static void
-join(size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		pthread_join(callers[i].thread, NULL);
-		if (callers[i].outcome == LEFT)
-			assert_true(callers[i].wait != LSH_NEVER && callers[i].returned >= callers[i].deadline);
-	}
-}
-
-/* The peer answers all; everybody comes home. */
+/* The peer answers all; everybody comes home. How they ended, and when they left, is right. */
 static void
 answer_all(size_t n)
 {
 	peer.allowed = SIZE_MAX;
-	join(n);
-	for (size_t i = 0; i < n; i++)
-		assert_true(callers[i].outcome == LSH_ANSWERED || callers[i].outcome == LEFT);
+	for (struct caller *c = callers; c < callers + n; c++) {
+		pthread_join(c->thread, NULL);
+		assert_true(c->outcome == LSH_ANSWERED ||
+		            (c->outcome == LEFT && c->wait != LSH_NEVER && c->returned >= c->deadline));
+	}
 }
 
 /* ---- those of scenes ---- */
@@ -395,16 +379,17 @@ VERB(hold)
 
 DOES(go, caller_of(word[1])->go = true)
 
+static const char *const outcome_names[] = {"answered", "unsent", "unknown", "garbled", "left"};
+
 VERB(over)
 {
-	static const char *const outcomes[] = {"answered", "unsent", "unknown", "garbled", "left"};
 	const struct caller *c = caller_of(word[1]);
 
 	if (!c->over)
 		return "no";
 	if (c->outcome == LEFT)
 		assert_true(c->returned >= c->deadline);
-	return outcomes[c->outcome];
+	return outcome_names[c->outcome];
 }
 
 VERB(leave)
@@ -415,11 +400,11 @@ VERB(leave)
 	return NULL;
 }
 
-DOES(say, own = say_for_certain(own_parker(), PATIENT_NS, NULL))
+DOES(say, own = say_number(own_parker(), PATIENT_NS, NULL, true))
 
 VERB(unread)
 {
-	command_drop(say_for_certain(NULL, number_of(word[1], 600000) * LSH_MS, NULL));
+	command_drop(say_number(NULL, number_of(word[1], 600000) * LSH_MS, NULL, true));
 	lsh_pipeline_flush(line->pipeline);
 	return NULL;
 }
@@ -551,7 +536,7 @@ SENTENCE(what_the_socket_does_not_take_at_once_is_sent_later_and_once)
 	cramped = false;
 	peer.deaf = true;
 	for (int i = 0; i < SAID; i++)
-		said[i] = say_for_certain(own_parker(), PATIENT_NS, NULL);
+		said[i] = say_number(own_parker(), PATIENT_NS, NULL, true);
 	lsh_pipeline_flush(line->pipeline);
 	call(0, LSH_NEVER, PATIENT_NS); /* who writes the rest, although nothing comes to be read */
 	await_true(callers[0].appended);
@@ -567,31 +552,29 @@ SENTENCE(what_the_socket_does_not_take_at_once_is_sent_later_and_once)
 
 /* ---- storms: callers who call again and again ---- */
 
-static struct storm {
-	struct stormer {
-		struct caller call;
-		uint64_t seed;
-		uint64_t outcomes[OUTCOMES];
-		atomic_size_t left;
-		bool early;
-	} stormers[CALLERS];
-	atomic_bool ending;
-	uint64_t outcomes[OUTCOMES]; /* of all, in the end */
-} storm;
+static struct stormer {
+	struct caller call;
+	uint64_t seed;
+	atomic_size_t left;
+} stormers[CALLERS];
+
+static atomic_bool storm_ends, left_early;
+static atomic_size_t outcomes[OUTCOMES]; /* of all */
 
 static void *
 call_on(void *arg)
 {
 	struct stormer *s = arg;
 
-	while (!storm.ending) {
+	while (!storm_ends) {
 		s->call.wait = (20 + random_below(&s->seed, random_below(&s->seed, 4) == 0 ? 20000 : 500)) * LSH_US;
 		call_once(&s->call);
-		s->outcomes[s->call.outcome]++;
+		outcomes[s->call.outcome]++;
 		if (s->call.outcome == LSH_UNSENT)
 			usleep(100);
 		if (s->call.outcome == LEFT) {
-			s->early |= s->call.returned < s->call.deadline;
+			if (s->call.returned < s->call.deadline)
+				left_early = true;
 			s->left++;
 		}
 	}
@@ -602,11 +585,12 @@ call_on(void *arg)
 static void
 storm_begin(void (*then)(struct command *command))
 {
-	memset(&storm, 0, sizeof storm);
+	memset(outcomes, 0, sizeof outcomes);
+	storm_ends = false;
 	cramped = true;
 	reconnect_peer();
 	for (int i = 0; i < CALLERS; i++) {
-		struct stormer *s = &storm.stormers[i];
+		struct stormer *s = &stormers[i];
 
 		*s = (struct stormer){.call = {.patience = PATIENT_NS, .then = then, .commands = 1}, .seed = (uint64_t)i + 1};
 		assert_int_equal(pthread_create(&s->call.thread, NULL, call_on, s), 0);
@@ -619,18 +603,14 @@ storm_end(void)
 {
 	peer.allowed = SIZE_MAX;
 	peer.deaf = cramped = false;
-	storm.ending = true;
-	for (int i = 0; i < CALLERS; i++) {
-		pthread_join(storm.stormers[i].call.thread, NULL);
-		assert_false(storm.stormers[i].early);
-		for (int k = 0; k < OUTCOMES; k++)
-			storm.outcomes[k] += storm.stormers[i].outcomes[k];
-	}
-	printf("# %" PRIu64 " answered, %" PRIu64 " left, %" PRIu64 " unsent, %" PRIu64 " unknown\n",
-	       storm.outcomes[LSH_ANSWERED], storm.outcomes[LEFT], storm.outcomes[LSH_UNSENT],
-	       storm.outcomes[LSH_UNKNOWN]);
-	assert_int_equal(storm.outcomes[LSH_GARBLED], 0);
-	assert_true(storm.outcomes[LSH_ANSWERED] > 0);
+	storm_ends = true;
+	for (int i = 0; i < CALLERS; i++)
+		pthread_join(stormers[i].call.thread, NULL);
+	printf("# %zu answered, %zu left, %zu unsent, %zu unknown\n", outcomes[LSH_ANSWERED], outcomes[LEFT],
+	       outcomes[LSH_UNSENT], outcomes[LSH_UNKNOWN]);
+	assert_false(left_early);
+	assert_int_equal(outcomes[LSH_GARBLED], 0);
+	assert_true(outcomes[LSH_ANSWERED] > 0);
 }
 
 /* And the socket is full in between. */
@@ -649,13 +629,13 @@ SENTENCE(every_answer_goes_to_whoever_asked_though_the_peer_falls_silent_and_dea
 		peer.allowed = peer.heard + random_below(&seed, 10);
 		peer.deaf = round % 2 == 0;
 		for (int i = 0; i < CALLERS; i++)
-			before[i] = storm.stormers[i].left;
+			before[i] = stormers[i].left;
 		for (int i = 0; i < CALLERS; i++)
-			await_true(storm.stormers[i].left > before[i]);
+			await_true(stormers[i].left > before[i]);
 		peer.deaf = false;
 	}
 	storm_end();
-	assert_int_equal(storm.outcomes[LSH_UNKNOWN] + storm.outcomes[LSH_UNSENT], 0);
+	assert_int_equal(outcomes[LSH_UNKNOWN] + outcomes[LSH_UNSENT], 0);
 }
 
 static atomic_uint ends;
@@ -667,10 +647,9 @@ go_on(struct command *command)
 {
 	uint64_t seed = ++ends;
 	struct command *more = NULL;
-	bool full;
 
 	if (random_below(&seed, 3) > 0)
-		more = say_number(NULL, PATIENT_NS, random_below(&seed, 2) == 0 ? go_on : NULL, &full);
+		more = say_number(NULL, PATIENT_NS, random_below(&seed, 2) == 0 ? go_on : NULL, false);
 	if (more != NULL)
 		command_drop(more);
 	if (random_below(&seed, 3) == 0)
@@ -692,7 +671,7 @@ SENTENCE(each_command_ends_once_whatever_its_end_does_and_whenever_the_connectio
 		reconnect_peer();
 	}
 	storm_end();
-	assert_true(ends > 0 && storm.outcomes[LSH_UNKNOWN] > 0);
+	assert_true(ends > 0 && outcomes[LSH_UNKNOWN] > 0);
 }
 
 /* Callers read the epoch first and skip what is only asked of a pipeline that is up (the restart guard): a command with
@@ -740,10 +719,15 @@ detach_far(void)
 	close(far);
 }
 
+static uint64_t old_epoch; /* of the connection before */
+static int64_t before_ns;  /* a moment when there was none */
+
 static void
 reattach_pair(void)
 {
+	old_epoch = lsh_pipeline_epoch(line->pipeline);
 	detach_far();
+	before_ns = lsh_now_ns();
 	far = attach_pair(line);
 }
 
@@ -804,6 +788,38 @@ far_hears_all(void)
 	while (recv(far, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
 		;
 }
+
+static struct command *pinged;
+
+VERB(ping)
+{
+	struct command *command = command_new(line, "");
+	enum lsh_appended appended;
+
+	command->ticket.asking = strcmp(word[1], "asking") == 0;
+	if (strcmp(word[1], "old") == 0 || strcmp(word[1], "new") == 0)
+		command->ticket.epoch = word[1][0] == 'o' ? old_epoch : lsh_pipeline_epoch(line->pipeline);
+	appended = append_ping(command);
+	if (appended == LSH_APPENDED)
+		pinged = command;
+	else
+		command_drop(command);
+	far_hears_all();
+	return appended == LSH_APPENDED ? "yes" : appended == LSH_PIPELINE_FULL ? "full" : "down";
+}
+
+VERB(heard)
+{
+	int outcome = command_await(pinged, lsh_now_ns() + 30 * LSH_S);
+	const char *is = outcome == LSH_ANSWERED ? seen("%s", pinged->text) : outcome_names[outcome];
+
+	command_drop(pinged);
+	return is;
+}
+
+DOES(far, far_says(word[1]))
+DOES(reattach, reattach_pair())
+DOES(break_if_silent, lsh_pipeline_break_if_silent(line->pipeline, before_ns))
 
 /* They are answered, and end. */
 static void
@@ -929,41 +945,12 @@ SENTENCE(who_ends_its_call_with_a_mutex_held_tells_nobody_of_a_broken_connection
 		command_drop(held.commands[i]);
 }
 
-SENTENCE(who_breaks_the_connection_itself_does_not_sleep_on, BARE)
-{
-	int64_t deadline = lsh_now_ns() + 10 * LSH_S;
-	struct command *command = ping("");
-
-	lsh_pipeline_flush(line->pipeline);
-	far_says("HTTP/1.1\r\n");
-	assert_int_equal(command_await(command, deadline), LSH_GARBLED);
-	assert_true(lsh_now_ns() < deadline - 6 * LSH_S); /* whoever sleeps looks again by itself every 5 s */
-	command_drop(command);
-}
-
-SENTENCE(a_connection_that_was_just_made_is_not_silent, BARE)
-{
-	int64_t before = lsh_now_ns();
-	struct command *command;
-
-	reattach_pair();
-	command = ping("PONG");
-	lsh_pipeline_flush(line->pipeline);
-	lsh_pipeline_break_if_silent(line->pipeline, before);
-	answer_pings(&command, 1);
-}
-
-SENTENCE(a_command_for_another_connection_is_not_sent, BARE)
-{
-	struct command *command = command_new(line, "PONG");
-
-	command->ticket.epoch = lsh_pipeline_epoch(line->pipeline);
-	reattach_pair();
-	assert_int_equal(append_ping(command), LSH_PIPELINE_DOWN);
-	command->ticket.epoch = lsh_pipeline_epoch(line->pipeline);
-	assert_int_equal(append_ping(command), LSH_APPENDED);
-	answer_pings(&command, 1);
-}
+SCENE(who_breaks_the_connection_itself_does_not_sleep_on, /* who sleeps looks again by itself every 5 s */
+      "ping = yes; clock; far HTTP/1.1\r\n; heard = garbled; took < 4000", BARE)
+SCENE(a_connection_that_was_just_made_is_not_silent,
+      "reattach; ping = yes; break_if_silent; far +PONG\r\n; heard = PONG", BARE)
+SCENE(a_command_for_another_connection_is_not_sent,
+      "reattach; ping old = down; ping new = yes; far +PONG\r\n; heard = PONG", BARE)
 
 SENTENCE(no_two_connections_have_the_same_epoch, BARE)
 {
@@ -1103,28 +1090,10 @@ SENTENCE(an_asking_goes_with_its_command_or_not_at_all, BARE)
 
 #define NOPERM "NOPERM User locks has no permissions to run the 'asking' command"
 
-SENTENCE(who_is_sent_elsewhere_because_asking_was_refused_is_told_that, BARE)
-{
-	static const struct {
-		bool asking;
-		const char *says, *heard;
-	} rows[] = {
-		{true, "-" NOPERM "\r\n-MOVED 7 127.0.0.1:7\r\n", NOPERM},
-		{false, "-MOVED 7 127.0.0.1:7\r\n", "MOVED 7 127.0.0.1:7"}, /* nor is it told of one that was before */
-		{true, "-" NOPERM "\r\n$5\r\nhello\r\n", "hello"},
-		{true, "-" NOPERM "\r\n-OOM no\r\n", "OOM no"},
-		{true, "-" NOPERM "\r\n-MOVED 7 127.0.0.1:7\r\n", NOPERM},
-	};
+#define REFUSED "ping asking = yes; far \"-" NOPERM "\r\n"
 
-	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct command *command = command_new(line, "");
-
-		command->ticket.asking = rows[i].asking;
-		assert_int_equal(append_ping(command), LSH_APPENDED);
-		far_hears_all();
-		far_says(rows[i].says);
-		assert_int_equal(command_await(command, LSH_NEVER), LSH_ANSWERED);
-		assert_string_equal(command->text, rows[i].heard);
-		command_drop(command);
-	}
-}
+SCENE(who_is_sent_elsewhere_because_asking_was_refused_is_told_that,
+      REFUSED "-MOVED 7 127.0.0.1:7\r\n\"; heard = \"" NOPERM "\";"
+      "ping = yes; far '-MOVED 7 127.0.0.1:7\r\n'; heard = 'MOVED 7 127.0.0.1:7';" /* nor of a refusal before */
+      REFUSED "$5\r\nhello\r\n\"; heard = hello;" REFUSED "-OOM no\r\n\"; heard = 'OOM no';"
+      REFUSED "-MOVED 7 127.0.0.1:7\r\n\"; heard = \"" NOPERM "\"", BARE)
