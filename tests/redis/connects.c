@@ -380,7 +380,6 @@ VERB(readable)
 {
 	int64_t until;
 
-	(void)word;
 	await_readable(dial_poll(&until).fd);
 	return NULL;
 }
@@ -426,7 +425,6 @@ VERB(heard)
 {
 	ssize_t n = recv(hello.stream.fd, heard + heard_size, sizeof heard - 1 - heard_size, MSG_DONTWAIT);
 
-	(void)word;
 	heard_size += n > 0 ? (size_t)n : 0;
 	heard[heard_size] = '\0';
 	return heard;
@@ -445,7 +443,6 @@ VERB(check)
 	int64_t at, server_us;
 	redisReply *time;
 
-	(void)word;
 	snprintf(run_id, sizeof run_id, "run_id:%s\r\n", hello.run_id);
 	assert_int_equal(strlen(hello.run_id), LSH_RUN_ID_SIZE - 1);
 	assert_non_null(strstr(info, run_id));

@@ -215,7 +215,6 @@ VERB(servers)
 {
 	int64_t n = 0;
 
-	(void)word;
 	for (int i = 0; i < LSH_SERVERS; i++)
 		n += lsh_cluster_server(cluster, i) != NULL;
 	return seen_number(n);

@@ -179,7 +179,6 @@ VERB(hear)
 	const struct redisReply *answer = NULL;
 	leash_status status = lsh_talk_hear(*who("t"), &answer, &err);
 
-	(void)word;
 	return status == LEASH_OK ? seen_reply(answer) : seen_end(status, &err);
 }
 

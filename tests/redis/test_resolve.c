@@ -34,7 +34,6 @@ VERB(found)
 {
 	const char *is;
 
-	(void)word;
 	assert_int_equal(attempt(ample()), LSH_DONE);
 	is = seen_address();
 	close_stream();

@@ -51,7 +51,6 @@ VERB(told)
 {
 	const char *is;
 
-	(void)word;
 	pthread_mutex_lock(&mutex);
 	is = seen("%s", told);
 	pthread_mutex_unlock(&mutex);

@@ -195,7 +195,6 @@ VERB(trouble)
 {
 	leash_error trouble;
 
-	(void)word;
 	return lsh_stream_trouble(&stream, &trouble) ? seen_end(trouble.status, &trouble) : "none";
 }
 
@@ -220,7 +219,6 @@ VERB(read)
 	char bytes[64];
 	int n = SSL_read(server, bytes, sizeof bytes);
 
-	(void)word;
 	return seen_bytes(n, bytes);
 }
 
@@ -241,7 +239,6 @@ VERB(catch)
 {
 	ssize_t n = recv(stream.fd, caught, sizeof caught, MSG_DONTWAIT);
 
-	(void)word;
 	assert_true(n > 0);
 	caught_size = (size_t)n;
 	return seen_number(n);
