@@ -109,7 +109,6 @@ test_programs += tests/judge/test_verdict
 test_programs += tests/redis/test_cluster
 test_programs += tests/redis/test_cluster_real
 test_programs += tests/redis/test_connector
-test_programs += tests/redis/test_handshake
 test_programs += tests/redis/test_hello
 test_programs += tests/redis/test_informant
 test_programs += tests/redis/test_model
@@ -335,7 +334,6 @@ tests_fault_test_unreachable_SOURCES = tests/fault/test_unreachable.c $(refused_
 
 tests_redis_test_cluster_SOURCES = tests/redis/test_cluster.c $(fakes_sources)
 tests_redis_test_connector_SOURCES = tests/redis/test_connector.c $(connects_sources)
-tests_redis_test_handshake_SOURCES = tests/redis/test_handshake.c $(connects_sources)
 tests_redis_test_hello_SOURCES = tests/redis/test_hello.c $(connects_sources)
 tests_redis_test_informant_SOURCES = tests/redis/test_informant.c $(fakes_sources)
 tests_redis_test_model_SOURCES = tests/redis/test_model.c $(steps_sources)
