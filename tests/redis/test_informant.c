@@ -11,6 +11,7 @@
  *     say WHO TEXT               ECHO
  *     ask WHO                    its time begins
  *     step WHO                   wait, up, what is said, or why it is down
+ *     drip WHO                   the same, when another byte has come to all
  *     next WHO                   the same, when it is not wait any more; hear t: of a talk
  *     wants WHO                  when it wants to be stepped although nothing comes: now, never, in time or late
  *     take WHO                   and free what was said
@@ -129,6 +130,7 @@ step(struct lsh_informant *informant)
 }
 
 SEES(step, step(*who(word[1])))
+SEES(drip, (fake_send(fake_of("f"), "x", 1), await_ms(20), step(*who(word[1]))))
 
 VERB(next)
 {
@@ -268,17 +270,9 @@ SENTENCE(an_answer_that_was_taken_stays)
 	lsh_answer_free(NULL);
 }
 
-SENTENCE(an_answer_that_drips_comes_whole)
-{
-	static const char drops[] = "$8\r\ndripping\r\n";
-
-	play("connect i; on f ECHO silent; say i x; ask i; step i = wait; await heard f ECHO = 1");
-	for (size_t i = 0; i < sizeof drops - 2; i++) {
-		fake_send(fake_of("f"), drops + i, 1);
-		play("pass 1; step i = wait");
-	}
-	play("send f '\n'; next i = dripping");
-}
+SCENE(an_answer_that_drips_comes_whole,
+      "connect i; on f ECHO silent; say i x; ask i; step i = wait; await heard f ECHO = 1;"
+      "each b $ 8 \r \n d r i p p i n g \r; send f '$b' = 1; pass 1; step i = wait; next; send f '\n'; next i = dripping")
 
 static void
 ignore(int sig)
@@ -365,16 +359,9 @@ SCENE(the_time_begins_with_the_question_and_ends_with_the_last_reply,
       "time 2000; connect i; wants i = now; step i = wait; wants i = never;"
       "pass 2100; step i = wait; say i x; ask i; wants i = 'in time'; next i = x; step i = wait; wants i = never")
 
-SENTENCE(an_answer_that_drips_has_no_more_time_than_another)
-{
-	char name[] = "i", *word[] = {NULL, name};
-
-	play("time 2000; connect i; on f ECHO silent; clock; say i x; ask i; step i = wait; await heard f ECHO = 1;"
-	     "send f $1000\r\n");
-	while (strcmp(verb_step(word), "wait") == 0)
-		play("send f x; pass 20");
-	play("took >= 2000; took <= 15000; next i ~ UNAVAILABLE: 'no answer in time'");
-}
+SCENE(an_answer_that_drips_has_no_more_time_than_another,
+      "time 2000; connect i; on f ECHO silent; clock; say i x; ask i; step i = wait; await heard f ECHO = 1;"
+      "send f $1000\r\n; await 15 drip i ~ UNAVAILABLE: 'no answer in time'; took >= 2000")
 
 /* ---- failures ---- */
 
