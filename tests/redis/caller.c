@@ -13,10 +13,12 @@ static void
 tell(void *keeper)
 {
 	struct line *line = keeper;
+	struct lsh_parker *parker = atomic_load(&line->parker);
 
 	atomic_fetch_add(&line->calls, 1);
 	atomic_store(&line->called, true);
-	lsh_unpark(atomic_load(&line->parker));
+	if (parker != NULL)
+		lsh_unpark(parker);
 }
 
 static bool
@@ -44,13 +46,21 @@ serve(void *arg)
 }
 
 struct line *
-line_start(void)
+line_new(void)
 {
 	struct line *line = calloc(1, sizeof *line);
 
 	assert_non_null(line);
 	line->pipeline = lsh_pipeline_new(tell, line);
 	assert_non_null(line->pipeline);
+	return line;
+}
+
+struct line *
+line_start(void)
+{
+	struct line *line = line_new();
+
 	assert_int_equal(pthread_create(&line->thread, NULL, serve, line), 0);
 	await_true(atomic_load(&line->parker) != NULL);
 	return line;
@@ -81,9 +91,11 @@ line_stop(struct line *line)
 
 	lsh_stream_close(&stream);
 	await_true(atomic_load(&line->ended) == atomic_load(&line->appended));
-	atomic_store(&line->ending, true);
-	lsh_unpark(atomic_load(&line->parker));
-	pthread_join(line->thread, NULL);
+	if (atomic_load(&line->parker) != NULL) {
+		atomic_store(&line->ending, true);
+		lsh_unpark(atomic_load(&line->parker));
+		pthread_join(line->thread, NULL);
+	}
 	assert_int_equal(atomic_load(&line->ended), atomic_load(&line->appended));
 	assert_int_equal(atomic_load(&line->wrong), 0);
 	lsh_pipeline_free(line->pipeline);

@@ -23,11 +23,12 @@ struct line {
 	atomic_ulong appended, answered, ended; /* commands, */
 	atomic_ulong wrong;                     /* and those that ended twice, or with another's answer */
 	atomic_bool called, ending;
-	struct lsh_parker *_Atomic parker;      /* of the pipeline's own thread, */
+	struct lsh_parker *_Atomic parker;      /* of the pipeline's own thread, or NULL, */
 	pthread_t thread;                       /* which is this one */
 };
 
 /* Fail the test if there is no memory. */
+struct line *line_new(void);   /* without a thread */
 struct line *line_start(void);
 void line_attach(struct line *line, struct lsh_stream stream);
 struct lsh_stream line_detach(struct line *line); /* broken first, if it is not */

@@ -702,15 +702,7 @@ watch(void *arg)
 
 enum { FEW = 64, MANY = 4096, PONG = 7 }; /* commands that a pipe has room for, at first and at most; bytes */
 
-static int far;               /* the other end */
-static atomic_int times_told; /* the keeper */
-
-static void
-note_news(void *keeper)
-{
-	(void)keeper;
-	times_told++;
-}
+static int far; /* the other end */
 
 static void
 detach_far(void)
@@ -735,22 +727,15 @@ reattach_pair(void)
 static void
 begin_bare(void)
 {
-	times_told = 0;
-	line = calloc(1, sizeof *line);
-	assert_non_null(line);
-	line->pipeline = lsh_pipeline_new(note_news, NULL);
-	assert_non_null(line->pipeline);
+	line = line_new();
 	far = attach_pair(line);
 }
 
 static void
 end_bare(void)
 {
-	detach_far();
-	assert_int_equal(line->ended, line->appended);
-	assert_int_equal(line->wrong, 0);
-	lsh_pipeline_free(line->pipeline);
-	free(line);
+	line_stop(line);
+	close(far);
 }
 
 #define BARE BETWEEN(begin_bare, end_bare)
@@ -868,7 +853,7 @@ serve_in_vain(void *arg)
 {
 	lsh_park(own_parker(), lsh_now_ns()); /* no wake-up is left over from another thread that had it */
 	lsh_pipeline_serve(line->pipeline, own_parker(), always, NULL);
-	times_told += 100;
+	line->calls += 100;
 	return arg;
 }
 
@@ -879,9 +864,9 @@ SENTENCE(whoever_has_to_go_before_it_serves_does_and_is_called_again, BARE)
 
 	command->ticket.reader = NULL;
 	assert_int_equal(append_ping(command), LSH_APPENDED);
-	assert_int_equal(times_told, 1);
+	assert_int_equal(line->calls, 1);
 	assert_int_equal(pthread_create(&thread, NULL, serve_in_vain, NULL), 0);
-	await_true_for(times_told == 102, SOON);
+	await_true_for(line->calls == 102, SOON);
 	pthread_join(thread, NULL);
 	lsh_pipeline_break(line->pipeline, 0);
 	assert_int_equal(command->outcome, LSH_UNKNOWN);
@@ -997,19 +982,19 @@ append_pings(size_t most)
 static void
 fill(size_t most, size_t room)
 {
-	int told;
+	unsigned long told;
 
 	assert_int_equal(append_pings(most), room);
-	told = times_told;
+	told = line->calls;
 	answer_pings(commands, room);
-	assert_true(room == most || times_told > told);
+	assert_true(room == most || line->calls > told);
 }
 
 SENTENCE(the_keeper_is_told_once_of_a_pipe_that_grew, BARE)
 {
 	for (int round = 0; round < 4; round++) {
 		fill(FEW + 1, FEW + 1);
-		assert_int_equal(times_told, 1 + round / 2);
+		assert_int_equal(line->calls, 1 + round / 2);
 		if (round % 2 == 1) /* it becomes small again, and grows anew */
 			assert_int_equal(lsh_pipeline_shrink(line->pipeline, lsh_now_ns() + 2 * LSH_S), LSH_NEVER);
 	}
@@ -1046,9 +1031,9 @@ SENTENCE(a_pipe_gives_back_what_it_grew_by_once_it_is_quiet_or_broken, BARE)
 		fill(1, 1);
 		assert_int_equal(lsh_pipeline_shrink(line->pipeline, lsh_now_ns()), LSH_NEVER);
 		assert_true(counted.bytes == before);
-		times_told = 0;
+		line->calls = 0;
 		fill(MANY, MANY);
-		assert_true(times_told > 0);
+		assert_true(line->calls > 0);
 		assert_true(counted.bytes > before + 60000);
 		if (round == 2)
 			break;
