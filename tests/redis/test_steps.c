@@ -324,22 +324,12 @@ SCENE(what_is_no_fence_is_replaced,
       "SET FENCE 9007199254740990 PX 60000; keep B1 1000 $x = * * $x; SET FENCE 9007199254740990 PX 60000; raise $x = $x;"
       "GET FENCE = $x")
 
-/* All of it in the units that they have. */
-static bool
-is_kept_until_the_clock_is_there(void)
-{
-	return ttl_of("leash:{orders}:fence") > (last_fence() - server_us()) / 1000 - 1000;
-}
+/* Until the clock is there, all of it in the units that they have. */
+SEES(kept, seen_whether(ttl_of("leash:{orders}:fence") > (last_fence() - server_us()) / 1000 - 1000))
 
-SENTENCE(a_fence_a_year_ahead_is_counted_on_from_and_stays_until_the_clock_is_there)
-{
-	play("let x now+31535940000000; raise $x = $x; GET FENCE = $x");
-	assert_true(is_kept_until_the_clock_is_there());
-	play("vote A1 now = $x+1");
-	assert_true(is_kept_until_the_clock_is_there());
-	play("raise now+31536060000000 = !ERR; GET FENCE = $x+1");
-}
-
+SCENE(a_fence_a_year_ahead_is_counted_on_from_and_stays_until_the_clock_is_there,
+      "let x now+31535940000000; raise $x = $x; GET FENCE = $x; kept = yes; vote A1 now = $x+1; kept = yes;"
+      "raise now+31536060000000 = !ERR; GET FENCE = $x+1")
 SCENE(a_lease_out_of_range_is_refused, "vote A1 1 0 = !ERR; vote A1 1 86400001 = !ERR; EXISTS LOCK = 0")
 SCENE(a_vote_is_renewed_and_released_as_any_lock,
       "vote A1 now; PEXPIRE LOCK 60000; renew A1 600000 2 = 1; PTTL LOCK = ~600000; release B1 = 0; release A1 = 1;"

@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,9 +54,9 @@ struct fake {
 	char *chunk;
 
 	pthread_mutex_t mutex;     /* guards the rest */
-	pthread_cond_t changed;    /* all were hung up on */
 	struct guest *guests;
-	bool stopping, hanging_up;
+	bool stopping;
+	atomic_bool hanging_up;
 	struct text heard;         /* commands: their words joined by spaces, with a NUL behind the last */
 	size_t accepted, open;
 };
@@ -337,7 +338,6 @@ hang_up_all(struct fake *f)
 		free_guest(f, guest, true);
 	}
 	f->hanging_up = false;
-	pthread_cond_broadcast(&f->changed);
 }
 
 static void *
@@ -404,7 +404,6 @@ start(fake_answer *answer, void *ctx, bool tcp)
 	socket_private(f->listener);
 	f->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&f->mutex, NULL);
-	pthread_cond_init(&f->changed, NULL);
 	if (f->kick < 0 || pthread_create(&f->thread, NULL, run, f) != 0)
 		trouble("cannot start a fake server");
 	sweep_add(&f->item, stop, f);
@@ -449,7 +448,6 @@ fake_stop(struct fake *f)
 	free(f->answer_bytes);
 	free(f->chunk);
 	pthread_mutex_destroy(&f->mutex);
-	pthread_cond_destroy(&f->changed);
 	free(f);
 }
 
@@ -509,10 +507,7 @@ fake_hang_up(struct fake *f)
 	pthread_mutex_lock(&f->mutex);
 	f->hanging_up = true;
 	unlock_and_kick(f);
-	pthread_mutex_lock(&f->mutex);
-	while (f->hanging_up)
-		pthread_cond_wait(&f->changed, &f->mutex);
-	pthread_mutex_unlock(&f->mutex);
+	await_true(!f->hanging_up);
 }
 
 static bool
