@@ -68,7 +68,7 @@ const char *seen_words(char **word);  /* all from there on, with a space between
 /* What it came to: OK, or the status and the text, which does not end with '.', and is cleared. */
 const char *seen_end(leash_status status, leash_error *err);
 
-/* As a text goes over the wire: {WORD} is a bulk string, and @ too, of `second`, if that is not NULL. How many bytes. */
+/* As a text goes over the wire: {WORD} is a bulk string, and @ that of `second`, if it is not NULL. How many bytes. */
 size_t scenes_wire(char *out, const char *text, const char *second);
 
 /* What let x does. */

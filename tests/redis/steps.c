@@ -502,8 +502,10 @@ push_args(struct args *out, const struct script *script, char **word, int count)
 			push(out, n < count ? word[n] : strchr(arg, ':') + 1);
 		else if (strcmp(arg, "client") == 0)
 			push(out, (char[]){word[1][0], '\0'});
+		else if (strcmp(arg, "try") == 0)
+			push(out, "0 3600000 200000 1 PUBLISH leash:wake:");
 		else
-			push(out, strcmp(arg, "cfg") == 0 ? cfg : strcmp(arg, "try") == 0 ? "0 3600000 200000 1 PUBLISH leash:wake:" : arg);
+			push(out, strcmp(arg, "cfg") == 0 ? cfg : arg);
 	}
 }
 

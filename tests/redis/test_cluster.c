@@ -126,8 +126,8 @@ start(void)
 {
 	courier = log_start();
 	for (int i = 0; i < NODES; i++) {
-		play("fake n%d tcp; on n%d 'CLUSTER INFO' \"-NOPERM User default has no permissions to run the 'cluster|info' command"
-		     "\r\n\"", i, i);
+		play("fake n%d tcp; on n%d 'CLUSTER INFO' "
+		     "\"-NOPERM User default has no permissions to run the 'cluster|info' command\r\n\"", i, i);
 	}
 }
 
@@ -423,7 +423,7 @@ SCENE(its_end_does_not_wait_for_those_who_hang, /* an answer has 2 s */
 
 SCENE(nothing_is_left_of_it,
       "let d descriptors; says n0 A B; on n1 CLUSTER silent; repeat 5; open 2 = OK; refresh; close; next;"
-      "await inside n0 = 0; await inside n1 = 0; await descriptors = $d") /* the last may come to a fake a moment later */
+      "await inside n0 = 0; await inside n1 = 0; await descriptors = $d") /* the last may come to a fake only now */
 
 SENTENCE(one_that_was_never_opened_can_be_freed)
 {

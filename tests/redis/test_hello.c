@@ -157,8 +157,8 @@ SENTENCE(odd_answers_are_told_from_one_another)
 }
 
 SCENE(a_server_that_closes_the_connection_is_said_to_at_which_step,
-      "each sx 'CLIENT SETNAME' '' 'INFO server' '" SETNAME_OK "' TIME '" ALL_BUT_TIME_OK "*2\r\n$10\r\n17000'; each m '' at_once;"
-      "puppet p '$x'; manner p closes $m;"
+      "each sx 'CLIENT SETNAME' '' 'INFO server' '" SETNAME_OK "' TIME '" ALL_BUT_TIME_OK "*2\r\n$10\r\n17000';"
+      "each m '' at_once; puppet p '$x'; manner p closes $m;"
       "try redis://127.0.0.1:$p ~ UNAVAILABLE: ': $s: the server closed the connection'; next")
 SCENE(what_no_server_says_is_a_protocol_error,
       "each x SSH-2.0-OpenSSH_9.2p1\r\n *1073741823\r\n; puppet p $x;"
@@ -205,7 +205,8 @@ SCENE(what_info_says_is_read_for_what_it_is,
       "  '000000 -1' 'redis_version:\r\nrun_id:\r\nuptime_in_seconds:\r\n'"
       "  '000000 0' 'redis_version:six\r\nuptime_in_seconds:-5\r\nredis_mode:\r\n'"
       "  '000000 -1' 'uptime_in_seconds:-\r\n' '000000 -1' 'not_redis_version:7.0.0\r\nnot_run_id:abc\r\n'"
-      "  '000000 1073741823000' 'run_id:0123456789abcdef0123456789abcdef012345678\r\nuptime_in_seconds:99999999999999\r\n'"
+      "  '000000 1073741823000'"
+      "  'run_id:0123456789abcdef0123456789abcdef012345678\r\nuptime_in_seconds:99999999999999\r\n'"
       "  '000000 -1' 'run_id:no such thing\r\nredis_version' '000000 -1' '';"
       READ(SETNAME_OK, REPLICATION_OK MEMORY_OK TIME_OK, "server"))
 SCENE(what_info_says_of_replicas_is_read_for_what_it_is,
@@ -233,8 +234,8 @@ SCENE(what_info_says_of_eviction_is_read_for_what_it_is,
       "  '' 'maxmemory:-1\r\nmaxmemory_policy:allkeys-lru\r\n' '' '';"
       READ(SETNAME_OK INFO_OK REPLICATION_OK, TIME_OK, "eviction"))
 SCENE(a_subscription_is_to_the_channel_that_was_asked_for,
-      "each x *3\r\n{subscribe}{cj}:1\r\n *3\r\n{subscribe}{ch2}:1\r\n *3\r\n{message}{ch}:1\r\n *3\r\n{subscribe}{ch}{1}"
-      "  *2\r\n{subscribe}{ch} +OK\r\n; puppet p '" SETNAME_OK INFO_OK "$x';"
+      "each x *3\r\n{subscribe}{cj}:1\r\n *3\r\n{subscribe}{ch2}:1\r\n *3\r\n{message}{ch}:1\r\n"
+      "  *3\r\n{subscribe}{ch}{1} *2\r\n{subscribe}{ch} +OK\r\n; puppet p '" SETNAME_OK INFO_OK "$x';"
       "try redis://127.0.0.1:$p leash-test ch ~ PROTOCOL: ': SUBSCRIBE: the answer is not what a Redis'")
 
 /* A message may come right behind the confirmation, whole or half: it is for the receiver of the connection. */

@@ -272,7 +272,8 @@ SENTENCE(an_answer_that_was_taken_stays)
 
 SCENE(an_answer_that_drips_comes_whole,
       "connect i; on f ECHO silent; say i x; ask i; step i = wait; await heard f ECHO = 1;"
-      "each b $ 8 \r \n d r i p p i n g \r; send f '$b' = 1; pass 1; step i = wait; next; send f '\n'; next i = dripping")
+      "each b $ 8 \r \n d r i p p i n g \r; send f '$b' = 1; pass 1; step i = wait; next; send f '\n';"
+      "next i = dripping")
 
 static void
 ignore(int sig)

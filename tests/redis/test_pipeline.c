@@ -25,7 +25,8 @@
  *
  * Where this thread has the other end, too, and nobody else is there:
  *
- *     ping [asking, old or new]   is said, for the old or the new connection alone: yes, down or full; reattach: to a new one
+ *     ping [asking, old or new]   is said, for the old or the new connection alone: yes, down or full
+ *     reattach                    to a new connection
  *     far BYTES                   are said by the other end; heard: for the ping, or what became of it
  *     break_if_silent             since before it was made new */
 #include "base/clock.h"

@@ -205,8 +205,9 @@ SCENE(nonsense_is_no_answer_and_another_sentinels_answer_counts,
       "on s0 SENTINEL +OK\r\n; begin 1 '' 500;"
       "each x +OK\r\n :7\r\n 'HTTP/1.1 400 Bad Request\r\n\r\n' {hello} *0\r\n *1\r\n{127.0.0.1} *2\r\n{127.0.0.1}{0}"
       "  *2\r\n{127.0.0.1}{65536} *2\r\n{127.0.0.1}{-1} *2\r\n{}{1000} *2\r\n{127.0.\r\n.1}{1000}"
-      "  '*2\r\n{127 0 0 1}{1000}' *2\r\n$9\r\n127.0.0.1XY{1000} *2\r\n*1\r\n:1\r\n{1000} *1\r\n*1\r\n*1\r\n*1\r\n:1\r\n"
-      "  *1073741823\r\n:1\r\n *-7\r\n %1\r\n+a\r\n+b\r\n *2\r\n{127.0.0.1}{1000}*2\r\n{127.0.0.1}{1000}*0\r\n*0\r\n*0\r\n;"
+      "  '*2\r\n{127 0 0 1}{1000}' *2\r\n$9\r\n127.0.0.1XY{1000} *2\r\n*1\r\n:1\r\n{1000}"
+      "  *1\r\n*1\r\n*1\r\n*1\r\n:1\r\n *1073741823\r\n:1\r\n *-7\r\n %1\r\n+a\r\n+b\r\n"
+      "  *2\r\n{127.0.0.1}{1000}*2\r\n{127.0.0.1}{1000}*0\r\n*0\r\n*0\r\n;"
       "on s0 SENTINEL '$x'; ask ~ PROTOCOL:; next;"
       "on s0 SENTINEL $536870912\r\n; ask ~ UNAVAILABLE:;" /* the rest does not come */
       "off s0 SENTINEL; ask = 1000; end; on s0 SENTINEL +OK\r\n; begin 3; ask = 1000")

@@ -352,8 +352,8 @@ SENTENCE(a_channel_of_another_servers_slot_is_refused_and_says_where_it_is, BETW
 	cluster_name_in_slot(slot, name);
 	assert_int_equal(lsh_slot_of(name, strlen(name)), slot);
 	play("join leash:{%s}:wake = yes; join leash:{orders}:wake = yes;"
-	     "await told = 'refused leash:{%s}:wake: MOVED %d 127.0.0.1:%d, joined leash:{orders}:wake'; up = yes", name, name,
-	     slot, cluster_port(cluster, there));
+	     "await told = 'refused leash:{%s}:wake: MOVED %d 127.0.0.1:%d, joined leash:{orders}:wake'; up = yes", name,
+	     name, slot, cluster_port(cluster, there));
 }
 
 SENTENCE(a_channel_is_taken_away_when_its_slot_moves, BETWEEN(start_cluster, stop_cluster))

@@ -6,7 +6,8 @@
 /* ---- the lock is free ---- */
 
 SCENE(a_free_lock_is_held_by_whoever_asks,
-      "ask A1 = fence; HGETALL LOCK = A1 1; PTTL LOCK = ~600000; GET FENCE = f; PTTL FENCE = ~3600000; EXISTS QUEUE = 0")
+      "ask A1 = fence; HGETALL LOCK = A1 1; PTTL LOCK = ~600000; GET FENCE = f; PTTL FENCE = ~3600000;"
+      "EXISTS QUEUE = 0")
 
 SENTENCE(a_fence_is_the_servers_time_in_microseconds)
 {
@@ -14,8 +15,9 @@ SENTENCE(a_fence_is_the_servers_time_in_microseconds)
 	play("repeat 10; let x now; ask A1 = fence; GET FENCE = f; let y now; GET FENCE = $x..$y; release A1 = 1");
 }
 
-SCENE(fences_grow_when_the_clock_is_behind_the_last, /* and are kept until the clock is there, and as always from then on */
-      "let x now+3600000000; SET FENCE $x; ask A1 = $x+1; GET FENCE = $x+1; PTTL FENCE = ~7200000; release A1 = 1; ask B1 = $x+2")
+SCENE(fences_grow_when_the_clock_is_behind_the_last, /* and are kept until the clock is there, and then as always */
+      "let x now+3600000000; SET FENCE $x; ask A1 = $x+1; GET FENCE = $x+1; PTTL FENCE = ~7200000; release A1 = 1;"
+      "ask B1 = $x+2")
 
 SCENE(a_fence_that_cannot_be_counted_on_from_is_replaced,
       "each x orders '' nan inf 1e300 9007199254740990 9007199254740992 -5; SET FENCE '$x'; ask A1 = now;"
@@ -47,10 +49,12 @@ SENTENCE(a_turn_of_a_lock_that_many_wait_for_costs_thirteen_calls)
 
 SCENE(an_ask_again_of_a_holder_is_answered_with_the_same_fence,
       "ask A1 = fence; ask A1 = f; try A1 = f; GET FENCE = f; HGETALL LOCK = A1 1; EXISTS QUEUE = 0")
-SCENE(an_ask_again_of_a_holder_is_good_for_the_whole_lease, "ask A1 20000; ask A1 12000000 = last; PTTL LOCK = ~12000000")
+SCENE(an_ask_again_of_a_holder_is_good_for_the_whole_lease,
+      "ask A1 20000; ask A1 12000000 = last; PTTL LOCK = ~12000000")
 SCENE(an_ask_again_of_a_holder_shortens_nothing, "ask A1 12000000; ask A1 20000 = last; PTTL LOCK = ~12000000")
 SCENE(an_ask_again_leaves_the_depth_alone, "ask A1; renew A1 600000 4 = 1; ask A1 = last; HGET LOCK A1 = 4")
-SCENE(an_ask_again_gets_a_new_fence_where_the_old_one_is_gone, "ask A1 = fence; DEL FENCE; ask A1 = >f; PTTL FENCE = ~3600000")
+SCENE(an_ask_again_gets_a_new_fence_where_the_old_one_is_gone,
+      "ask A1 = fence; DEL FENCE; ask A1 = >f; PTTL FENCE = ~3600000")
 SCENE(an_ask_again_after_a_grant_is_held_for_the_lease,
       "listen B; line A1 B1; release A1 = 1; PTTL LOCK = ~60000; ask B1 = last; PTTL LOCK = ~600000; EXISTS QUEUE = 0")
 
@@ -60,7 +64,8 @@ SCENE(an_ask_for_a_held_lock_takes_a_place,
       "ask A1 400000; let x now; ask B1 = 0 1..400000 now; let y now; holder = A1; waiting = B1;"
       "ZSCORE QUEUE 'B1 60000' = $x..$y; until B = $x+200000000..$y+200000000; ZCARD QUEUE = 1; PTTL QUEUE = ~400000")
 SCENE(a_second_place_of_a_client_adds_no_second_client,
-      "line A1 B1 B2; waiting = B1 B2; ZCARD QUEUE = 2; word B1 = queued; word B2 = queued; ask B2 = no; ZCARD QUEUE = 3")
+      "line A1 B1 B2; waiting = B1 B2; ZCARD QUEUE = 2; word B1 = queued; word B2 = queued; ask B2 = no;"
+      "ZCARD QUEUE = 3")
 SCENE(asking_again_keeps_the_place_and_says_that_the_client_lives,
       "line A1 B1 C1; bury B; ask B1 = no; waiting = B1 C1; until B = >now+100000000; PTTL QUEUE = ~400000")
 SCENE(places_come_in_the_order_of_their_asks_also_when_the_clock_went_back,
@@ -68,18 +73,20 @@ SCENE(places_come_in_the_order_of_their_asks_also_when_the_clock_went_back,
 SCENE(a_try_takes_no_place, "ask A1; try B1 = no; EXISTS QUEUE = 0; holder = A1")
 SCENE(a_try_leaves_a_queue_as_it_is, "line A1 B1; try C1 = no; waiting = B1; ZCARD QUEUE = 1")
 SCENE(a_lock_without_a_ttl_is_said_to_have_none,
-      "mess; HSET LOCK somebody 1; ask B1 = 0 -1 now; word B1 = * -1 0; try C1 = 0 -1 now; PTTL LOCK = -1; holder = somebody;"
-      "PTTL QUEUE = ~400000")
+      "mess; HSET LOCK somebody 1; ask B1 = 0 -1 now; word B1 = * -1 0; try C1 = 0 -1 now; PTTL LOCK = -1;"
+      "holder = somebody; PTTL QUEUE = ~400000")
 SCENE(a_client_with_a_shorter_alive_does_not_shorten_the_queue,
       "ask A1; cfg 60000 3600000 12000000 1 PUBLISH leash:wake:; ask B1 = no; PTTL QUEUE = ~24000000;"
-      "cfg 60000 3600000 200000 1 PUBLISH leash:wake:; ask C1 = no; ask C1 = no; word C1 = queued; PTTL QUEUE = ~24000000;"
+      "cfg 60000 3600000 200000 1 PUBLISH leash:wake:; ask C1 = no; ask C1 = no; word C1 = queued;"
+      "PTTL QUEUE = ~24000000;"
       /* nobody has come or said a word for a while */
       "PEXPIRE QUEUE 100000; age 200000; ask C1 = no; PTTL QUEUE = 100001..400000")
 
 /* ---- the lock is free, and there is a queue ---- */
 
 SCENE(an_ask_gives_an_abandoned_lock_to_the_first_in_the_queue,
-      "listen B; line A1 B1; DEL LOCK; ask C1 = 0 1..60000 now; holder = B1; PTTL LOCK = ~60000; waiting = C1; told B = B1")
+      "listen B; line A1 B1; DEL LOCK; ask C1 = 0 1..60000 now; holder = B1; PTTL LOCK = ~60000; waiting = C1;"
+      "told B = B1")
 SCENE(a_try_gives_an_abandoned_lock_to_the_first_in_the_queue,
       "listen B; line A1 B1; DEL LOCK; try C1 = no; holder = B1; EXISTS QUEUE = 0; told B = B1")
 SCENE(the_first_in_the_queue_takes_an_abandoned_lock_by_asking_again, /* and is not told what the answer says */
@@ -121,7 +128,8 @@ SCENE(a_word_of_an_unknown_token_creates_nothing, "word B1 = * 0 -1; DBSIZE = 0"
 SCENE(a_word_of_an_unknown_token_takes_no_place, "line A1 C1; word B1 = none; waiting = C1; holder = A1")
 SCENE(a_word_of_an_unknown_token_takes_no_free_lock, "listen B; line A1 C1; DEL LOCK; word B1 = none; EXISTS LOCK = 0")
 SCENE(a_word_hands_an_abandoned_lock_to_the_first_in_the_queue,
-      "listen B; line A1 B1 C1; DEL LOCK; word C1 = * 1..60000 0; holder = B1; PTTL LOCK = ~60000; waiting = C1; told B = B1")
+      "listen B; line A1 B1 C1; DEL LOCK; word C1 = * 1..60000 0; holder = B1; PTTL LOCK = ~60000; waiting = C1;"
+      "told B = B1")
 SCENE(a_word_of_the_first_in_the_queue_is_answered_held_for_the_lease,
       "listen B; line A1 B1; DEL LOCK; word B1 = * 600000 last; holder = B1; PTTL LOCK = ~600000; EXISTS QUEUE = 0;"
       "told B = B1")
@@ -167,7 +175,8 @@ SCENE(a_renewal_takes_leases_of_a_millisecond_to_a_day,
 /* KEY TOKEN MS: it holds the lock for so long yet. */
 VERB(hold)
 {
-	play("HSET %s %s 1 = 1; PEXPIRE %s %s = 1; SET %s:fence now PX 1000000", word[1], word[2], word[1], word[3], word[1]);
+	play("HSET %s %s 1 = 1; PEXPIRE %s %s = 1; SET %s:fence now PX 1000000", word[1], word[2], word[1], word[3],
+	     word[1]);
 	return NULL;
 }
 
@@ -175,8 +184,8 @@ VERB(hold)
 
 SCENE(each_of_many_is_renewed_for_its_own_lease_with_its_own_token_and_depth,
       "hold LOCK A1 1000; hold BILLS A2 1000; hold MAILS B1 1000;"
-      "renewals 0 BILLS A2 200000 3 LOCK A1 400000 1 MAILS B1 600000 2 = 1 1 1; PTTL BILLS = ~200000; PTTL LOCK = ~400000;"
-      "PTTL MAILS = ~600000; HGETALL BILLS = A2 3; HGETALL LOCK = A1 1; HGETALL MAILS = B1 2")
+      "renewals 0 BILLS A2 200000 3 LOCK A1 400000 1 MAILS B1 600000 2 = 1 1 1; PTTL BILLS = ~200000;"
+      "PTTL LOCK = ~400000; PTTL MAILS = ~600000; HGETALL BILLS = A2 3; HGETALL LOCK = A1 1; HGETALL MAILS = B1 2")
 SCENE(none_of_many_is_created_and_no_ttl_is_shortened,
       "hold LOCK B1 400000; hold MAILS A1 600000; renewals 0 LOCK A1 600000 1 BILLS A1 600000 1 MAILS A1 1 1 = 0 0 1;"
       "EXISTS BILLS = 0; HGETALL LOCK = B1 1; PTTL LOCK = ~400000; PTTL MAILS = ~600000")
@@ -197,8 +206,8 @@ SCENE(a_lock_of_many_that_has_no_ttl_gets_one_and_that_is_said_of_it_alone,
       "PTTL BILLS = ~600000")
 SCENE(a_replica_renews_none_of_many_and_a_full_server_all,
       HOLD_THREE "PEXPIRE LOCK 12000000; CONFIG SET maxmemory 1;"
-      "renewals 0 LOCK A1 1000 2 BILLS A1 600000 3 MAILS A1 600000 1 = 1 1 1; HGETALL BILLS = A1 3; REPLICAOF 127.0.0.1 1;"
-      "renewals 0 LOCK A1 1000 2 BILLS A1 600000 3 MAILS C1 600000 1 = -1 -1 0")
+      "renewals 0 LOCK A1 1000 2 BILLS A1 600000 3 MAILS A1 600000 1 = 1 1 1; HGETALL BILLS = A1 3;"
+      "REPLICAOF 127.0.0.1 1; renewals 0 LOCK A1 1000 2 BILLS A1 600000 3 MAILS C1 600000 1 = -1 -1 0")
 SCENE(a_fence_is_kept_when_half_of_its_time_is_over_and_left_alone_if_that_is_0,
       "ask A1; PEXPIRE FENCE 2700000; renew A1 600000 1 = 1; PTTL FENCE = ~2700000; PEXPIRE FENCE 900000;"
       "renew A1 600000 1 0 = 1; PTTL FENCE = ~900000; renewals 0 LOCK A1 600000 1 = 1; PTTL FENCE = ~900000;"
@@ -232,7 +241,8 @@ SENTENCE(a_hundred_renewals_are_one_script_and_answered_in_their_order)
 		sprintf(words + strlen(words), " %s A1 12000000 1", name);
 		strcat(answers, i % 3 != 0 ? " 1" : " 0");
 	}
-	play("mess; CONFIG RESETSTAT; renewals 0%s =%s; calls evalsha = 1; calls hget = 100; calls pexpire = 66", words, answers);
+	play("mess; CONFIG RESETSTAT; renewals 0%s =%s; calls evalsha = 1; calls hget = 100; calls pexpire = 66", words,
+	     answers);
 	play("calls pttl = %d", knows_gt ? 0 : 66);
 	for (int i = 0; i < MANY; i++)
 		if (i % 3 != 0)
@@ -246,8 +256,8 @@ SCENE(a_second_release_finds_nothing, "ask A1; release A1 = 1; release A1 = 0")
 SCENE(a_release_of_nothing_creates_nothing, "release A1 = 0; DBSIZE = 0")
 SCENE(only_the_holder_releases, "ask A1; release B1 = 0; release A2 = 0; holder = A1; PTTL LOCK = ~600000")
 SCENE(a_release_gives_the_lock_to_the_first_in_the_queue_and_tells_it,
-      "listen B; listen C; line A1 B1 C1; let x now; release A1 = 1; HGETALL LOCK = B1 1; PTTL LOCK = ~60000; waiting = C1;"
-      "told B = B1; told C = 0; GET FENCE = $x..now; PTTL FENCE = ~3600000")
+      "listen B; listen C; line A1 B1 C1; let x now; release A1 = 1; HGETALL LOCK = B1 1; PTTL LOCK = ~60000;"
+      "waiting = C1; told B = B1; told C = 0; GET FENCE = $x..now; PTTL FENCE = ~3600000")
 SCENE(the_last_place_takes_the_queue_with_it, "listen B; line A1 B1; release A1 = 1; holder = B1; EXISTS QUEUE = 0")
 
 SCENE(a_queue_is_served_in_its_order,
@@ -268,14 +278,14 @@ SCENE(silence_is_no_refusal_where_counts_are_not_exact,
       "line A1 B1 C1; cfg 60000 3600000 200000 0 PUBLISH leash:wake:; release A1 = 1; holder = B1; PTTL LOCK = ~60000;"
       "waiting = C1")
 SCENE(a_dead_client_is_passed_over,
-      "listen B; listen C; line A1 B1 B2 C1; bury B; release A1 = 1; holder = C1; EXISTS QUEUE = 0; told B = 0; told C = C1")
+      "listen B; listen C; line A1 B1 B2 C1; bury B; release A1 = 1; holder = C1; EXISTS QUEUE = 0; told B = 0;"
+      "told C = C1")
 SCENE(a_lock_whose_queue_is_dead_is_free,
       "listen B; line A1 B1; bury B; release A1 = 1; EXISTS LOCK = 0; EXISTS QUEUE = 0")
 
 SCENE(what_is_no_place_is_passed_over,
-      "mess but TTLs; listen B; listen C;"
-      "each x rubbish B1 'B1 ' 'B1 0' 'B1 -1' 'B1 86400001' 'B1 60000 1' ''; ask A1; ask B2 = no; ZADD QUEUE 5 '$x';"
-      "release A1 = 1; holder = B2; EXISTS QUEUE = 0; release B2 = 1")
+      "mess but TTLs; listen B; listen C; each x rubbish B1 'B1 ' 'B1 0' 'B1 -1' 'B1 86400001' 'B1 60000 1' '';"
+      "ask A1; ask B2 = no; ZADD QUEUE 5 '$x'; release A1 = 1; holder = B2; EXISTS QUEUE = 0; release B2 = 1")
 
 SENTENCE(a_grant_goes_out_by_spublish_where_the_client_says_so)
 {
@@ -319,10 +329,10 @@ SCENE(no_fence_is_more_than_an_hour_ahead,
 SCENE(no_fence_is_further_behind_than_the_last_one_is_kept,
       "let x now-3599999999; vote A1 now-7200000000 = fence; let y now-3599999999; GET FENCE = $x..$y")
 SCENE(what_is_no_fence_is_replaced,
-      "let x now; SET FENCE nonsense PX 60000; vote A1 $x = $x; release A1; SET FENCE 9007199254740991 PX 60000; vote A2 $x = $x;"
-      "release A2; SET FENCE now+31536060000000 PX 60000; vote B1 $x = $x; SET FENCE 9007199254740990 PX 60000; vote B1 $x = $x;"
-      "SET FENCE 9007199254740990 PX 60000; keep B1 1000 $x = * * $x; SET FENCE 9007199254740990 PX 60000; raise $x = $x;"
-      "GET FENCE = $x")
+      "let x now; SET FENCE nonsense PX 60000; vote A1 $x = $x; release A1; SET FENCE 9007199254740991 PX 60000;"
+      "vote A2 $x = $x; release A2; SET FENCE now+31536060000000 PX 60000; vote B1 $x = $x;"
+      "SET FENCE 9007199254740990 PX 60000; vote B1 $x = $x; SET FENCE 9007199254740990 PX 60000;"
+      "keep B1 1000 $x = * * $x; SET FENCE 9007199254740990 PX 60000; raise $x = $x; GET FENCE = $x")
 
 /* Until the clock is there, all of it in the units that they have. */
 SEES(kept, seen_whether(ttl_of("leash:{orders}:fence") > (last_fence() - server_us()) / 1000 - 1000))
@@ -335,8 +345,8 @@ SCENE(a_vote_is_renewed_and_released_as_any_lock,
       "vote A1 now; PEXPIRE LOCK 60000; renew A1 600000 2 = 1; PTTL LOCK = ~600000; release B1 = 0; release A1 = 1;"
       "EXISTS LOCK = 0")
 SCENE(a_larger_fence_is_heard_of_and_a_smaller_one_changes_nothing, /* asked again, its holder answers with it, too */
-      "let x now; raise $x = $x; PTTL FENCE = ~3600000; raise $x-1 = $x; GET FENCE = $x; raise $x+1 = $x+1; vote A1 $x-5 = $x+2;"
-      "raise $x+9 = $x+9; GET FENCE = $x+9; vote A1 1 = $x+9")
+      "let x now; raise $x = $x; PTTL FENCE = ~3600000; raise $x-1 = $x; GET FENCE = $x; raise $x+1 = $x+1;"
+      "vote A1 $x-5 = $x+2; raise $x+9 = $x+9; GET FENCE = $x+9; vote A1 1 = $x+9")
 
 /* ---- going on with a vote ---- */
 
@@ -365,28 +375,30 @@ SCENE(a_full_server_refuses_who_tries_for_an_abandoned_lock,
 SCENE(a_full_server_answers_a_holder_that_asks_again,
       "ask A1 20000 = fence;" FILL_UP "ask A1 = f; PTTL LOCK = 20001..600000")
 SCENE(a_full_server_renews_and_writes_the_depth_down,
-      "ask A1 20000;" FILL_UP "renew A1 12000000 3 = 1; PTTL LOCK = ~12000000; HGETALL LOCK = A1 3; renew A1 20000 4 = 1;"
-      "HGETALL LOCK = A1 4")
+      "ask A1 20000;" FILL_UP "renew A1 12000000 3 = 1; PTTL LOCK = ~12000000; HGETALL LOCK = A1 3;"
+      "renew A1 20000 4 = 1; HGETALL LOCK = A1 4")
 SCENE(a_full_server_releases_and_hands_on,
       "listen B; line A1 B1;" FILL_UP "release A1 = 1; holder = B1; PTTL LOCK = ~60000; told B = B1; release B1 = 1;"
       "EXISTS LOCK = 0")
 SCENE(a_full_server_lets_leave_and_hands_on,
       "listen C; line A1 B1 C1; DEL LOCK;" FILL_UP "release B1 = 2; holder = C1; told C = C1")
 SCENE(a_full_server_takes_words_and_hands_on,
-      "listen B; line A1 B1 C1; bury C;" FILL_UP "word C1 = queued; until C = >now+100000000; DEL LOCK; word C1 = queued;"
-      "holder = B1; told B = B1")
+      "listen B; line A1 B1 C1; bury C;" FILL_UP "word C1 = queued; until C = >now+100000000; DEL LOCK;"
+      "word C1 = queued; holder = B1; told B = B1")
 
 /* ---- keys that are somebody else's ---- */
 
 SCENE(a_lock_key_that_is_no_lock_is_left_alone,
-      "mess; RPUSH LOCK theirs; ask A1 = !WRONGTYPE; try A1 = !WRONGTYPE; word A1 = !WRONGTYPE; renew A1 600000 1 = !WRONGTYPE;"
-      "release A1 = !WRONGTYPE; vote A1 1 = !WRONGTYPE; LRANGE LOCK 0 -1 = theirs; PTTL LOCK = -1; DBSIZE = 1")
+      "mess; RPUSH LOCK theirs; ask A1 = !WRONGTYPE; try A1 = !WRONGTYPE; word A1 = !WRONGTYPE;"
+      "renew A1 600000 1 = !WRONGTYPE; release A1 = !WRONGTYPE; vote A1 1 = !WRONGTYPE; LRANGE LOCK 0 -1 = theirs;"
+      "PTTL LOCK = -1; DBSIZE = 1")
 SCENE(a_queue_key_that_is_no_queue_is_left_alone,
-      "mess; RPUSH QUEUE theirs; ask B1 = !WRONGTYPE; try B1 = !WRONGTYPE; word B1 = !WRONGTYPE; release B1 = !WRONGTYPE;"
-      "EXISTS LOCK = 0; DEL QUEUE; ask A1 = fence; RPUSH QUEUE theirs; ask B1 = !WRONGTYPE; try B1 = no;"
-      "word A1 = !WRONGTYPE; renew A1 600000 1 = 1; release A1 = 1; EXISTS LOCK = 0; LRANGE QUEUE 0 -1 = theirs;"
-      "PTTL QUEUE = -1")
+      "mess; RPUSH QUEUE theirs; ask B1 = !WRONGTYPE; try B1 = !WRONGTYPE; word B1 = !WRONGTYPE;"
+      "release B1 = !WRONGTYPE; EXISTS LOCK = 0; DEL QUEUE; ask A1 = fence; RPUSH QUEUE theirs; ask B1 = !WRONGTYPE;"
+      "try B1 = no; word A1 = !WRONGTYPE; renew A1 600000 1 = 1; release A1 = 1; EXISTS LOCK = 0;"
+      "LRANGE QUEUE 0 -1 = theirs; PTTL QUEUE = -1")
 SCENE(a_fence_key_that_is_no_fence_is_left_alone, /* and nothing is given to anybody */
       "mess; listen B; RPUSH FENCE theirs; ask A1 = !WRONGTYPE; vote A1 1 = !WRONGTYPE; raise 1 = !WRONGTYPE;"
       "EXISTS LOCK = 0; DEL FENCE; line A1 B1; DEL FENCE; RPUSH FENCE theirs; ask A1 = !WRONGTYPE; holder = A1;"
-      "release A1 = 1; word B1 = !WRONGTYPE; EXISTS LOCK = 0; waiting = B1; LRANGE FENCE 0 -1 = theirs; PTTL FENCE = -1")
+      "release A1 = 1; word B1 = !WRONGTYPE; EXISTS LOCK = 0; waiting = B1; LRANGE FENCE 0 -1 = theirs;"
+      "PTTL FENCE = -1")

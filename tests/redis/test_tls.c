@@ -93,11 +93,12 @@ SCENE(a_certificate_that_is_named_itself_is_believed,
       "serve_tls foreign; let o file foreign; connect rediss://127.0.0.1:$s?cafile=$o = OK")
 
 #define REFUSED(whose, why) \
-	"serve_tls " whose "; connect rediss://127.0.0.1:$s?$c ~ DENIED: " why "; connect rediss://127.0.0.1:$s?verify=no = OK"
+	"serve_tls " whose "; connect rediss://127.0.0.1:$s?$c ~ DENIED: " why ";" \
+	"connect rediss://127.0.0.1:$s?verify=no = OK"
 
 SCENE(a_foreign_certificate_is_refused_with_its_own_words,
-      REFUSED("foreign", "'its certificate is refused: unable to get local issuer certificate; the cafile does not have "
-                         "its issuer (Other Authority)'"))
+      REFUSED("foreign", "'its certificate is refused: unable to get local issuer certificate; the cafile does not "
+                         "have its issuer (Other Authority)'"))
 SCENE(a_self_signed_certificate_is_refused_with_its_own_words, /* with '-' or ' ' before it */
       REFUSED("own", "'signed certificate; the cafile does not have its issuer (own)'"))
 SCENE(a_certificate_for_elsewhere_is_refused_with_its_own_words,
@@ -106,7 +107,8 @@ SCENE(a_certificate_for_elsewhere_is_refused_with_its_own_words,
 SCENE(a_certificate_that_expired_is_refused_with_its_own_words,
       REFUSED("expired", "'its certificate is refused: certificate has expired'"))
 SCENE(a_certificate_of_the_future_is_refused_with_its_own_words,
-      REFUSED("early", "'its certificate is refused: certificate is not yet valid; is the clock of this machine right?'"))
+      REFUSED("early", "'its certificate is refused: certificate is not yet valid; is the clock of this machine "
+                       "right?'"))
 SCENE(without_a_cafile_one_is_asked_for,
       "serve_tls foreign; connect rediss://127.0.0.1:$s ~ DENIED:"
       " 'local issuer certificate; name a cafile that has its issuer (Other Authority)';"

@@ -330,7 +330,7 @@ speak(void *size)
 			return NULL;
 		sent += n;
 		if (SSL_version(server) == TLS1_3_VERSION && random_below(&seed, 64) == 0)
-			SSL_key_update(server, random_below(&seed, 2) == 0 ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED);
+			SSL_key_update(server, random_below(&seed, 2) ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED);
 	}
 	return size;
 }
