@@ -1,5 +1,5 @@
 /* A quorum of five real servers: a majority decides, whatever the others say. What is made of each answer:
- * core/test_quorum; what all deployments do: contract/. */
+ * core/test_quorum; what all deployments do: contract/; a quorum without most of its servers: servers.txt. */
 #include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/quorum.h"
@@ -17,7 +17,6 @@ open_client(const char *uri)
 	return kept(leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(LEASE_MS))));
 }
 
-/* Of all sentences: so that which kills servers comes last. */
 static void
 start(void)
 {
@@ -169,29 +168,4 @@ SENTENCE(what_a_majority_has_is_listed_once_and_nothing_else_as_long_as_a_majori
 	for (int i = 0; i < LISTED; i++)
 		assert_in_range(list.times[i], i % 4 < 2, (i % 4 < 2) * 2);
 	server_resume(quorum_server(quorum, 0));
-}
-
-/* ---- without some ---- */
-
-/* One more refuses a password: of these only that is for people to fix. */
-SENTENCE(what_people_have_to_fix_is_named_before_what_may_pass)
-{
-	leash_lock *lock = kept(leashed_lock(client, "q", NULL));
-	leash_client *none = NULL;
-	char port[16];
-
-	for (int i = 0; i < 3; i++)
-		server_kill(quorum_server(quorum, i));
-	assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, 0, &err));
-	assert_non_null(strstr(err.text, "3 of 5 servers"));
-	assert_status(LEASH_UNAVAILABLE, leash_client_scan(client, NULL, note_lock, &(int){0}, &err));
-	assert_non_null(strstr(err.text, "3 of 5 servers"));
-	snprintf(port, sizeof port, ":%d", server_port(quorum_server(quorum, 3)));
-	server_text(quorum_server(quorum, 3), "CONFIG SET requirepass hunter2");
-	assert_status(LEASH_DENIED,
-	              leash_open(&none, LEASH_OPTIONS(.uri = quorum_uri(quorum), .timeout_ms = slow_ms(2000)), &err));
-	assert_non_null(strstr(err.text, "4 of 5 servers could not be asked: "));
-	assert_non_null(strstr(err.text, port));
-	assert_non_null(strstr(err.text, "AUTH"));
-	server_text(quorum_server(quorum, 3), "CONFIG SET requirepass ''");
 }
