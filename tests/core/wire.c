@@ -109,7 +109,7 @@ append(struct lsh_pipeline *p, struct lsh_ticket *ticket, const struct lsh_arg *
 		wire_refuses--;
 		return LSH_PIPELINE_FULL;
 	}
-	c = lsh_new(struct wire_command);
+	c = calloc(1, sizeof *c); /* none of leash's memory, which a test may count */
 	assert_non_null(c);
 	c->ticket = ticket;
 	read_command(c, args, count);
@@ -152,7 +152,7 @@ end(struct wire_command *c, enum lsh_outcome outcome, const struct lsh_message *
 	struct lsh_ticket *ticket = c->ticket;
 
 	lsh_list_remove(&c->link);
-	lsh_free(c);
+	free(c);
 	if (ticket != NULL)
 		ticket->done(ticket, outcome, message);
 }
