@@ -1,6 +1,7 @@
-/* The laws. See laws.h, and scene.h for the processes that keep them. That fences grow whatever ends a hold, and that
- * nobody is given the lock who has left, is seen in the simulator's worlds (sim/judge.c); what a cancel and a close do
- * to those who hold and wait, core/test_single says. */
+/* The laws: what takes processes, their threads, and time that passes for all of them. See laws.h, and scene.h for the
+ * processes. That fences grow whatever ends a hold, and that nobody is given the lock who has left, is seen in the
+ * simulator's worlds (sim/judge.c); what an owner has of a lock when it nests or loses it is said by core/test_owner, what
+ * a server that is away does to those who wait, and a cancel and a close to all, by core/test_single. */
 #include "tests/contract/laws.h"
 
 #include "tests/contract/scene.h"
@@ -11,9 +12,6 @@
 #include "tests/support/test.h"
 
 enum { LONG_MS = 30000 }; /* a lease that ends in no test */
-
-/* Some laws are of kinds that nest, or of those that do not. */
-enum { NESTING = 1 << 0, ONCE = 1 << 1 };
 
 /* Of which kind the locks of the present law are. */
 static const struct kind *kind;
@@ -41,16 +39,6 @@ begin(int64_t lease_ms, int64_t timeout_ms)
 	mate = &scene->party[0].actor[1];
 	first = &scene->party[1].actor[0];
 	second = &scene->party[2].actor[0];
-}
-
-/* Acquire it as often as that is possible: twice, or once. */
-static unsigned
-acquire_deep(struct actor *a)
-{
-	assert_done(LEASH_OK, a, actor_acquire);
-	if (!kind->once)
-		assert_done(LEASH_OK, a, actor_acquire);
-	return kind->once ? 1 : 2;
 }
 
 /* ---- exclusion ---- */
@@ -118,67 +106,6 @@ SENTENCE(who_only_tries_takes_no_place)
 		place_assert_empty();
 		assert_done(LEASH_NOT_HELD, first, actor_release);
 	}
-	scene_end();
-}
-
-/* ---- reentry ---- */
-
-SENTENCE(an_owner_nests_without_asking_anybody_and_keeps_others_out_until_the_last_release, .of = NESTING)
-{
-	enum { DEPTH = 5 };
-	struct monitor *monitor;
-	uint64_t fence;
-
-	begin(LONG_MS, 5000);
-	monitor = monitor_start(place_at("law"));
-	mate->wait_ms = first->wait_ms = 0;
-	assert_done(LEASH_OK, holder, actor_acquire);
-	fence = holder->fence;
-	monitor_mark(monitor);
-	for (unsigned i = 2; i <= DEPTH; i++) {
-		holder->wait_ms = i % 2 ? 0 : LEASH_FOREVER;
-		assert_done(LEASH_OK, holder, actor_acquire);
-		assert_int_equal(holder->depth, i);
-		assert_true(holder->held && holder->fence == fence);
-	}
-	for (unsigned i = DEPTH - 1; i >= 1; i--) {
-		assert_done(LEASH_OK, holder, actor_release);
-		assert_int_equal(holder->depth, i);
-		assert_true(holder->held && holder->fence == fence);
-		assert_done(LEASH_TIMEOUT, mate, actor_acquire);
-		assert_int_equal(mate->depth, 0);
-	}
-	assert_int_equal(monitor_count(monitor, "evalsha"), 0);
-	assert_done(LEASH_TIMEOUT, first, actor_acquire);
-	assert_done(LEASH_OK, holder, actor_release);
-	assert_true(!holder->held && holder->depth == 0 && holder->fence == 0);
-	assert_done(LEASH_NOT_HELD, holder, actor_release);
-	assert_done(LEASH_OK, first, actor_acquire);
-	assert_done(LEASH_OK, first, actor_release);
-	monitor_stop(monitor);
-	scene_end();
-}
-
-SENTENCE(an_owner_is_refused_where_it_holds_already_and_nobody_is_asked, .of = ONCE)
-{
-	struct monitor *monitor;
-	uint64_t fence;
-
-	begin(LONG_MS, 5000);
-	monitor = monitor_start(place_at("law"));
-	assert_done(LEASH_OK, holder, actor_acquire);
-	fence = holder->fence;
-	monitor_mark(monitor);
-	for (int i = 0; i < 2; i++) {
-		holder->wait_ms = i == 0 ? 0 : LEASH_FOREVER;
-		assert_done(LEASH_INVALID, holder, actor_acquire);
-		assert_true(holder->held && holder->fence == fence && holder->depth == 1);
-	}
-	assert_int_equal(monitor_count(monitor, "evalsha"), 0);
-	assert_done(LEASH_OK, holder, actor_release);
-	assert_done(LEASH_NOT_HELD, holder, actor_release);
-	place_assert_empty();
-	monitor_stop(monitor);
 	scene_end();
 }
 
@@ -356,28 +283,6 @@ SENTENCE(a_dead_first_waiter_is_passed_over_at_once, .but = PLACE_NO_QUEUE)
 	scene_end();
 }
 
-SENTENCE(a_frozen_first_waiter_costs_its_claim_and_comes_again_when_it_goes_on, .but = PLACE_NO_QUEUE)
-{
-	begin(900, 5000);
-	assert_done(LEASH_OK, holder, actor_acquire);
-	scene_let_wait(first, actor_acquire);
-	scene_let_wait(second, actor_acquire);
-	child_pause(scene->party[1].pid);
-	assert_done(LEASH_OK, holder, actor_release);
-	assert_heard(LEASH_OK, second);
-	assert_true((double)(second->ended_ns - holder->began_ns) < 2500e6 * await_slowness());
-	child_resume(scene->party[1].pid);
-	place_await_waiting("law", 1);
-	assert_false(actor_is_done(first));
-	assert_done(LEASH_OK, second, actor_look);
-	assert_true(second->held);
-	assert_done(LEASH_OK, second, actor_release);
-	assert_heard(LEASH_OK, first);
-	assert_true(first->held);
-	assert_done(LEASH_OK, first, actor_release);
-	scene_end();
-}
-
 /* ---- order ---- */
 
 SENTENCE(all_are_served_in_the_order_that_is_promised, .but = PLACE_NO_QUEUE)
@@ -413,50 +318,6 @@ SENTENCE(all_are_served_in_the_order_that_is_promised, .but = PLACE_NO_QUEUE)
 	}
 	place_assert_empty();
 	scene_end();
-}
-
-/* ---- loss ---- */
-
-SENTENCE(a_loss_is_told_once_to_whom_it_befell_and_the_others_go_on, .but = PLACE_MADE_ANEW)
-{
-	struct actor *keeper;
-	unsigned depth;
-
-	begin(3000, 5000); /* a busy machine stands still for a second now and then: nobody else is to lose anything */
-	keeper = &scene->party[0].actor[2];
-	keeper->lock = scene->party[0].other;
-	assert_done(LEASH_OK, keeper, actor_acquire);
-	depth = acquire_deep(holder);
-	scene_let_wait(first, actor_acquire);
-	scene_let_wait(mate, actor_acquire);
-	scene_let_wait(second, actor_acquire);
-	place_take_away("law");
-	assert_heard(LEASH_OK, first);
-	await_true(scene->party[0].events.count[LEASH_EVENT_LOST] == 1);
-	for (; depth > 0; depth--) {
-		assert_done(LEASH_LOST, holder, actor_acquire);
-		assert_true(!holder->held && holder->fence == 0 && holder->depth == depth);
-		assert_done(LEASH_LOST, holder, actor_release);
-	}
-	assert_done(LEASH_NOT_HELD, holder, actor_release);
-	assert_done(LEASH_OK, first, actor_look);
-	assert_true(first->held);
-	assert_done(LEASH_OK, first, actor_release);
-	/* one of them, and then the other */
-	await_true(actor_is_done(mate) || actor_is_done(second));
-	if (!actor_is_done(mate))
-		swap(&mate, &second);
-	assert_done(LEASH_OK, mate, actor_release);
-	assert_heard(LEASH_OK, second);
-	assert_done(LEASH_OK, second, actor_release);
-	assert_done(LEASH_OK, holder, actor_acquire);
-	assert_done(LEASH_OK, holder, actor_release);
-	assert_done(LEASH_OK, keeper, actor_look);
-	assert_true(keeper->held);
-	assert_done(LEASH_OK, keeper, actor_release);
-	scene_end();
-	assert_int_equal(scene->party[0].events.count[LEASH_EVENT_LOST], 1);
-	assert_int_equal(scene->party[1].events.count[LEASH_EVENT_LOST] + scene->party[2].events.count[LEASH_EVENT_LOST], 0);
 }
 
 /* ---- close ---- */
@@ -528,48 +389,6 @@ SENTENCE(a_wait_ends_on_time_if_another_has_it)
 	scene_end();
 }
 
-SENTENCE(a_wait_ends_on_time_if_the_server_stands_still)
-{
-	struct actor *waiter[4];
-
-	begin(900, 300);
-	assert_done(LEASH_OK, holder, actor_acquire);
-	waiter[0] = &scene->party[1].actor[0]; /* waits already */
-	waiter[0]->wait_ms = 2500;
-	scene_let_wait(waiter[0], actor_acquire);
-	place_pause();
-	waiter[1] = &scene->party[1].actor[1]; /* asks now */
-	waiter[1]->lock = scene->party[1].other;
-	waiter[1]->wait_ms = 1200;
-	waiter[2] = &scene->party[2].actor[0]; /* and has less time than one answer may take */
-	waiter[2]->lock = scene->party[2].other;
-	waiter[2]->wait_ms = 100;
-	waiter[3] = &scene->party[2].actor[1]; /* only tries */
-	waiter[3]->wait_ms = 0;
-	for (int i = 1; i < 4; i++)
-		actor_tell(waiter[i], actor_acquire);
-	for (int i = 3; i >= 0; i--) {
-		/* the server is away all the time: no wait ends only because it is back */
-		assert_heard(LEASH_UNAVAILABLE, waiter[i]);
-		assert_true(actor_took_ns(waiter[i]) >= waiter[i]->wait_ms * MS);
-	}
-	place_resume();
-	await_true(scene->party[0].events.count[LEASH_EVENT_LOST] == 1);
-	assert_done(LEASH_LOST, holder, actor_release);
-	/* what was asked for meanwhile is nobody's; and all are connected again, without which they could not say that they
-	 * close */
-	for (int i = 0; i < 5; i++) {
-		struct actor *a = i < 4 ? waiter[i] : holder;
-
-		a->wait_ms = LEASH_FOREVER;
-		assert_done(LEASH_OK, a, actor_acquire);
-		assert_done(LEASH_OK, a, actor_release);
-		assert_done(LEASH_OK, a, scene_await_connected);
-	}
-	await_true(place_is_empty());
-	scene_end();
-}
-
 /* ---- */
 
 static struct part
@@ -577,7 +396,7 @@ part_of(const struct kind *k, const char *name)
 {
 	bool fair = k->options[0].fair || k->options[1].fair;
 
-	return (struct part){.name = name, .given = k, .is = k->once ? ONCE : NESTING, .but = fair ? PLACE_NO_QUEUE : 0};
+	return (struct part){.name = name, .given = k, .but = fair ? PLACE_NO_QUEUE : 0};
 }
 
 void

@@ -204,16 +204,6 @@ scene_close_client(struct actor *a)
 }
 
 void
-scene_await_connected(struct actor *a)
-{
-	const struct party *p = a->ctx;
-	leash_stats stats = {.size = sizeof stats};
-
-	await_true(leash_client_stats(p->client, &stats, &a->err) == LEASH_OK && stats.connected);
-	a->status = LEASH_OK;
-}
-
-void
 scene_let_wait(struct actor *a, actor_act *act)
 {
 	const struct party *p = a->ctx;

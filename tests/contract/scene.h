@@ -65,6 +65,5 @@ actor_act scene_take_turns; /* acquire (in `wait_ms` or less), nest now and then
                              * `count` came about */
 actor_act scene_number;     /* acquire, note in `count` as how manyth of all, release */
 actor_act scene_close_client;
-actor_act scene_await_connected; /* to each server */
 
 #endif

@@ -41,10 +41,16 @@ SENTENCE(its_keys_are_its_own)
 
 SENTENCE(a_second_acquire_is_refused_in_the_name_of_the_kind)
 {
+	uint64_t fence;
+
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	fence = leash_lock_fence(lock);
 	assert_status(LEASH_INVALID, leash_lock_acquire(lock, 0, &err));
 	assert_string_equal(err.text, "plain lock 'gate': this owner holds it already");
+	assert_status(LEASH_INVALID, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+	assert_true(leash_lock_held(lock) && leash_lock_depth(lock) == 1 && leash_lock_fence(lock) == fence);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
 }
 
 SENTENCE(who_has_it_is_found_by_its_keys)
