@@ -126,7 +126,6 @@ test_programs += tests/tools/test_histogram
 test_programs += tests/tools/test_ranking
 test_programs += tests/unit/test_command
 test_programs += tests/unit/test_courier
-test_programs += tests/unit/test_deployment
 test_programs += tests/unit/test_descriptor
 test_programs += tests/unit/test_error
 test_programs += tests/unit/test_fault

@@ -434,7 +434,8 @@ account_free(struct account *a)
 	EACH(struct process, p, a->processes)
 		free(p->stills.at);
 	void *all[] = { a->files.at, a->processes.at, a->holds.at, a->deeds.at, a->renewals.at, a->marks.at, a->torn.at,
-		a->breaches.at, a->locks.words.at, a->locks.table, a->tokens.words.at, a->tokens.table };
+		a->by_got, a->by_since, a->by_fence, a->breaches.at, a->locks.words.at, a->locks.table, a->tokens.words.at,
+		a->tokens.table };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		free(all[i]);

@@ -80,6 +80,7 @@ struct hold {
 	bool excused_later : 1;        /* ... or before all was over with it */
 	bool emptied : 1;              /* the same two, also if the server was only emptied: the hold may be lost, but to nobody else */
 	bool emptied_later : 1;
+	bool objected : 1;             /* to its fence */
 	int64_t asked, wait_ms, got;
 	int64_t since;                 /* its grant is younger than that: asked, or, if excused, when the first with its token asked */
 	int64_t until;                 /* the greatest valid-until that was noted */
@@ -161,6 +162,8 @@ struct account {
 	ARRAY(struct breach) breaches; /* in order, apart from each other */
 	struct names locks, tokens;
 	int64_t horizon;               /* the last moment in any history */
+	struct hold **by_got, **by_since, **by_fence; /* the holds that were got, by lock and by that */
+	size_t got;                    /* how many those are */
 };
 
 bool account_read(struct account *account, struct verdict *verdict, const char *folder);   /* false, and errno */

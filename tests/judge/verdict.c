@@ -11,12 +11,6 @@
 
 #define MS INT64_C(1000000)
 
-/* Orders of holds that were got. */
-struct orders {
-	struct hold **by_got, **by_since, **by_fence;
-	size_t count;
-};
-
 ORDER(by_got, struct hold, got)
 ORDER(by_since, struct hold, since)
 ORDER(by_fence, struct hold, fence)
@@ -33,28 +27,18 @@ sorted(const void *all, size_t count, int (*order)(const void *, const void *))
 	return copy;
 }
 
-static struct orders
-orders_of(struct account *a)
+static void
+put_in_order(struct account *a)
 {
 	struct hold **all = account_alloc(a->holds.count, sizeof(struct hold *));
-	struct orders orders = { .count = 0 };
 
 	EACH(struct hold, hold, a->holds)
 		if (hold->got_answer == ANSWER_OK)
-			all[orders.count++] = hold;
-	orders.by_got = sorted(all, orders.count, by_got);
-	orders.by_since = sorted(all, orders.count, by_since);
-	orders.by_fence = sorted(all, orders.count, by_fence);
+			all[a->got++] = hold;
+	a->by_got = sorted(all, a->got, by_got);
+	a->by_since = sorted(all, a->got, by_since);
+	a->by_fence = sorted(all, a->got, by_fence);
 	free(all);
-	return orders;
-}
-
-static void
-orders_free(struct orders *orders)
-{
-	free(orders->by_got);
-	free(orders->by_since);
-	free(orders->by_fence);
 }
 
 #define SHOW(hold, line) account_hold(a, hold, (hold)->line)
@@ -75,12 +59,12 @@ object(struct account *a, enum verdict_rule rule, const struct hold *hold, const
 /* ---- exclusion ---- */
 
 static void
-exclusion(struct account *a, const struct orders *orders)
+exclusion(struct account *a)
 {
 	const struct hold *longest = NULL;   /* of those that began before: the one that is valid longest */
 
-	for (size_t i = 0; i < orders->count; i++) {
-		const struct hold *hold = orders->by_got[i];
+	for (size_t i = 0; i < a->got; i++) {
+		const struct hold *hold = a->by_got[i];
 
 		if (!hold->valid || hold->excused)
 			continue;
@@ -119,19 +103,19 @@ fence_object(struct account *a, const struct hold *before, const struct hold *ho
 /* Of holds that are valid one after the other. Each is compared with the one before it, so that one wrong fence is one violation.
  * One that was over when its line was written, or was excused, may itself be older than it looks, but it is no younger. */
 static void
-fences_of_valid(struct account *a, const struct orders *orders, bool *objected)
+fences_of_valid(struct account *a)
 {
 	const struct hold *before = NULL;
 
-	for (size_t i = 0; i < orders->count; i++) {
-		const struct hold *hold = orders->by_got[i];
+	for (size_t i = 0; i < a->got; i++) {
+		struct hold *hold = a->by_got[i];
 		bool counts = hold->valid && !hold->excused;
 
 		if (before && before->lock != hold->lock)
 			before = NULL;
 		if (counts && before && hold->fence < before->fence) {
 			fence_object(a, before, hold, "which began later");
-			objected[hold - a->holds.at] = true;
+			hold->objected = true;
 		}
 		if (counts || !before || hold->fence > before->fence)
 			before = hold;
@@ -140,16 +124,16 @@ fences_of_valid(struct account *a, const struct orders *orders, bool *objected)
 
 /* Of all holds: a fence that was known when another was asked for is the smaller one, whatever was broken meanwhile. */
 static void
-fences_of_all(struct account *a, const struct orders *orders, const bool *objected)
+fences_of_all(struct account *a)
 {
 	const struct hold *largest = NULL;
 	size_t known = 0;
 
-	for (size_t i = 0; i < orders->count; i++) {
-		const struct hold *hold = orders->by_since[i];
+	for (size_t i = 0; i < a->got; i++) {
+		const struct hold *hold = a->by_since[i];
 
-		for (; known < orders->count; known++) {
-			const struct hold *other = orders->by_got[known];
+		for (; known < a->got; known++) {
+			const struct hold *other = a->by_got[known];
 
 			if (other->lock > hold->lock || (other->lock == hold->lock && other->got >= hold->since))
 				break;
@@ -157,16 +141,16 @@ fences_of_all(struct account *a, const struct orders *orders, const bool *object
 				largest = other;
 		}
 		if (largest && largest->lock == hold->lock && hold->fence != 0 && hold->fence < largest->fence &&
-		    !objected[hold - a->holds.at])
+		    !hold->objected)
 			fence_object(a, largest, hold, "asked for after that");
 	}
 }
 
 static void
-fences_unique(struct account *a, const struct orders *orders)
+fences_unique(struct account *a)
 {
-	for (size_t i = 1; i < orders->count; i++) {
-		const struct hold *before = orders->by_fence[i - 1], *hold = orders->by_fence[i];
+	for (size_t i = 1; i < a->got; i++) {
+		const struct hold *before = a->by_fence[i - 1], *hold = a->by_fence[i];
 
 		if (before->lock == hold->lock && before->fence == hold->fence && hold->fence != 0)
 			fence_object(a, before, hold, "another hold");
@@ -174,14 +158,11 @@ fences_unique(struct account *a, const struct orders *orders)
 }
 
 static void
-fences(struct account *a, const struct orders *orders)
+fences(struct account *a)
 {
-	bool *objected = account_alloc(a->holds.count, sizeof(*objected));
-
-	fences_of_valid(a, orders, objected);
-	fences_of_all(a, orders, objected);
-	fences_unique(a, orders);
-	free(objected);
+	fences_of_valid(a);
+	fences_of_all(a);
+	fences_unique(a);
 }
 
 /* ---- the next holder ---- */
@@ -189,34 +170,34 @@ fences(struct account *a, const struct orders *orders)
 /* Of each hold: the first moment at which one with a larger fence was got. By then this one had ended in Redis. If that was before this
  * one began, it is the fences that are wrong. */
 static void
-find_later(const struct orders *orders)
+find_later(struct account *a)
 {
-	const struct hold *same = NULL;   /* the one after it, in the order of fences */
-	int64_t later = NEVER;
-	const struct hold *later_hold = NULL;
+	const struct hold *after = NULL, *first = NULL; /* with a larger fence: the next, and the first got */
 
-	for (size_t i = orders->count; i-- > 0;) {
-		struct hold *hold = orders->by_fence[i];
+	for (size_t i = a->got; i-- > 0;) {
+		struct hold *hold = a->by_fence[i];
 
-		if (!same || same->lock != hold->lock) {
-			later = NEVER;
-			later_hold = NULL;
-		}
-		same = hold;
+		if (!after || after->lock != hold->lock)
+			first = NULL;
+		after = hold;
 		if (hold->fence == 0)
 			continue;   /* nobody knows which are later */
-		if (later > (hold->valid && !hold->excused ? hold->got : hold->since)) {
-			hold->later = later;
-			hold->later_hold = later_hold;
+		if (first && first->got > (hold->valid && !hold->excused ? hold->got : hold->since)) {
+			hold->later = first->got;
+			hold->later_hold = first;
 		}
-		if (hold->got < later) {
-			later = hold->got;
-			later_hold = hold;
-		}
+		if (!first || hold->got < first->got)
+			first = hold;
 	}
 }
 
 /* ---- releases ---- */
+
+static bool
+found_gone(const struct hold *hold)
+{
+	return hold->gave_answer == ANSWER_LOST || hold->gave_answer == ANSWER_NOT_HELD;
+}
 
 static void
 release_object(struct account *a, const struct hold *hold, const char *answer, const char *but, int64_t moment)
@@ -230,7 +211,6 @@ releases(struct account *a)
 {
 	EACH(const struct hold, hold, a->holds) {
 		bool ok = hold->gave_answer == ANSWER_OK;
-		bool gone = hold->gave_answer == ANSWER_LOST || hold->gave_answer == ANSWER_NOT_HELD;
 		char but[300];
 
 		if (hold->emptied_later)
@@ -243,7 +223,7 @@ releases(struct account *a)
 
 			snprintf(but, sizeof(but), "but %s was got before, at", SHOW(later, got_line));
 			release_object(a, hold, "OK", but, hold->later);
-		} else if (gone && hold->until - MS > hold->gave && hold->told > hold->give) {
+		} else if (found_gone(hold) && hold->until - MS > hold->gave && hold->told > hold->give) {
 			snprintf(but, sizeof(but), "but line %" PRIu32 " says that it is valid to", hold->until_line);
 			release_object(a, hold, hold->gave_answer == ANSWER_LOST ? "LOST" : "NOT_HELD", but, hold->until);
 		}
@@ -311,12 +291,6 @@ waits(struct account *a)
 }
 
 /* ---- told ---- */
-
-static bool
-found_gone(const struct hold *hold)
-{
-	return hold->gave_answer == ANSWER_LOST || hold->gave_answer == ANSWER_NOT_HELD;
-}
 
 static void
 measure_loss(struct verdict *v, const struct process *p, const struct hold *hold)
@@ -513,7 +487,6 @@ bool
 verdict_find(struct verdict *verdict, const char *folder)
 {
 	struct account a;
-	struct orders orders;
 
 	*verdict = (struct verdict){ .files = 0 };
 	if (!account_read(&a, verdict, folder)) {
@@ -522,17 +495,16 @@ verdict_find(struct verdict *verdict, const char *folder)
 		return false;
 	}
 	count(&a);
-	orders = orders_of(&a);
-	find_later(&orders);
-	exclusion(&a, &orders);
+	put_in_order(&a);
+	find_later(&a);
+	exclusion(&a);
 	promise(&a);
-	fences(&a, &orders);
+	fences(&a);
 	releases(&a);
 	waits(&a);
 	told(&a);
 	renewals(&a);
 	fenced(&a);
-	orders_free(&orders);
 	account_free(&a);
 	return true;
 }
