@@ -2,8 +2,8 @@
  * the answer of its release, and what was done to them. Rules are in verdict.c; here are only the objections that a history
  * makes no sense.
  *
- * Moments are ns of CLOCK_BOOTTIME, as in the histories; NEVER is later than all of them. Indices stand for pointers: 5 million
- * records are an ordinary run. One thread; out of memory ends the program. */
+ * Moments are ns of CLOCK_BOOTTIME, as in the histories; NEVER is later than all of them. Indices stand for pointers while arrays
+ * grow: 5 million records are an ordinary run. One thread; out of memory ends the program. */
 #ifndef LEASH_TEST_ACCOUNT_H
 #define LEASH_TEST_ACCOUNT_H
 

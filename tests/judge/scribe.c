@@ -82,33 +82,20 @@ static bool
 has_form(struct word *word, char form)
 {
 	word->number = -1;
-	switch (form) {
-	case 'i':
-		return word_is(word, "-1") || to_number(word);
-	case 'n':
-		return to_number(word);
-	default:
-		return true;
-	}
+	return form == 'w' || (form == 'i' && word_is(word, "-1")) || to_number(word);
 }
 
 static enum answer
 answer(const struct word *word)
 {
-	static const struct {
-		const char *name;
-		enum answer answer;
-	} answers[] = {
-		{ "OK", ANSWER_OK }, { "TIMEOUT", ANSWER_TIMEOUT }, { "LOST", ANSWER_LOST }, { "NOT_HELD", ANSWER_NOT_HELD },
-		{ "CANCELED", ANSWER_CANCELED }, { "UNAVAILABLE", ANSWER_UNAVAILABLE }, { "UNKNOWN", ANSWER_UNKNOWN },
-		{ "INVALID", ANSWER_OTHER }, { "NO_MEMORY", ANSWER_OTHER }, { "DENIED", ANSWER_OTHER }, { "MISMATCH", ANSWER_OTHER },
-		{ "FORKED", ANSWER_OTHER }, { "IN_CALLBACK", ANSWER_OTHER }, { "CLOSED", ANSWER_OTHER }, { "PROTOCOL", ANSWER_OTHER },
-		{ "UNSUPPORTED", ANSWER_OTHER },
+	static const char *const names[] = { /* the first as the enum has them */
+		"OK", "TIMEOUT", "LOST", "NOT_HELD", "CANCELED", "UNAVAILABLE", "UNKNOWN", "INVALID", "NO_MEMORY", "DENIED",
+		"MISMATCH", "FORKED", "IN_CALLBACK", "CLOSED", "PROTOCOL", "UNSUPPORTED",
 	};
 
-	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
-		if (word_is(word, answers[i].name))
-			return answers[i].answer;
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (word_is(word, names[i]))
+			return ANSWER_OK + i < ANSWER_OTHER ? (enum answer)(ANSWER_OK + i) : ANSWER_OTHER;
 	return ANSWER_NONE;
 }
 

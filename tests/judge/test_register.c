@@ -6,8 +6,6 @@
 
 #include <stdatomic.h>
 
-enum { WRITERS = 4, WRITES = 50000 };
-
 /* What the children of a test share. */
 struct shared {
 	struct stage ready;
@@ -76,14 +74,13 @@ SENTENCE(a_twin_without_a_fence_is_corrupted_once_for_each_smaller_fence_behind_
 
 /* Each write has a fence larger than all that were known before it began, or one that is smaller than one already written. */
 static int
-write_many(void *arg)
+write_on(void *arg)
 {
 	struct fenced *registers = fenced_open(test.folder);
 	struct shared *shared = arg;
 
 	stage_raise(&shared->ready);
-	stage_await(&shared->ready, WRITERS);
-	for (int i = 0; i < WRITES; i++) {
+	for (int i = 0; !shared->enough; i++) {
 		uint64_t before = fenced_greatest(registers, 0);
 		uint64_t fence = i % 3 == 0 && before > 1 ? before - 1 : atomic_fetch_add(&shared->next, 1) + 1;
 		bool taken = fenced_write(registers, 0, fence);
@@ -98,45 +95,32 @@ write_many(void *arg)
 
 SENTENCE(writers_at_once_never_get_a_smaller_fence_in)
 {
-	pid_t children[WRITERS];
+	struct shared *s = test.shared;
+	pid_t children[4];
 
-	for (int i = 0; i < WRITERS; i++)
-		children[i] = child_run(write_many, test.shared);
-	for (int i = 0; i < WRITERS; i++)
+	for (size_t i = 0; i < COUNT(children); i++)
+		children[i] = child_run(write_on, s);
+	stage_await(&s->ready, COUNT(children));
+	await_true(s->taken + s->refused > 200000);
+	s->enough = true;
+	for (size_t i = 0; i < COUNT(children); i++)
 		child_wait(children[i]);
-	assert_int_equal(test.shared->harm, 0);
-	assert_int_equal(test.shared->taken + test.shared->refused, WRITERS * WRITES);
-	assert_int_equal(fenced_refused(test.registers), test.shared->refused);
-	assert_int_equal(fenced_greatest(test.registers, 0), test.shared->next);
-	assert_true(test.shared->refused > WRITERS * WRITES / 4);
-}
-
-static int
-write_on(void *arg)
-{
-	struct fenced *registers = fenced_open(test.folder);
-	struct shared *shared = arg;
-
-	stage_raise(&shared->ready);
-	while (!shared->enough) {
-		uint64_t before = fenced_greatest(registers, 0);
-
-		fenced_write(registers, 0, atomic_fetch_add(&shared->next, 1) + 1);
-		if (fenced_greatest(registers, 0) < before)
-			atomic_fetch_add(&shared->harm, 1);
-	}
-	return 0;
+	assert_int_equal(s->harm, 0);
+	assert_int_equal(fenced_refused(test.registers), s->refused);
+	assert_int_equal(fenced_greatest(test.registers, 0), s->next);
+	assert_true(s->refused > (s->taken + s->refused) / 4);
 }
 
 SENTENCE(a_writer_that_is_killed_or_frozen_anywhere_is_in_nobodys_way)
 {
-	pid_t steady = child_run(write_on, test.shared);
+	struct shared *s = test.shared;
+	pid_t steady = child_run(write_on, s);
 
 	for (uint32_t i = 0; i < 60; i++) {
-		pid_t victim = child_run(write_on, test.shared);
+		pid_t victim = child_run(write_on, s);
 		uint64_t then;
 
-		stage_await(&test.shared->ready, i + 2);   /* both write, or are about to */
+		stage_await(&s->ready, i + 2);   /* both write, or are about to */
 		if (i % 2 == 0)
 			child_kill(victim);
 		else
@@ -148,8 +132,8 @@ SENTENCE(a_writer_that_is_killed_or_frozen_anywhere_is_in_nobodys_way)
 			child_kill(victim);
 		}
 	}
-	test.shared->enough = true;
+	s->enough = true;
 	child_wait(steady);
-	assert_int_equal(test.shared->harm, 0);
-	assert_true(fenced_write(test.registers, 0, test.shared->next + 1));
+	assert_int_equal(s->harm, 0);
+	assert_true(fenced_write(test.registers, 0, s->next + 1));
 }
