@@ -30,16 +30,8 @@
 #include <stdio.h>
 
 #define VERDICT_RULES_MAP(X) \
-	X(EXCLUSION, "exclusion") \
-	X(PROMISE, "promise") \
-	X(FENCES, "fences") \
-	X(RELEASES, "releases") \
-	X(WAITS, "waits") \
-	X(TOLD, "told") \
-	X(RENEWALS, "renewals") \
-	X(KEYS, "keys") \
-	X(REGISTER, "register") \
-	X(HISTORY, "history")
+	X(EXCLUSION, "exclusion") X(PROMISE, "promise") X(FENCES, "fences") X(RELEASES, "releases") X(WAITS, "waits") \
+	X(TOLD, "told") X(RENEWALS, "renewals") X(KEYS, "keys") X(REGISTER, "register") X(HISTORY, "history")
 
 enum verdict_rule {
 #define VERDICT_RULE_(name, text) VERDICT_##name,
@@ -59,20 +51,10 @@ enum {
 
 /* What is counted beside violations; what ends in _ns is a time. */
 #define VERDICT_COUNTS(X) \
-	X(files, "") \
-	X(bytes, "") \
-	X(records, "") \
-	X(processes, "") \
-	X(killed, "of them") \
-	X(faults, "") \
-	X(breaches, "") \
-	X(excused, "holds that lived in a breach") \
-	X(locks, "") \
-	X(asks, "") \
-	X(holds, "") \
-	X(longest_wait_ns, "") \
-	X(timed_waits, "") \
-	X(late_waits, "of them, by more than a millisecond") \
+	X(files, "") X(bytes, "") X(records, "") X(processes, "") X(killed, "of them") \
+	X(faults, "") X(breaches, "") X(excused, "holds that lived in a breach") \
+	X(locks, "") X(asks, "") X(holds, "") \
+	X(longest_wait_ns, "") X(timed_waits, "") X(late_waits, "of them, by more than a millisecond") \
 	X(worst_lateness_ns, "") \
 	X(losses, "holds that were told lost, or were by the answer of their release") \
 	X(found, "of them: by a release, and not told before or after") \
@@ -80,10 +62,8 @@ enum {
 	X(latest_told_ns, "the longest after it: so it includes what was renewed since the last look") \
 	X(told_after_others, "after the next holder had begun, within the grace") \
 	X(worst_told_ns, "the longest after it") \
-	X(taken, "writes to the registers") \
-	X(refused, "likewise: what a holder did after its lease") \
-	X(renewed, "") \
-	X(strangers, "of them: of tokens that nobody wrote down")
+	X(taken, "writes to the registers") X(refused, "likewise: what a holder did after its lease") \
+	X(renewed, "") X(strangers, "of them: of tokens that nobody wrote down")
 
 struct verdict {
 	uint64_t violations[VERDICT_RULES];
