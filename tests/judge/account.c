@@ -116,20 +116,14 @@ account_object(struct account *a, enum verdict_rule rule, const char *format, ..
 }
 
 const char *
-account_file(const struct account *a, uint32_t process)
-{
-	return a->files.at[a->processes.at[process].file].name;
-}
-
-const char *
 account_hold(const struct account *a, const struct hold *hold, uint32_t line)
 {
 	static char texts[4][200];
 	static unsigned used;
+	const char *file = a->files.at[a->processes.at[hold->process].file].name;
 	char *text = texts[used++ % 4];
 
-	snprintf(text, sizeof(texts[0]), "hold %" PRIu64 " (%s:%" PRIu32 ")", hold->number, account_file(a, hold->process),
-	         line);
+	snprintf(text, sizeof(texts[0]), "hold %" PRIu64 " (%s:%" PRIu32 ")", hold->number, file, line);
 	return text;
 }
 

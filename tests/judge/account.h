@@ -191,7 +191,6 @@ void account_object(struct account *account, enum verdict_rule rule, const char 
 
 /* "hold 7 (name:12)", with the line that is asked for. It stays for a few more. */
 const char *account_hold(const struct account *account, const struct hold *hold, uint32_t line);
-const char *account_file(const struct account *account, uint32_t process);
 
 /* Take all lines of a history into the account (scribe.c). */
 void scribe_read(struct account *account, uint32_t file);

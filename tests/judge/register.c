@@ -117,22 +117,15 @@ fenced_greatest(const struct fenced *r, size_t lock)
 	return atomic_load(&r->cells[lock].fence);
 }
 
-uint64_t
-fenced_refused(const struct fenced *r)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < r->locks; i++)
-		n += atomic_load(&r->cells[i].refused);
-	return n;
-}
-
-uint64_t
-fenced_corrupted(const struct fenced *r)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < r->locks; i++)
-		n += atomic_load(&r->cells[i].corrupted);
-	return n;
-}
+#define OF_ALL(field) \
+	uint64_t \
+	fenced_##field(const struct fenced *r) \
+	{ \
+		uint64_t n = 0; \
+\
+		for (size_t i = 0; i < r->locks; i++) \
+			n += atomic_load(&r->cells[i].field); \
+		return n; \
+	}
+OF_ALL(refused)
+OF_ALL(corrupted)
