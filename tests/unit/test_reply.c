@@ -196,27 +196,22 @@ SENTENCE(what_servers_say_is_understood_in_pieces_of_any_size)
 		size_t size;
 		const char *text;
 	} cases[] = {
-		{BYTES("+OK\r\n"), "+OK,"},
-		{BYTES("+\r\n"), "+,"},
+		{BYTES("+OK\r\n"), "+OK,"}, {BYTES("+\r\n"), "+,"},
 		{BYTES("-NOSCRIPT No matching script\r\n"), "-NOSCRIPT No matching script,"},
 		{BYTES(":0\r\n:-1\r\n:1700000000123456\r\n"), ":0,:-1,:1700000000123456,"},
 		{BYTES(":9223372036854775807\r\n:-9223372036854775808\r\n"), ":9223372036854775807,:-9223372036854775808,"},
-		{BYTES("$0\r\n\r\n$3\r\nabc\r\n"), "$,$abc,"},
-		{BYTES("$4\r\n\r\n\r\n\r\n"), "$\\x0d\\x0a\\x0d\\x0a,"},
-		{BYTES("$5\r\na\0b\0c\r\n"), "$a\\x00b\\x00c,"},
-		{BYTES("+a\0b\r\n"), "+a\\x00b,"},
-		{BYTES("$-1\r\n*-1\r\n"), "nil,nil,"},
-		{BYTES("*0\r\n*1\r\n$-1\r\n*1\r\n*-1\r\n"), "[],[nil],[nil],"},
+		{BYTES("$0\r\n\r\n$3\r\nabc\r\n"), "$,$abc,"}, {BYTES("$4\r\n\r\n\r\n\r\n"), "$\\x0d\\x0a\\x0d\\x0a,"},
+		{BYTES("$5\r\na\0b\0c\r\n"), "$a\\x00b\\x00c,"}, {BYTES("+a\0b\r\n"), "+a\\x00b,"},
+		{BYTES("$-1\r\n*-1\r\n"), "nil,nil,"}, {BYTES("*0\r\n*1\r\n$-1\r\n*1\r\n*-1\r\n"), "[],[nil],[nil],"},
 		{BYTES("*3\r\n:0\r\n:1999\r\n:1700000000123456\r\n"), "[:0 :1999 :1700000000123456],"},
 		{BYTES("*4\r\n$1\r\na\r\n-ERR b\r\n+c\r\n:4\r\n+OK\r\n"), "[$a -ERR b +c :4],+OK,"},
 		{BYTES("*3\r\n$7\r\nmessage\r\n$2\r\nch\r\n$3\r\ng x\r\n"), "[$message $ch $g x],"},
-		{BYTES("*16\r\n:1\r\n:2\r\n:3\r\n:4\r\n:5\r\n:6\r\n:7\r\n:8\r\n:9\r\n:10\r\n:11\r\n:12\r\n:13\r\n:14\r\n:15\r\n:16\r\n"),
+		{BYTES("*16\r\n:1\r\n:2\r\n:3\r\n:4\r\n:5\r\n:6\r\n:7\r\n:8\r\n"
+		       ":9\r\n:10\r\n:11\r\n:12\r\n:13\r\n:14\r\n:15\r\n:16\r\n"),
 		 "[:1 :2 :3 :4 :5 :6 :7 :8 :9 :10 :11 :12 :13 :14 :15 :16],"},
 		/* what came before a fault is told, and nothing behind it */
 		{BYTES(":1\r\n$2\r\nok\r\n*2\r\n:1\r\n*0\r\n+OK\r\n"), ":1,$ok,arrays too deep in arrays!"},
-		{BYTES("+a half"), ""},
-		{BYTES("*2\r\n:1\r\n"), ""},
-		{BYTES("$536870912\r\nthe rest is still to come"), ""},
+		{BYTES("+a half"), ""}, {BYTES("*2\r\n:1\r\n"), ""}, {BYTES("$536870912\r\nthe rest is still to come"), ""},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -225,51 +220,47 @@ SENTENCE(what_servers_say_is_understood_in_pieces_of_any_size)
 	}
 }
 
+static void
+check_fault(const char *bytes, size_t size)
+{
+	check_pieces(bytes, size);
+	if (whole.size == 0 || whole.text[whole.size - 1] != '!')
+		fail_msg("%s was taken for \"%s\"", bytes, whole.text);
+}
+
 SENTENCE(what_no_server_says_to_us_is_a_fault_in_pieces_of_any_size)
 {
-	static const struct {
-		const char *bytes;
-		size_t size;
-	} cases[] = {
+	static const char *const faults[] = {
 		/* sizes */
-		{BYTES("$-5\r\n")}, {BYTES("$-2\r\n")}, {BYTES("$-9223372036854775808\r\n")},
-		{BYTES("$9223372036854775808\r\n")}, {BYTES("$18446744073709551615\r\n")},
-		{BYTES("$99999999999999999999999999\r\n")}, {BYTES("$\r\n")}, {BYTES("$-\r\n")}, {BYTES("$abc\r\n")},
-		{BYTES("$ 3\r\nabc\r\n")}, {BYTES("$03\r\nabc\r\n")}, {BYTES("$3\0\r\nabc\r\n")}, {BYTES("*-2\r\n")},
-		{BYTES("*-5\r\n")}, {BYTES("*273\r\n")}, {BYTES("*1073741823\r\n")}, {BYTES("*2147483647\r\n")},
-		{BYTES("*2147483648\r\n")}, {BYTES("*4294967295\r\n")}, {BYTES("*4294967297\r\n:1\r\n")},
-		{BYTES("*4611686018427387904\r\n")}, {BYTES("*9223372036854775807\r\n")}, {BYTES("*9223372036854775808\r\n")},
-		{BYTES("*-9223372036854775808\r\n")}, {BYTES("*18446744073709551615\r\n")}, {BYTES("*\r\n")},
-		{BYTES("*x\r\n")},
+		"$-5\r\n", "$-2\r\n", "$-9223372036854775808\r\n", "$9223372036854775808\r\n", "$18446744073709551615\r\n",
+		"$99999999999999999999999999\r\n", "$\r\n", "$-\r\n", "$abc\r\n", "$ 3\r\nabc\r\n", "$03\r\nabc\r\n", "*-2\r\n",
+		"*-5\r\n", "*273\r\n", "*1073741823\r\n", "*2147483647\r\n", "*2147483648\r\n", "*4294967295\r\n",
+		"*4294967297\r\n:1\r\n", "*4611686018427387904\r\n", "*9223372036854775807\r\n", "*9223372036854775808\r\n",
+		"*-9223372036854775808\r\n", "*18446744073709551615\r\n", "*\r\n", "*x\r\n",
 		/* integers */
-		{BYTES(":9223372036854775808\r\n")}, {BYTES(":-9223372036854775809\r\n")},
-		{BYTES(":18446744073709551616\r\n")}, {BYTES(":\r\n")}, {BYTES(":-\r\n")}, {BYTES(":+1\r\n")},
-		{BYTES(":1.5\r\n")}, {BYTES(":0x10\r\n")}, {BYTES(":1 \r\n")},
+		":9223372036854775808\r\n", ":-9223372036854775809\r\n", ":18446744073709551616\r\n", ":\r\n", ":-\r\n",
+		":+1\r\n", ":1.5\r\n", ":0x10\r\n", ":1 \r\n",
 		/* arrays in arrays */
-		{BYTES("*1\r\n*1\r\n:1\r\n")}, {BYTES("*2\r\n:1\r\n*0\r\n")},
-		{BYTES("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n")},
+		"*1\r\n*1\r\n:1\r\n", "*2\r\n:1\r\n*0\r\n",
+		("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n"
+		 "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n"),
 		/* ends of lines and strings */
-		{BYTES("+OK\n+OK\r\n")}, {BYTES("+OK\r+OK\r\n")}, {BYTES("-ERR\n\r\n")}, {BYTES(":1\n:2\r\n")},
-		{BYTES("$3\n:2\r\n")}, {BYTES("$3\r\nabcde")}, {BYTES("$3\r\nabc\n\r")}, {BYTES("$3\r\nabc\r\r")},
-		{BYTES("$3\r\nabc+OK\r\n")}, {BYTES("$3\r\nab\r\n+OK\r\n")}, {BYTES("$0\r\n+OK\r\n")},
+		"+OK\n+OK\r\n", "+OK\r+OK\r\n", "-ERR\n\r\n", ":1\n:2\r\n", "$3\n:2\r\n", "$3\r\nabcde", "$3\r\nabc\n\r",
+		"$3\r\nabc\r\r", "$3\r\nabc+OK\r\n", "$3\r\nab\r\n+OK\r\n", "$0\r\n+OK\r\n",
 		/* types of RESP3 */
-		{BYTES("_\r\n")}, {BYTES("#t\r\n")}, {BYTES(",1.5\r\n")}, {BYTES(",inf\r\n")},
-		{BYTES("(3492890328409238509324850943850943825024385\r\n")}, {BYTES("=15\r\ntxt:Some string\r\n")},
-		{BYTES("!21\r\nSYNTAX invalid syntax\r\n")}, {BYTES("%1\r\n+a\r\n:1\r\n")}, {BYTES("%0\r\n")},
-		{BYTES("%-1\r\n")}, {BYTES("%9223372036854775807\r\n")}, {BYTES("~1\r\n:1\r\n")}, {BYTES("~-1\r\n")},
-		{BYTES(">2\r\n+message\r\n+a\r\n")}, {BYTES(">-1\r\n")}, {BYTES("|1\r\n+a\r\n+b\r\n:1\r\n")},
-		{BYTES("*2\r\n:1\r\n_\r\n")}, {BYTES("*1\r\n#f\r\n")}, {BYTES("*1\r\n%1\r\n+a\r\n:1\r\n")},
+		"_\r\n", "#t\r\n", ",1.5\r\n", ",inf\r\n", "(3492890328409238509324850943850943825024385\r\n",
+		"=15\r\ntxt:Some string\r\n", "!21\r\nSYNTAX invalid syntax\r\n", "%1\r\n+a\r\n:1\r\n", "%0\r\n", "%-1\r\n",
+		"%9223372036854775807\r\n", "~1\r\n:1\r\n", "~-1\r\n", ">2\r\n+message\r\n+a\r\n", ">-1\r\n",
+		"|1\r\n+a\r\n+b\r\n:1\r\n", "*2\r\n:1\r\n_\r\n", "*1\r\n#f\r\n", "*1\r\n%1\r\n+a\r\n:1\r\n",
 		/* other protocols */
-		{BYTES("HTTP/1.1 400 Bad Request\r\n\r\n")}, {BYTES("SSH-2.0-OpenSSH_9.2\r\n")},
-		{BYTES("\x15\x03\x01\x00\x02\x02\x46")}, {BYTES("\0\0\0\0")}, {BYTES("\xff\xfe\r\n")}, {BYTES("\r\n")},
-		{BYTES(" +OK\r\n")},
+		"HTTP/1.1 400 Bad Request\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n", "\xff\xfe\r\n", "\r\n", " +OK\r\n",
 	};
 
-	for (size_t i = 0; i < COUNT(cases); i++) {
-		check_pieces(cases[i].bytes, cases[i].size);
-		if (whole.size == 0 || whole.text[whole.size - 1] != '!')
-			fail_msg("%s was taken for \"%s\"", cases[i].bytes, whole.text);
-	}
+	for (size_t i = 0; i < COUNT(faults); i++)
+		check_fault(faults[i], strlen(faults[i]));
+	check_fault(BYTES("$3\0\r\nabc\r\n"));
+	check_fault(BYTES("\x15\x03\x01\x00\x02\x02\x46"));
+	check_fault(BYTES("\0\0\0\0"));
 }
 
 /* And after a fault nothing is told until then. */

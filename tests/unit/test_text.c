@@ -54,12 +54,6 @@ SENTENCE(a_name_is_shown_printable_and_what_does_not_fit_is_cut_off_and_marked)
 	assert_string_equal(out, "lock 'a\\x0a'\\x0d\\x0a");
 }
 
-static char
-unescaped_digit(char c)
-{
-	return (char)(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
-}
-
 SENTENCE(what_was_shown_whole_can_be_read_back)
 {
 	for (int round = 0; round < 20000; round++) {
@@ -74,7 +68,7 @@ SENTENCE(what_was_shown_whole_can_be_read_back)
 				back[m++] = shown[i++];
 			} else {
 				assert_int_equal(shown[i + 1], 'x');
-				back[m++] = (char)(unescaped_digit(shown[i + 2]) << 4 | unescaped_digit(shown[i + 3]));
+				assert_int_equal(sscanf(&shown[i + 2], "%2hhx", (unsigned char *)&back[m++]), 1);
 				i += 4;
 			}
 		}
