@@ -168,11 +168,9 @@ SENTENCE(what_is_no_redirection_leads_nowhere)
 {
 	static const char *const bad[] = {
 		"", "MOVED", "MOVED ", "MOVED 1", "MOVED 1 ", "MOVED 1 x", "MOVED 1 x:", "MOVED 1 x:0", "MOVED 1 x:65536",
-		"MOVED 1 x:-1", "MOVED 1 x:1x",
-		"MOVED 1 x:01", "MOVED 16384 x:1", "MOVED -1 x:1", "MOVED +1 x:1", "MOVED x x:1", "MOVED  1 x:1",
-		"MOVED 1  x:1", "MOVED 1 x y:1",
-		"MOVED 1 ?:1", "MOVED 1 x@y:1", "MOVED 1 x/y:1", "MOVEDX 1 x:1", "ASK 1 x:1", "moved 1 x:1",
-		"MOVED 99999999999999999999 x:1", "MOVED 1 x:1 y:2",
+		"MOVED 1 x:-1", "MOVED 1 x:1x", "MOVED 1 x:01", "MOVED 16384 x:1", "MOVED -1 x:1", "MOVED +1 x:1",
+		"MOVED x x:1", "MOVED  1 x:1", "MOVED 1  x:1", "MOVED 1 x y:1", "MOVED 1 ?:1", "MOVED 1 x@y:1", "MOVED 1 x/y:1",
+		"MOVEDX 1 x:1", "ASK 1 x:1", "moved 1 x:1", "MOVED 99999999999999999999 x:1", "MOVED 1 x:1 y:2",
 	};
 	struct lsh_whereabouts to;
 	unsigned slot;

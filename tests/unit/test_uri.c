@@ -817,8 +817,7 @@ SENTENCE(without_memory_nothing_is_left_behind)
 {
 	static const char *const forms[] = {
 		"redis://app:TOPSECRET@cache:7000/2?timeout=100", "unix://TOPSECRET:x@/run/redis.sock?db=2",
-		"redis://app@[::1]?password_env=LEASH_TEST_PASSWORD", "redis://app@cache?password_file=$/password",
-		ALL_OF_IT,
+		"redis://app@[::1]?password_env=LEASH_TEST_PASSWORD", "redis://app@cache?password_file=$/password", ALL_OF_IT,
 	};
 
 	for (size_t i = 0; i < COUNT(forms); i++) {
