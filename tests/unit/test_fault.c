@@ -1,4 +1,5 @@
-/* What a server's refusal means: the words of Redis 6.2 to 8 and Valkey, as they were said, and words that only look like them. */
+/* What a server's refusal means: the words of Redis 6.2 to 8 and Valkey, as they were said, and words that only look
+ * like them. */
 #include "redis/fault.h"
 
 #include "tests/support/test.h"
@@ -7,101 +8,79 @@
 #define SCRIPT " script: b2b7c6a098aac92fc4bb002d610743cb5c1f321b, on @user_script:9."
 /* What Redis 6.2 puts before them. */
 #define SCRIPT_6_2 "ERR Error running script (call to f_b2b7c6a098aac92fc4bb002d610743cb5c1f321b): @user_script:9: "
+/* What EVALSHA is said to be where it was renamed away: the name of a lock may be any word. */
+#define NO_EVALSHA(name) \
+	"ERR unknown command 'EVALSHA', with args beginning with: 'b2b7c6a098aac92fc4bb002d610743cb5c1f321b' '3' '" name \
+	"' "
 
-struct said {
-	const char *text;
+/* The first word says it; what comes after it changes nothing. What a script was refused is found behind ERR. */
+static const struct refusal {
+	const char *name;
 	enum lsh_fault fault;
-};
-
-static void
-check(const struct said *said, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		enum lsh_fault fault = lsh_fault_of(said[i].text);
-
-		if (fault != said[i].fault)
-			fail_msg("%d instead of %d: %s", (int)fault, (int)said[i].fault, said[i].text);
-	}
-}
-
-SENTENCE(the_first_word_says_what_a_refusal_means)
-{
-	static const struct said said[] = {
-		{"NOSCRIPT No matching script. Please use EVAL.", LSH_FAULT_NOSCRIPT},
-		{"LOADING Redis is loading the dataset in memory", LSH_FAULT_NOT_NOW},
-		{"LOADING Valkey is loading the dataset in memory", LSH_FAULT_NOT_NOW},
-		{"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", LSH_FAULT_NOT_NOW},
-		{"BUSY Valkey is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", LSH_FAULT_NOT_NOW},
-		{"TRYAGAIN Multiple keys request during rehashing of slot", LSH_FAULT_NOT_NOW},
-		{"CLUSTERDOWN The cluster is down", LSH_FAULT_NOT_NOW},
-		{"CLUSTERDOWN Hash slot not served", LSH_FAULT_NOT_NOW},
-		{"READONLY You can't write against a read only replica.", LSH_FAULT_NOT_HERE},
-		{"UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)",
-		 LSH_FAULT_NOT_HERE},
-		{"ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is "
-		 "configured to be writable (which is not the default) writes to replicas are just local and are not propagated.",
-		 LSH_FAULT_NOT_HERE},
-		{"ERR WAITAOF cannot be used with replica instances.", LSH_FAULT_NOT_HERE},
-		{"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", LSH_FAULT_NOT_HERE},
-		{"OOM command not allowed when used memory > 'maxmemory'.", LSH_FAULT_REFUSED},
-		{"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may "
-		 "modify the data set are disabled, because this instance is configured to report errors during writes if RDB "
-		 "snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.",
-		 LSH_FAULT_REFUSED},
-		{"NOREPLICAS Not enough good replicas to write.", LSH_FAULT_REFUSED},
-		{"NOAUTH Authentication required.", LSH_FAULT_DENIED},
-		{"WRONGPASS invalid username-password pair or user is disabled.", LSH_FAULT_DENIED},
-		{"NOPERM this user has no permissions to run the 'evalsha' command", LSH_FAULT_DENIED},
-		{"NOPERM this user has no permissions to access one of the keys used as arguments", LSH_FAULT_DENIED},
-		{"NOPERM User default has no permissions to run the 'evalsha' command", LSH_FAULT_DENIED},
-		{"NOPERM No permissions to access a key", LSH_FAULT_DENIED},
-		{"WRONGTYPE Operation against a key holding the wrong kind of value", LSH_FAULT_MISMATCH},
-		{"MOVED 3999 127.0.0.1:6381", LSH_FAULT_CLUSTER},
-		{"ASK 3999 127.0.0.1:6381", LSH_FAULT_CLUSTER},
-		{"CROSSSLOT Keys in request don't hash to the same slot", LSH_FAULT_CLUSTER},
-		/* the word alone is enough */
-		{"LOADING", LSH_FAULT_NOT_NOW},
-		{"OOM", LSH_FAULT_REFUSED},
-		{"MOVED ", LSH_FAULT_CLUSTER},
-		/* what comes after it changes nothing */
-		{"NOPERM unknown command", LSH_FAULT_DENIED},
-		{"READONLY WRONGTYPE", LSH_FAULT_NOT_HERE},
-		{"NOSCRIPT OOM command not allowed", LSH_FAULT_NOSCRIPT},
-		{"OOM command not allowed when used memory > 'maxmemory'." SCRIPT, LSH_FAULT_REFUSED},
-		{"NOREPLICAS Not enough good replicas to write." SCRIPT, LSH_FAULT_REFUSED},
-		{"READONLY You can't write against a read only replica." SCRIPT, LSH_FAULT_NOT_HERE},
-		{"WRONGTYPE Operation against a key holding the wrong kind of value" SCRIPT, LSH_FAULT_MISMATCH},
-		/* what a script was refused is found behind ERR: Redis 7.0 */
-		{"ERR The user executing the script can't run this command or subcommand" SCRIPT, LSH_FAULT_DENIED},
-		{"ERR The user executing the script can't run this command or subcommand (PEXPIRE)", LSH_FAULT_DENIED},
-		{"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments" SCRIPT,
-		 LSH_FAULT_DENIED},
+	const char *texts[48];
+} refusals[] = {
+	{"the_script_or_a_command_of_it_is_not_known", LSH_FAULT_NOSCRIPT, {
+		"NOSCRIPT No matching script. Please use EVAL.", "NOSCRIPT OOM command not allowed", NO_EVALSHA("leash:{a}"),
+		NO_EVALSHA("leash:{WRONGTYPE}"), "ERR Unknown Redis command called from script" SCRIPT,
+	}},
+	{"the_server_cannot_do_it_now", LSH_FAULT_NOT_NOW, {
+		"LOADING Redis is loading the dataset in memory", "LOADING Valkey is loading the dataset in memory", "LOADING",
+		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+		"BUSY Valkey is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+		"TRYAGAIN Multiple keys request during rehashing of slot", "CLUSTERDOWN The cluster is down",
+		"CLUSTERDOWN Hash slot not served",
+	}},
+	{"the_server_is_a_replica", LSH_FAULT_NOT_HERE, {
+		"READONLY You can't write against a read only replica.", "READONLY WRONGTYPE",
+		"READONLY You can't write against a read only replica." SCRIPT,
+		SCRIPT_6_2 "-READONLY You can't write against a read only replica.",
+		"UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)",
+		("ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is "
+		 "configured to be writable (which is not the default) writes to replicas are just local and are not "
+		 "propagated."),
+		"ERR WAITAOF cannot be used with replica instances.",
+		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+	}},
+	{"the_server_takes_no_writes", LSH_FAULT_REFUSED, {
+		"OOM command not allowed when used memory > 'maxmemory'.", "OOM",
+		"OOM command not allowed when used memory > 'maxmemory'." SCRIPT,
+		SCRIPT_6_2 "@user_script: 9: -OOM command not allowed when used memory > 'maxmemory'.",
+		("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands "
+		 "that may modify the data set are disabled, because this instance is configured to report errors during writes "
+		 "if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about "
+		 "the RDB error."),
+		SCRIPT_6_2 "-MISCONF Redis is configured to save RDB snapshots",
+		"NOREPLICAS Not enough good replicas to write.", "NOREPLICAS Not enough good replicas to write." SCRIPT,
+		SCRIPT_6_2 "-NOREPLICAS Not enough good replicas to write.",
+	}},
+	{"the_user_may_not_do_it", LSH_FAULT_DENIED, {
+		"NOAUTH Authentication required.", "WRONGPASS invalid username-password pair or user is disabled.",
+		"NOPERM this user has no permissions to run the 'evalsha' command", "NOPERM unknown command",
+		"NOPERM this user has no permissions to access one of the keys used as arguments",
+		"NOPERM User default has no permissions to run the 'evalsha' command", "NOPERM No permissions to access a key",
+		/* Redis 7.0 */
+		"ERR The user executing the script can't run this command or subcommand" SCRIPT,
+		"ERR The user executing the script can't run this command or subcommand (PEXPIRE)",
+		("ERR The user executing the script can't access at least one of the keys mentioned in the command arguments"
+		 SCRIPT),
 		/* Redis 7.2 and later, Valkey */
-		{"ERR ACL failure in script: User default has no permissions to run the 'set' command" SCRIPT, LSH_FAULT_DENIED},
-		{"ERR ACL failure in script: User default has no permissions to run the 'pexpire' command (PEXPIRE)", LSH_FAULT_DENIED},
-		{"ERR ACL failure in script: No permissions to access a key" SCRIPT, LSH_FAULT_DENIED},
+		"ERR ACL failure in script: User default has no permissions to run the 'set' command" SCRIPT,
+		"ERR ACL failure in script: User default has no permissions to run the 'pexpire' command (PEXPIRE)",
+		"ERR ACL failure in script: No permissions to access a key" SCRIPT,
 		/* Redis 6.2 */
-		{SCRIPT_6_2 "@user_script: 9: The user executing the script can't run this command or subcommand", LSH_FAULT_DENIED},
-		{SCRIPT_6_2 "WRONGTYPE Operation against a key holding the wrong kind of value", LSH_FAULT_MISMATCH},
-		{SCRIPT_6_2 "@user_script: 9: -OOM command not allowed when used memory > 'maxmemory'.", LSH_FAULT_REFUSED},
-		{SCRIPT_6_2 "-READONLY You can't write against a read only replica.", LSH_FAULT_NOT_HERE},
-		{SCRIPT_6_2 "-MISCONF Redis is configured to save RDB snapshots", LSH_FAULT_REFUSED},
-		{SCRIPT_6_2 "-NOREPLICAS Not enough good replicas to write.", LSH_FAULT_REFUSED},
-		/* all of them: EVALSHA, or what a script calls, was renamed away */
-		{"ERR unknown command 'EVALSHA', with args beginning with: 'b2b7c6a098aac92fc4bb002d610743cb5c1f321b' '3' 'leash:{a}' ",
-		 LSH_FAULT_NOSCRIPT},
-		{"ERR unknown command 'EVALSHA', with args beginning with: 'b2b7c6a098aac92fc4bb002d610743cb5c1f321b' '3' 'leash:{WRONGTYPE}' ",
-		 LSH_FAULT_NOSCRIPT}, /* the name of a lock may be any word */
-		{"ERR Unknown Redis command called from script" SCRIPT, LSH_FAULT_NOSCRIPT},
-	};
-
-	check(said, COUNT(said));
-}
-
-/* And a plain ERR, whatever word it has in it. */
-SENTENCE(words_that_only_look_like_them_are_unknown)
-{
-	static const char *const unknown[] = {
+		SCRIPT_6_2 "@user_script: 9: The user executing the script can't run this command or subcommand",
+	}},
+	{"the_key_holds_something_else", LSH_FAULT_MISMATCH, {
+		"WRONGTYPE Operation against a key holding the wrong kind of value",
+		"WRONGTYPE Operation against a key holding the wrong kind of value" SCRIPT,
+		SCRIPT_6_2 "WRONGTYPE Operation against a key holding the wrong kind of value",
+	}},
+	{"the_server_is_of_a_cluster", LSH_FAULT_CLUSTER, {
+		"MOVED 3999 127.0.0.1:6381", "MOVED ", "ASK 3999 127.0.0.1:6381",
+		"CROSSSLOT Keys in request don't hash to the same slot",
+	}},
+	/* and a plain ERR, whatever word it has in it */
+	{"words_that_only_look_like_them_are_unknown", LSH_FAULT_UNKNOWN, {
 		"BUSYKEY Target key name already exists.", "BUSYGROUP Consumer Group name already exists",
 		"NOTBUSY No scripts in execution right now.",
 		"UNKILLABLE Sorry the script already executed write commands against the dataset.",
@@ -116,10 +95,16 @@ SENTENCE(words_that_only_look_like_them_are_unknown)
 		"ERR user_script:1: Attempt to modify a readonly table" SCRIPT, "ERR LOADING",
 		"ERR NOSCRIPT No matching script", "ERR BUSY", "ERR MOVED 3999 127.0.0.1:6381", "ERR OOM", "ERR READONLY",
 		"ERR NOAUTH", "ERR NOPERM",
-	};
+	}},
+};
 
-	for (size_t i = 0; i < COUNT(unknown); i++)
-		check(&(struct said){unknown[i], LSH_FAULT_UNKNOWN}, 1);
+SENTENCES(means_this, refusals)
+{
+	const struct refusal *refusal = given;
+
+	for (const char *const *text = refusal->texts; *text != NULL; text++)
+		if (lsh_fault_of(*text) != refusal->fault)
+			fail_msg("%d instead of %d: %s", (int)lsh_fault_of(*text), (int)refusal->fault, *text);
 }
 
 SENTENCE(a_refusal_is_told_in_plain_words_with_its_key_and_never_cut_in_one)
