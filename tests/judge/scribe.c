@@ -325,19 +325,15 @@ object(struct scribe *s, enum verdict_rule rule, const char *what)
 	               what, line->size < 200 ? (int)line->size : 200, line->at);
 }
 
-static const char *
-left(struct scribe *s)
-{
-	object(s, VERDICT_KEYS, "a key was left over");
-	return NULL;
-}
-
-static const char *
-endless(struct scribe *s)
-{
-	object(s, VERDICT_KEYS, "a key has no end");
-	return NULL;
-}
+#define KEY(name, what) \
+	static const char * \
+	name(struct scribe *s) \
+	{ \
+		object(s, VERDICT_KEYS, what); \
+		return NULL; \
+	}
+KEY(left, "a key was left over")
+KEY(endless, "a key has no end")
 
 /* With their words: n a number, i a number or -1, w a word, * any words, or none. */
 static const struct kind {
