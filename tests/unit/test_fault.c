@@ -46,9 +46,9 @@ static const struct refusal {
 		"OOM command not allowed when used memory > 'maxmemory'." SCRIPT,
 		SCRIPT_6_2 "@user_script: 9: -OOM command not allowed when used memory > 'maxmemory'.",
 		("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands "
-		 "that may modify the data set are disabled, because this instance is configured to report errors during writes "
-		 "if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about "
-		 "the RDB error."),
+		 "that may modify the data set are disabled, because this instance is configured to report errors during "
+		 "writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for "
+		 "details about the RDB error."),
 		SCRIPT_6_2 "-MISCONF Redis is configured to save RDB snapshots",
 		"NOREPLICAS Not enough good replicas to write.", "NOREPLICAS Not enough good replicas to write." SCRIPT,
 		SCRIPT_6_2 "-NOREPLICAS Not enough good replicas to write.",
