@@ -117,7 +117,6 @@ SENTENCE(each_permission_that_is_missing_is_told_and_given_by_the_line_that_is_t
 	least_of(&least, kind);
 	for (int i = 0; i < least.count; i++) {
 		const char *rule = least.rule[i];
-		const struct found *f;
 
 		if (!tries(rule))
 			continue;
@@ -129,7 +128,7 @@ SENTENCE(each_permission_that_is_missing_is_told_and_given_by_the_line_that_is_t
 			assert_non_null(strcasestr(err.text, strcmp(rule, "+cluster|slots") == 0 ? "CLUSTER SLOTS" : rule + 1));
 			continue;
 		}
-		f = first_at_least(NOTE);
+		const struct found *f = first_at_least(NOTE);
 		while (f != NULL && f < found + found_count && strcmp(f->topic, "permissions") != 0)
 			f++;
 		if (f == NULL || f == found + found_count || strstr(f->remedy, rule) == NULL) {
@@ -170,11 +169,9 @@ SENTENCE(wherever_memory_runs_out_that_is_told_and_nothing_is_left)
 	long before = counted.blocks, failed = 0, used;
 
 	for (long n = 1;; n++) {
-		leash_status status;
-
 		counted.calls = 0;
 		counted.fail_at = n;
-		status = examine(deployment_uri(deployment));
+		leash_status status = examine(deployment_uri(deployment));
 		used = counted.calls;
 		counted.fail_at = 0;
 		assert_int_equal(counted_left(before), 0);
@@ -196,13 +193,12 @@ SENTENCE(what_is_wrong_with_one_is_told_of_that_one)
 {
 	size_t servers = deployment_masters(deployment);
 	struct server *bad = deployment_master(deployment, servers - 1);
-	const struct found *f;
 
 	ask(bad, "CONFIG SET maxmemory 100mb");
 	ask(bad, "CONFIG SET maxmemory-policy allkeys-lru");
 	examine(deployment_uri(deployment));
 	assert_int_equal(count(ERROR, "eviction", "allkeys-lru"), 1);
-	f = first_at_least(ERROR);
+	const struct found *f = first_at_least(ERROR);
 	assert_string_equal(f->topic, "eviction");
 	check_is_of(f, bad);
 	ask(bad, "CONFIG SET maxmemory-policy noeviction");

@@ -26,7 +26,6 @@ check_row(check_fn *check, const struct row *row)
 	struct doctor d = {.told = take, .arg = found, .target = &target, .uri = &uri, .topic = "topic", .info = info,
 	                   .conf_file = "redis.conf", .hindrances = row->hindrances, .hello.version = row->version,
 	                   .hello.server_us = 1000000000000};
-	const struct found *f;
 
 	snprintf(info, sizeof info, "%s", row->info);
 	for (char *c = info; *c != '\0'; c++)
@@ -42,7 +41,7 @@ check_row(check_fn *check, const struct row *row)
 		assert_int_equal(found_count, 0);
 		return;
 	}
-	f = the("topic", row->level, row->text);
+	const struct found *f = the("topic", row->level, row->text);
 	check_worst(row->level);
 	if (row->remedy != NULL)
 		check_remedy(f, row->remedy);

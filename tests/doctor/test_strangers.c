@@ -101,11 +101,9 @@ SENTENCE(wherever_the_connection_breaks_that_is_told_and_nothing_is_left)
 
 	assert_status(LEASH_OK, examine(proxy_uri(proxy)));
 	for (n = 0;; n++) {
-		leash_status status;
-
 		proxy_skip(proxy, n);
 		proxy_cut_reply(proxy, NULL, 0);
-		status = examine(proxy_uri(proxy));
+		leash_status status = examine(proxy_uri(proxy));
 		if (!proxy_hit(proxy))
 			break;
 		if (status == LEASH_UNAVAILABLE) {
@@ -151,8 +149,7 @@ take_and_refuse(void *proxy, const struct finding *f)
 SENTENCE(what_the_server_does_not_let_be_deleted_goes_by_itself)
 {
 	struct proxy *proxy = proxy_start(server_socket(server));
-	leash_options options;
-	char *keys, *rest, as_bob[300];
+	char *rest, as_bob[300];
 	int count = 0;
 
 	ask(server, "ACL SETUSER bob reset on >sesame +@all -del ~leash:* &leash:wake:*");
@@ -163,10 +160,10 @@ SENTENCE(what_the_server_does_not_let_be_deleted_goes_by_itself)
 	proxy_skip(proxy, 2);
 	proxy_cut_request(proxy, "\r\nDEL\r\n");
 	forget();
-	options = *LEASH_OPTIONS(.uri = proxy_uri(proxy), .timeout_ms = PATIENCE_MS);
+	leash_options options = *LEASH_OPTIONS(.uri = proxy_uri(proxy), .timeout_ms = PATIENCE_MS);
 	assert_status(LEASH_UNAVAILABLE, doctor_examine(&options, take_and_refuse, proxy, &err));
 	assert_true(proxy_hit(proxy));
-	keys = strdup(server_text(server, "KEYS *"));
+	char *keys = strdup(server_text(server, "KEYS *"));
 	for (char *key = strtok_r(keys, " ", &rest); key != NULL; key = strtok_r(NULL, " ", &rest), count++)
 		assert_in_range(server_integer(server, "PTTL %s", key), 1, 60000);
 	assert_int_equal(count, 1);
@@ -195,10 +192,9 @@ examine_fake(const struct script *script)
 {
 	struct fake *fake = fake_start(answer_by_script, (void *)(uintptr_t)script);
 	char uri[300];
-	leash_status status;
 
 	snprintf(uri, sizeof uri, "unix://joe:open-sesame@%s", fake_uri(fake) + strlen("unix://"));
-	status = examine(uri);
+	leash_status status = examine(uri);
 	fake_stop(fake);
 	assert_null(strstr(all_found, "open-sesame"));
 	assert_null(strstr(err.text, "open-sesame"));
@@ -207,10 +203,8 @@ examine_fake(const struct script *script)
 
 SENTENCE(a_server_that_has_no_commands_is_told_which)
 {
-	const struct found *f;
-
 	assert_status(LEASH_OK, examine_fake((const struct script[]){{0}}));
-	f = the("permissions", ERROR, "EVAL, EXISTS, SET");
+	const struct found *f = the("permissions", ERROR, "EVAL, EXISTS, SET");
 	assert_non_null(strstr(f->text, "does not know"));
 }
 

@@ -56,11 +56,9 @@ failed(const char *what)
 static char *
 path_of(const char *name, const char *end)
 {
-	char *path;
-
 	if (!folder)
 		folder = sweep_folder();
-	path = text_of("%s/%s.%s", folder, name, end);
+	char *path = text_of("%s/%s.%s", folder, name, end);
 	for (char *c = path; *c; c++)
 		if (*c == ' ')
 			*c = '-';
@@ -93,11 +91,10 @@ make_key(void)
 static void
 add_extension(X509 *certificate, X509 *issuer, int nid, const char *value)
 {
-	X509_EXTENSION *extension;
 	X509V3_CTX context;
 
 	X509V3_set_ctx(&context, issuer, certificate, NULL, NULL, 0);
-	extension = X509V3_EXT_conf_nid(NULL, &context, nid, (char *)(uintptr_t)value);
+	X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &context, nid, (char *)(uintptr_t)value);
 	if (!extension || X509_add_ext(certificate, extension, -1) != 1)
 		failed(value);
 	X509_EXTENSION_free(extension);
@@ -142,7 +139,6 @@ static void
 make(enum certs_of whose)
 {
 	const struct recipe *r = &recipes[whose];
-	FILE *cert, *key;
 
 	if (made[whose].key)
 		return;
@@ -152,8 +148,8 @@ make(enum certs_of whose)
 	made[whose].certificate = make_certificate(whose, r);
 	made[whose].cert_path = path_of(r->name, "crt");
 	made[whose].key_path = path_of(r->name, "key");
-	cert = create(made[whose].cert_path);
-	key = create(made[whose].key_path);
+	FILE *cert = create(made[whose].cert_path);
+	FILE *key = create(made[whose].key_path);
 	if (PEM_write_X509(cert, made[whose].certificate) != 1 || PEM_write_PrivateKey(key, made[whose].key, NULL, NULL, 0, NULL, NULL) != 1)
 		failed(r->name);
 	if (fclose(cert) != 0 || fclose(key) != 0)

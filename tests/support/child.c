@@ -30,11 +30,10 @@ __tsan_default_options(void)
 pid_t
 child_run(int (*run)(void *arg), void *arg)
 {
-	pid_t parent = getpid(), pid;
-	int status;
+	pid_t parent = getpid();
 
 	fflush(NULL);   /* or both would print what has not been written yet */
-	pid = fork();
+	pid_t pid = fork();
 	if (pid < 0)
 		trouble("fork: %s", strerror(errno));
 	if (pid > 0) {
@@ -45,7 +44,7 @@ child_run(int (*run)(void *arg), void *arg)
 		_exit(1);
 	/* Else a failed assertion would jump back into the parent's test, and the child go on with the tests after it. */
 	setenv("CMOCKA_TEST_ABORT", "1", 1);
-	status = run(arg);
+	int status = run(arg);
 	fflush(NULL);
 	_exit(status);
 }

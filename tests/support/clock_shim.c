@@ -26,11 +26,10 @@ use_file(void)
 {
 	const char *path = getenv(CLOCK_SHIM_ENV);
 	int fd = path != NULL ? open(path, O_RDWR | O_CLOEXEC) : -1;
-	void *page;
 
 	if (fd < 0)
 		return;
-	page = mmap(NULL, sizeof(struct clock_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *page = mmap(NULL, sizeof(struct clock_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (page != MAP_FAILED)
 		atomic_store(&used, page);

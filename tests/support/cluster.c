@@ -387,13 +387,12 @@ static bool
 fails_over(struct cluster *c, int master, int64_t *next_ns)
 {
 	int heir = partner(c, master);
-	redisReply *reply;
 
 	if (is_succeeded(c, master))
 		return true;
 	if (await_now_ns() < *next_ns)
 		return false;
-	reply = cluster_is_master(c, heir) ? NULL : node_ask(&c->all.node[heir], "CLUSTER FAILOVER");
+	redisReply *reply = cluster_is_master(c, heir) ? NULL : node_ask(&c->all.node[heir], "CLUSTER FAILOVER");
 	freeReplyObject(reply);
 	*next_ns = await_now_ns() + INT64_C(6000000000);
 	return false;

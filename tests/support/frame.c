@@ -83,7 +83,7 @@ frame_feed(struct frame *f, const char *bytes, size_t size, bool *whole)
 const char *
 frame_string(const char *value, size_t size, size_t *at, size_t *length)
 {
-	const char *line, *end;
+	const char *end;
 
 	if (*at == 0) {   /* past the head of the array */
 		end = size > 0 && (value[0] == '*' || value[0] == '>') ? memchr(value, '\n', size) : NULL;
@@ -93,7 +93,7 @@ frame_string(const char *value, size_t size, size_t *at, size_t *length)
 	}
 	if (*at >= size || value[*at] != '$')
 		return NULL;
-	line = value + *at;
+	const char *line = value + *at;
 	end = memchr(line, '\n', size - *at);
 	if (!end)
 		return NULL;

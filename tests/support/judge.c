@@ -83,14 +83,13 @@ judge_enter(struct judge *j, size_t lock, uint64_t fence)
 	struct room *r = room(j, lock);
 	who me = self();
 	who other = atomic_exchange(&r->inside, me);
-	uint64_t last;
 
 	atomic_fetch_add(&j->entries, 1);
 	if (other != 0)
 		note(j, (struct note){ .lock = lock, .entered = me, .inside = other, .fence = fence });
 	if (fence == 0)
 		return;
-	last = atomic_exchange(&r->fence, fence);
+	uint64_t last = atomic_exchange(&r->fence, fence);
 	if (fence <= last)
 		note(j, (struct note){ .lock = lock, .entered = me, .fence = fence, .last = last });
 }

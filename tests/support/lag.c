@@ -19,10 +19,10 @@ nap(void *arg)
 {
 	(void)arg;
 	while (!over) {
-		int64_t began = await_now_ns(), late, was = worst_ns;
+		int64_t began = await_now_ns(), was = worst_ns;
 
 		await_ms(5);
-		late = await_now_ns() - began - 5000000;
+		int64_t late = await_now_ns() - began - 5000000;
 		while (late > was && !atomic_compare_exchange_weak(&worst_ns, &was, late))
 			continue;
 	}

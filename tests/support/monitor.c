@@ -70,12 +70,11 @@ struct monitor *
 monitor_start(struct server *server)
 {
 	struct monitor *m = zeroed(sizeof *m);
-	redisReply *reply;
 
 	m->server = server;
 	m->connection = server_connect(server);
 	redisSetTimeout(m->connection, (struct timeval){ 0 });   /* silence is no reason to end */
-	reply = redisCommand(m->connection, "MONITOR");
+	redisReply *reply = redisCommand(m->connection, "MONITOR");
 	if (!reply || reply->type != REDIS_REPLY_STATUS)
 		trouble("the server does not let itself be monitored: %s", reply ? reply->str : m->connection->errstr);
 	freeReplyObject(reply);
@@ -111,11 +110,8 @@ monitor_stop(struct monitor *m)
 static bool
 seen(struct monitor *m, size_t marker)
 {
-	bool yes, ended;
-
 	pthread_mutex_lock(&m->mutex);
-	yes = m->marker_seen >= marker;
-	ended = m->ended;
+	bool yes = m->marker_seen >= marker, ended = m->ended;
 	pthread_mutex_unlock(&m->mutex);
 	if (!yes && ended)
 		trouble("the monitor's server has ended");

@@ -142,12 +142,11 @@ redisReply *
 node_ask(const struct node *node, const char *format, ...)
 {
 	redisReply *reply = NULL;
-	redisContext *c;
 	sigset_t before;
 	va_list args;
 
 	socket_hush(&before);
-	c = dial(node);
+	redisContext *c = dial(node);
 	if (c) {
 		va_start(args, format);
 		reply = redisvCommand(c, format, args);
@@ -165,17 +164,15 @@ node_ask(const struct node *node, const char *format, ...)
 void
 node_tell(const struct node *node, const char *format, ...)
 {
-	redisContext *c;
-	redisReply *reply;
 	sigset_t before;
 	va_list args;
 
 	socket_hush(&before);
-	c = dial(node);
+	redisContext *c = dial(node);
 	if (!c)
 		trouble("the server on port %d does not answer", node->port);
 	va_start(args, format);
-	reply = redisvCommand(c, format, args);
+	redisReply *reply = redisvCommand(c, format, args);
 	va_end(args);
 	socket_unhush(&before);
 	if (!reply || reply->type == REDIS_REPLY_ERROR)
@@ -227,11 +224,10 @@ static bool
 is_lasting(redisContext *c, const redisReply *key)
 {
 	redisReply *reply = redisCommand(c, "ASKING");
-	bool lasting;
 
 	freeReplyObject(reply);
 	reply = redisCommand(c, "PTTL %b", key->str, key->len);
-	lasting = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer == -1;
+	bool lasting = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer == -1;
 	freeReplyObject(reply);
 	return lasting;
 }
@@ -239,14 +235,12 @@ is_lasting(redisContext *c, const redisReply *key)
 static int64_t
 keys(const struct node *node, const char *pattern, bool lasting)
 {
-	redisReply *reply;
-	redisContext *c;
 	sigset_t before;
 	int64_t n = 0;
 
 	socket_hush(&before);
-	c = dial(node);
-	reply = c ? redisCommand(c, "KEYS %s", pattern) : NULL;
+	redisContext *c = dial(node);
+	redisReply *reply = c ? redisCommand(c, "KEYS %s", pattern) : NULL;
 	for (size_t i = 0; reply && i < reply->elements; i++)
 		n += !lasting || is_lasting(c, reply->element[i]);
 	freeReplyObject(reply);

@@ -106,10 +106,9 @@ leash_client *
 place_client(const leash_options *options)
 {
 	leash_options in_it = options ? *options : *LEASH_OPTIONS();
-	leash_client *client;
 
 	in_it.lease_ms = place_lease_ms(in_it.lease_ms);
-	client = leashed_open(place_uri(), &in_it);
+	leash_client *client = leashed_open(place_uri(), &in_it);
 	if (place_is(PLACE_MAJORITY))
 		await_true(is_connected(client));
 	return client;

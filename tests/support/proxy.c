@@ -100,7 +100,6 @@ static void
 watch(struct proxy *p, struct end *end, const struct lane *in, const struct lane *out)
 {
 	struct epoll_event event = { .data.ptr = end };
-	int op;
 
 	if (!in->ended && !end->link->closing && bytes_length(&in->queue) < FULL)
 		event.events |= EPOLLIN;
@@ -109,7 +108,7 @@ watch(struct proxy *p, struct end *end, const struct lane *in, const struct lane
 	if (event.events == end->watched)
 		return;
 	/* With nothing to watch for it is taken out, or its hang-up would be reported for ever. */
-	op = event.events == 0 ? EPOLL_CTL_DEL : end->watched == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+	int op = event.events == 0 ? EPOLL_CTL_DEL : end->watched == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
 	if (epoll_ctl(p->epoll, op, end->fd, &event) != 0)
 		trouble("epoll: %s", strerror(errno));
 	end->watched = event.events;
@@ -172,13 +171,11 @@ run(void *arg)
 	prctl(PR_SET_TIMERSLACK, 1);   /* or every delay would last 50 us longer */
 	pthread_mutex_lock(&p->mutex);
 	while (!p->stopping) {
-		int n;
-
 		next = deliver_all(p);
 		remove_over(p);
 		pthread_mutex_unlock(&p->mutex);
 		sleep_until(p, next);
-		n = epoll_wait(p->epoll, events, sizeof events / sizeof *events, 0);
+		int n = epoll_wait(p->epoll, events, sizeof events / sizeof *events, 0);
 		pthread_mutex_lock(&p->mutex);
 		for (int i = 0; i < n; i++) {
 			if (events[i].data.ptr == &p->listener)

@@ -63,11 +63,9 @@ agreed_master(const struct sentinel_set *set)
 	int agreed = -1;
 
 	for (int i = 0; i < SENTINEL_SENTINELS; i++) {
-		int master;
-
 		if (!node_runs(sentinel_node(set, i)))
 			continue;
-		master = master_at(set, i);
+		int master = master_at(set, i);
 		if (master < 0 || (agreed >= 0 && master != agreed) || !field_is(set, i, "flags", "master"))
 			return -1;
 		agreed = master;
@@ -149,15 +147,14 @@ hurry(const struct sentinel_set *set, int info_ms, int publish_ms)
 static char *
 uri_of(struct sentinel_set *set)
 {
-	char *path, *query, *uri;
-	FILE *file;
+	char *uri;
 
 	if (!set->all.options.sentinel_password)
 		return nodes_uri(sentinel_node(set, 0), SENTINEL_SENTINELS, "sentinel", set->all.options.password, "/" NAME, "");
 	set->all.folder = sweep_folder();
-	path = text_of("%s/sentinel-password", set->all.folder);
-	query = text_of("sentinel_password_file=%s", path);
-	file = fopen(path, "we");
+	char *path = text_of("%s/sentinel-password", set->all.folder);
+	char *query = text_of("sentinel_password_file=%s", path);
+	FILE *file = fopen(path, "we");
 	if (!file || fputs(set->all.options.sentinel_password, file) < 0 || fclose(file) != 0)
 		trouble("cannot write %s", path);
 	uri = nodes_uri(sentinel_node(set, 0), SENTINEL_SENTINELS, "sentinel", set->all.options.password, "/" NAME, query);
@@ -254,11 +251,10 @@ static int
 switches_at(const struct node *sentinel)
 {
 	char path[256], line[1024];
-	FILE *file;
 	int n = 0;
 
 	snprintf(path, sizeof path, "%s/redis.log", server_folder(sentinel->server));
-	file = fopen(path, "re");
+	FILE *file = fopen(path, "re");
 	while (file && fgets(line, sizeof line, file))
 		n += strstr(line, "+switch-master") != NULL;
 	if (file)

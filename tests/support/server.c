@@ -91,7 +91,6 @@ static _Noreturn void
 become_server(char *const *argv, char *const *environment, int log, int report, pid_t parent, bool by_main_thread)
 {
 	sigset_t none;
-	int error;
 
 	/* It would fire as soon as the forking thread ends; for other threads than the main one the sweeper must do. */
 	if (by_main_thread && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent))
@@ -106,7 +105,7 @@ become_server(char *const *argv, char *const *environment, int log, int report, 
 	fcntl(3, F_SETFD, FD_CLOEXEC);
 	close_range(4, ~0U, 0);
 	execvpe(argv[0], argv, environment);
-	error = errno;
+	int error = errno;
 	if (write(3, &error, sizeof error) < 0)
 		_exit(126);
 	_exit(127);
@@ -117,7 +116,7 @@ spawn(struct server *server)
 {
 	struct words argv = { .count = 0 };
 	int log, report[2], error = 0;
-	pid_t parent = getpid(), pid;
+	pid_t parent = getpid();
 	bool by_main_thread = gettid() == parent;
 
 	words_add(&argv, program());
@@ -136,7 +135,7 @@ spawn(struct server *server)
 	log = open(server->log, O_WRONLY | O_CREAT | O_APPEND | O_TRUNC | O_CLOEXEC, 0600);
 	if (log < 0 || pipe2(report, O_CLOEXEC) != 0)
 		trouble("cannot start a server: %s", strerror(errno));
-	pid = fork();
+	pid_t pid = fork();
 	if (pid < 0)
 		trouble("fork: %s", strerror(errno));
 	if (pid == 0)
@@ -219,7 +218,6 @@ run(struct server *server, bool loaded)
 {
 	int64_t limit = await_limit_ns(30);
 	siginfo_t end = { .si_pid = 0 };
-	char *log;
 
 	unlink(server->socket);
 	spawn(server);
@@ -232,7 +230,7 @@ run(struct server *server, bool loaded)
 	if (end.si_pid == 0 && !await_is_past(limit))
 		return true;
 
-	log = read_log(server);
+	char *log = read_log(server);
 	if (end.si_pid != 0) {
 		reap(server);
 		if (server->port && strstr(log, "Address already in use")) {
@@ -261,7 +259,7 @@ make_user_file(const struct server *server, const char *name)
 static void
 give_clock(struct server *server)
 {
-	char *path = text_of("%s/clock", server->folder), *preload = getenv("LD_PRELOAD"), *shim, *page;
+	char *path = text_of("%s/clock", server->folder), *preload = getenv("LD_PRELOAD");
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
 	if (access(CLOCK_SHIM, R_OK) != 0)
@@ -273,9 +271,9 @@ give_clock(struct server *server)
 		trouble("%s: %s", path, strerror(errno));
 	close(fd);
 
-	page = text_of("%s=%s", CLOCK_SHIM_ENV, path);
+	char *page = text_of("%s=%s", CLOCK_SHIM_ENV, path);
 	/* What else is preloaded may be a sanitizer's runtime, which wants to be the first. */
-	shim = text_of("LD_PRELOAD=%s%s%s", preload ? preload : "", preload ? " " : "", CLOCK_SHIM);
+	char *shim = text_of("LD_PRELOAD=%s%s%s", preload ? preload : "", preload ? " " : "", CLOCK_SHIM);
 	words_add(&server->environment, page, shim);
 	for (char **variable = environ; *variable; variable++)
 		if (strncmp(*variable, "LD_PRELOAD=", 11) != 0)
@@ -290,10 +288,8 @@ STOP_BY(server_stop)
 static void
 write_config(struct server *server, const char *text)
 {
-	FILE *file;
-
 	server->config = text_of("%s/sentinel.conf", server->folder);
-	file = fopen(server->config, "we");
+	FILE *file = fopen(server->config, "we");
 	if (!file || fputs(text, file) < 0 || fclose(file) != 0)
 		trouble("%s: %s", server->config, strerror(errno));
 }
@@ -474,8 +470,6 @@ ask(redisContext *c, const char *words, int size)
 static redisReply *
 command(struct server *server, const char *what, char *words, int size)
 {
-	redisContext *c;
-	redisReply *reply;
 	sigset_t before;
 	char why[256];
 
@@ -483,8 +477,8 @@ command(struct server *server, const char *what, char *words, int size)
 		trouble("'%s' is no command", what);
 	pthread_mutex_lock(&server->talk);
 	socket_hush(&before);
-	c = connection(server);
-	reply = ask(c, words, size);
+	redisContext *c = connection(server);
+	redisReply *reply = ask(c, words, size);
 	if (!reply && errno == EPIPE) { /* a server whose role changes is told by its sentinels to cut everybody off: not a word was sent */
 		redisFree(c);
 		server->connection = NULL;
@@ -517,10 +511,9 @@ redisReply *
 server_command(struct server *server, const char *format, ...)
 {
 	va_list args;
-	redisReply *reply;
 
 	va_start(args, format);
-	reply = command_of(server, format, args);
+	redisReply *reply = command_of(server, format, args);
 	va_end(args);
 	return reply;
 }
@@ -529,15 +522,13 @@ int64_t
 server_integer(struct server *server, const char *format, ...)
 {
 	va_list args;
-	redisReply *reply;
-	int64_t n;
 
 	va_start(args, format);
-	reply = command_of(server, format, args);
+	redisReply *reply = command_of(server, format, args);
 	va_end(args);
 	if (reply->type != REDIS_REPLY_INTEGER)
 		trouble("the answer to '%s' is no integer but: %s", format, reply->str ? reply->str : "an array or nothing");
-	n = reply->integer;
+	int64_t n = reply->integer;
 	freeReplyObject(reply);
 	return n;
 }
@@ -586,10 +577,9 @@ const char *
 server_text(struct server *server, const char *format, ...)
 {
 	va_list args;
-	redisReply *reply;
 
 	va_start(args, format);
-	reply = command_of(server, format, args);
+	redisReply *reply = command_of(server, format, args);
 	va_end(args);
 	return as_text(server, format, reply);
 }
@@ -607,9 +597,8 @@ int64_t
 server_calls(struct server *server, const char *command)
 {
 	char field[64];
-	const char *at;
 
 	snprintf(field, sizeof field, "cmdstat_%s:calls=", command);
-	at = strstr(server_text(server, "INFO commandstats"), field);
+	const char *at = strstr(server_text(server, "INFO commandstats"), field);
 	return at ? atoll(at + strlen(field)) : 0;
 }

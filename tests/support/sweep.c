@@ -115,12 +115,11 @@ become_sweeper(int from)
 static int
 sweeper_pipe(void)
 {
-	int ends[2], to;
-	pid_t pid;
+	int ends[2];
 
 	pthread_mutex_lock(&mutex);
 	hook();
-	to = sweeper;
+	int to = sweeper;
 	pthread_mutex_unlock(&mutex);
 	if (to >= 0)
 		return to;
@@ -130,7 +129,7 @@ sweeper_pipe(void)
 		trouble("pipe: %s", strerror(errno));
 
 	/* Forking takes the mutex. Two threads may come here at once: one sweeper is then told nothing, and goes at once. */
-	pid = fork();
+	pid_t pid = fork();
 	if (pid < 0)
 		trouble("fork: %s", strerror(errno));
 	if (pid == 0)
@@ -160,14 +159,14 @@ char *
 sweep_folder(void)
 {
 	const char *base = getenv("TMPDIR");
-	char *folder, *line;
+	char *folder;
 
 	/* The path of a unix socket has 107 bytes at most. */
 	if (!base || base[0] != '/' || strlen(base) > 70)
 		base = "/tmp";
 	if (asprintf(&folder, "%s/leash-test-XXXXXX", base) < 0 || !mkdtemp(folder))
 		trouble("cannot make a folder in %s: %s", base, strerror(errno));
-	line = text_of("folder %s\n", folder);
+	char *line = text_of("folder %s\n", folder);
 	tell_sweeper(line);
 	free(line);
 	return folder;
@@ -196,18 +195,16 @@ void
 sweep_process(pid_t pid)
 {
 	char path[64], stat[1024], line[128];
-	char *field, *rest;
-	FILE *file;
-	size_t n;
+	char *field;
 
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	file = fopen(path, "re");
+	FILE *file = fopen(path, "re");
 	if (!file)
 		return;   /* gone already */
-	n = fread(stat, 1, sizeof stat - 1, file);
+	size_t n = fread(stat, 1, sizeof stat - 1, file);
 	fclose(file);
 	stat[n] = '\0';
-	rest = strrchr(stat, ')');
+	char *rest = strrchr(stat, ')');
 	if (!rest)
 		return;
 	field = strtok_r(rest + 1, " ", &rest);   /* field 3 */

@@ -167,14 +167,13 @@ const char *
 tool_said(struct tool *tool, enum stream which)
 {
 	struct stat stat;
-	ssize_t n;
 
 	read_terminal(tool);
 	free(tool->text[which]);
 	tool->text[which] = NULL;
 	if (fstat(tool->file[which], &stat) != 0 || (tool->text[which] = malloc((size_t)stat.st_size + 1)) == NULL)
 		trouble("no memory");
-	n = pread(tool->file[which], tool->text[which], (size_t)stat.st_size, 0);
+	ssize_t n = pread(tool->file[which], tool->text[which], (size_t)stat.st_size, 0);
 	tool->text[which][n > 0 ? n : 0] = '\0';
 	return tool->text[which];
 }

@@ -218,10 +218,9 @@ fits(const char *said, const char *pattern, bool from_begin, bool to_end)
 		const char *gap = strstr(pattern, "...");
 		size_t n = gap != NULL ? (size_t)(gap - pattern) : strlen(pattern), left = strlen(said);
 		char part[TEXT];
-		const char *found;
 
 		snprintf(part, sizeof part, "%.*s", (int)n, pattern);
-		found = gap == NULL && to_end && left >= n && !from_begin ? said + left - n : said;
+		const char *found = gap == NULL && to_end && left >= n && !from_begin ? said + left - n : said;
 		if (from_begin || (gap == NULL && to_end)) {
 			if (strncmp(found, part, n) != 0 || (gap == NULL && to_end && found[n] != '\0'))
 				return false;
@@ -495,11 +494,10 @@ play_person(char *line)
 	char space[TEXT];
 	int n = split(line, words, space);
 	leash_status status = LEASH_OK, expected = n > 4 && strcmp(words[4], "LOST") == 0 ? LEASH_LOST : LEASH_OK;
-	struct person *p;
 
 	if (n < 3)
 		return false;
-	p = person_called(words[0]);
+	struct person *p = person_called(words[0]);
 	if (strcmp(words[1], "takes") == 0)
 		status = take_lock(p, hold_called(p, words[2], n > 3 ? atoi(words[3]) : 0));
 	else if (strcmp(words[1], "releases") == 0)
@@ -620,13 +618,13 @@ play_redis(char *line)
 	char *arrow = strstr(line, " =>"); /* with nothing behind it, if nothing is expected */
 	bool waits = strncmp(line, "redis~ ", 7) == 0, again = strncmp(line, "redis! ", 7) == 0;
 	int64_t limit = await_limit_ns(60);
-	const char *expected, *got;
+	const char *got;
 
 	if (strncmp(line, "redis ", 6) != 0 && !waits && !again)
 		return false;
 	if (arrow != NULL)
 		*arrow = '\0';
-	expected = arrow != NULL ? expand(arrow + 3 + (arrow[3] == ' ')) : NULL;
+	const char *expected = arrow != NULL ? expand(arrow + 3 + (arrow[3] == ' ')) : NULL;
 	while (got = answer(again ? expand(line + 7) : line + 6 + waits), expected != NULL && !is_answer(got, expected)) {
 		if (!waits || await_is_past(limit))
 			wrong("it answers '%s'", got);
@@ -836,11 +834,11 @@ static int
 play_each(int from, int to, int depth)
 {
 	const char *names[WORDS + 1], *values[WORDS + 1];
-	char head[TEXT], space[TEXT], others[TEXT], *list, *next;
+	char head[TEXT], space[TEXT], others[TEXT], *next;
 	int n = 0, end_of = from + 1;
 
 	snprintf(head, sizeof head, "%s", text->line[from] + depth + strlen("each "));
-	list = strstr(head, " in ");
+	char *list = strstr(head, " in ");
 	if (list == NULL)
 		wrong("that is no statement");
 	*list = '\0';

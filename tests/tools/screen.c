@@ -31,17 +31,15 @@ ask(const char *format, ...)
 	static char answer[65536];
 	char words[2048], command[4096];
 	va_list args;
-	FILE *pipe;
-	size_t n;
 
 	va_start(args, format);
 	vsnprintf(words, sizeof words, format, args);
 	va_end(args);
 	snprintf(command, sizeof command, "TMUX= exec tmux -N -S '%s' %s 2>&1", tmux_socket, words);
-	pipe = popen(command, "re");
+	FILE *pipe = popen(command, "re");
 	if (pipe == NULL)
 		trouble("popen: no");
-	n = fread(answer, 1, sizeof answer - 1, pipe);
+	size_t n = fread(answer, 1, sizeof answer - 1, pipe);
 	answer[n] = '\0';
 	return pclose(pipe) == 0 ? answer : NULL;
 }

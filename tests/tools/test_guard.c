@@ -55,13 +55,13 @@ static _Noreturn void
 be_guard(pid_t leash, int news)
 {
 	sigset_t all;
-	pid_t self = getpid(), cmd;
+	pid_t self = getpid();
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	if (!guard_begin(leash))
 		_exit(1);
-	cmd = fork();
+	pid_t cmd = fork();
 	if (cmd == 0) {
 		close(news);
 		stop_again_and_again(self);
@@ -72,11 +72,11 @@ be_guard(pid_t leash, int news)
 
 SENTENCE(a_stop_that_follows_the_news_of_the_one_before_is_told_too)
 {
-	pid_t leash = getpid(), pid;
+	pid_t leash = getpid();
 	int news[2], signals = 0, what;
 
 	assert_int_equal(pipe(news), 0);
-	pid = fork();
+	pid_t pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0)
 		be_guard(leash, news[1]);

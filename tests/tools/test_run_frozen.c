@@ -82,7 +82,7 @@ close_processes(const struct pollfd *deaths, int count)
 static int64_t
 await_deaths(struct pollfd *deaths, int count, int64_t *late_ns)
 {
-	int64_t limit = await_limit_ns(60), last;
+	int64_t limit = await_limit_ns(60);
 
 	lag_begin();
 	for (int i = 0; i < count;) {
@@ -90,7 +90,7 @@ await_deaths(struct pollfd *deaths, int count, int64_t *late_ns)
 		if (await_is_past(limit))
 			trouble("a process lives on");
 	}
-	last = await_now_ns();
+	int64_t last = await_now_ns();
 	*late_ns = lag_end();
 	return last;
 }
@@ -159,11 +159,11 @@ dies_before_expiry_by(const struct job *job)
 		"run", "--ttl", "3s", "-k", "600ms", "frozen", "--", "sh", "-c", job->script, NULL,
 	};
 	struct pollfd deaths[PROCESSES];
-	int64_t expires_ns, left, late_ns;
+	int64_t expires_ns, late_ns;
 	struct tool *tool = run_and_freeze(words, job->processes, deaths, &expires_ns);
 	bool told;
 
-	left = expires_ns - await_deaths(deaths, job->processes, &late_ns);
+	int64_t left = expires_ns - await_deaths(deaths, job->processes, &late_ns);
 	assert_int_equal(tool_wait(tool), 79);
 	told = strstr(tool_out(tool), "told") != NULL;
 	if (told != job->obeys) /* why it was so is known to leash alone */
