@@ -95,22 +95,14 @@ start_server(struct sentinel_set *set, int i)
 static char *
 sentinel_config(const struct sentinel_set *set)
 {
-	char *config = NULL;
-	size_t size;
-	FILE *out = open_memstream(&config, &size);
+	const char *password = set->all.options.password, *own = set->all.options.sentinel_password;
 
-	if (!out)
-		trouble("no memory");
-	fprintf(out, "sentinel monitor %s 127.0.0.1 %d 2\n", NAME, set->all.node[0].told);
-	fprintf(out, "sentinel down-after-milliseconds %s 1000\n", NAME);
-	fprintf(out, "sentinel failover-timeout %s 4000\n", NAME);
-	fprintf(out, "sentinel parallel-syncs %s 2\n", NAME);
-	if (set->all.options.password)
-		fprintf(out, "sentinel auth-pass %s %s\n", NAME, set->all.options.password);
-	if (set->all.options.sentinel_password)
-		fprintf(out, "sentinel sentinel-pass %s\n", set->all.options.sentinel_password);
-	fclose(out);
-	return config;
+	return text_of("sentinel monitor " NAME " 127.0.0.1 %d 2\n"
+	               "sentinel down-after-milliseconds " NAME " 1000\n"
+	               "sentinel failover-timeout " NAME " 4000\n"
+	               "sentinel parallel-syncs " NAME " 2\n"
+	               "%s%s\n%s%s\n", set->all.node[0].told, password ? "sentinel auth-pass " NAME " " : "",
+	               password ? password : "", own ? "sentinel sentinel-pass " : "", own ? own : "");
 }
 
 static void

@@ -36,13 +36,17 @@ static const struct job {
 	const char *name, *script;
 	int processes;
 	bool obeys;
+	const char *how[2]; /* it is ended */
 } jobs[] = {
-	{"a_job_that_obeys_is_told_and_dead_before_the_key_expires", POLITE, 1, true},
-	{"a_job_that_ignores_TERM_is_dead_before_the_key_expires", "trap '' TERM; echo pid $$.; " ON, 1, false},
+	{"a_job_that_obeys_is_told_and_dead_before_the_key_expires", POLITE, 1, true, {"-k", "600ms"}},
+	{"with_kill_nobody_is_told_and_all_are_dead_before_the_key_expires", POLITE, 1, false, {"--on-lost", "kill"}},
+	{"a_job_that_ignores_TERM_is_dead_before_the_key_expires", "trap '' TERM; echo pid $$.; " ON, 1, false, {"-k", "600ms"}},
 	{"children_in_other_sessions_are_dead_before_the_key_expires",
-	 "trap '' TERM; setsid sh -c 'echo pid $$.; " ON "' & (setsid sh -c 'echo pid $$.; " ON "' &); echo pid $$.; " ON, 3, false},
+	 "trap '' TERM; setsid sh -c 'echo pid $$.; " ON "' & (setsid sh -c 'echo pid $$.; " ON "' &); echo pid $$.; " ON, 3,
+	 false, {"-k", "600ms"}},
 	{"a_child_that_outlives_its_job_is_dead_before_the_key_expires",
-	 "trap 'exit 0' TERM; setsid sh -c \"trap '' TERM; echo pid \\$\\$.; " ON "\" & echo pid $$.; " ON, 2, false},
+	 "trap 'exit 0' TERM; setsid sh -c \"trap '' TERM; echo pid \\$\\$.; " ON "\" & echo pid $$.; " ON, 2,
+	 false, {"-k", "600ms"}},
 };
 
 /* ---- one freeze ---- */
@@ -156,7 +160,7 @@ static int64_t
 dies_before_expiry_by(const struct job *job)
 {
 	const char *const words[] = {
-		"run", "--ttl", "3s", "-k", "600ms", "frozen", "--", "sh", "-c", job->script, NULL,
+		"run", "--ttl", "3s", job->how[0], job->how[1], "frozen", "--", "sh", "-c", job->script, NULL,
 	};
 	struct pollfd deaths[PROCESSES];
 	int64_t expires_ns, late_ns;
@@ -189,21 +193,4 @@ SENTENCES(is_dead_before_the_key_expires, jobs)
 		print_message("# dead %lld ms before its key expires\n", (long long)(left / MS));
 		assert_true(left > 0);
 	}
-}
-
-SENTENCE(with_kill_nobody_is_told_and_all_are_dead_before_the_key_expires)
-{
-	const char *const words[] = {
-		"run", "--ttl", "3s", "--on-lost", "kill", "frozen", "--", "sh", "-c", POLITE, NULL,
-	};
-	struct pollfd death;
-	int64_t expires_ns, late_ns;
-	struct tool *tool = run_and_freeze(words, 1, &death, &expires_ns);
-
-	expires_ns -= await_deaths(&death, 1, &late_ns);
-	assert_true(expires_ns > 0 || stood_still(late_ns));
-	assert_int_equal(tool_wait(tool), 79);
-	assert_null(strstr(tool_out(tool), "told"));
-	close_processes(&death, 1);
-	tool_free(tool);
 }
