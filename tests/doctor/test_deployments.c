@@ -45,6 +45,8 @@ check_all_are_empty(void)
 	assert_int_equal(deployment_keys(deployment, "*"), 0);
 }
 
+FIXTURE(NULL, check_all_are_empty);
+
 /* ---- */
 
 SENTENCE(each_server_that_keeps_data_is_fit_and_nothing_is_left)
@@ -63,7 +65,6 @@ SENTENCE(each_server_that_keeps_data_is_fit_and_nothing_is_left)
 			named |= is_of(&found[f], deployment_master(deployment, i));
 		assert_true(named);
 	}
-	check_all_are_empty();
 }
 
 /* CONFIG is nothing for a user of locks: to look is all that it is wanted for. */
@@ -83,7 +84,6 @@ SENTENCE(the_user_of_the_documentation_has_all_permissions)
 	least_denied(deployment);
 	assert_int_equal(examine(as_least), LEASH_OK);
 	check_all_is_permitted("as documented");
-	check_all_are_empty();
 }
 
 static void
@@ -161,7 +161,6 @@ SENTENCE(scripts_that_are_not_loaded_are_told_with_who_loads_them_and_eval_is_no
 	examine(as_least);
 	assert_int_equal(count(ERROR, "permissions", "may not run EVAL, "), deployment_masters(deployment));
 	least_admit(deployment, NULL);
-	check_all_are_empty();
 }
 
 SENTENCE(wherever_memory_runs_out_that_is_told_and_nothing_is_left)
@@ -186,7 +185,6 @@ SENTENCE(wherever_memory_runs_out_that_is_told_and_nothing_is_left)
 	}
 	print_message("# memory ran out at %ld calls\n", failed);
 	assert_true(failed > 5);
-	check_all_are_empty();
 }
 
 SENTENCE(what_is_wrong_with_one_is_told_of_that_one)
@@ -203,7 +201,6 @@ SENTENCE(what_is_wrong_with_one_is_told_of_that_one)
 	check_is_of(f, bad);
 	ask(bad, "CONFIG SET maxmemory-policy noeviction");
 	ask(bad, "CONFIG SET maxmemory 0");
-	check_all_are_empty();
 }
 
 /* Those behind it in the list are looked at all the same. */
@@ -220,7 +217,6 @@ SENTENCE(a_dead_server_of_a_quorum_is_named_and_the_others_are_looked_at, .of = 
 	check_is_of(first_at_least(ERROR), dead);
 	assert_int_equal(count(FINE, "permissions", "a lock was acquired"), 4);
 	server_restart(dead);
-	check_all_are_empty();
 }
 
 /* ---- sentinels ---- */

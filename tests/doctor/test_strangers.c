@@ -29,6 +29,8 @@ check_nothing_is_left(void)
 	assert_string_equal(server_text(server, "KEYS *"), "");
 }
 
+FIXTURE(NULL, check_nothing_is_left);
+
 /* ---- no server, no login ---- */
 
 /* Not by what lets anybody in. */
@@ -91,7 +93,6 @@ SENTENCE(a_slow_line_is_told_by_what_leash_has_patience_for)
 	assert_status(LEASH_OK, examine_with(LEASH_OPTIONS(.uri = proxy_uri(proxy), .timeout_ms = 2500)));
 	check_remedy(the("speed", WARNING, "tenth"), "?timeout=");
 	proxy_stop(proxy);
-	check_nothing_is_left();
 }
 
 SENTENCE(wherever_the_connection_breaks_that_is_told_and_nothing_is_left)
@@ -133,7 +134,6 @@ SENTENCE(an_ask_that_arrives_when_nobody_waits_for_it_any_more_does_nothing)
 	await_ms(1500);
 	proxy_release(proxy);
 	await_ms(200); /* for what should not come */
-	check_nothing_is_left();
 	proxy_stop(proxy);
 }
 
