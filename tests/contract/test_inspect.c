@@ -96,37 +96,6 @@ SENTENCE(a_lock_that_is_free_has_its_last_fence_and_its_holder_may_ask)
 	place_assert_free("law"); /* and looking makes nothing */
 }
 
-/* Three threads of one client wait for a lock that another has. */
-static void
-check_places(bool fair, uint32_t places)
-{
-	leash_lock *held = kept(leashed_lock(kept(open_client()), "queue", LEASH_LOCK_OPTIONS(.fair = fair)));
-	leash_lock *wanted = kept(leashed_lock(client, "queue", LEASH_LOCK_OPTIONS(.fair = fair)));
-	struct actor waiting[3];
-
-	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	for (size_t i = 0; i < COUNT(waiting); i++)
-		begin_turn(&waiting[i], wanted);
-	await_true(leash_lock_inspect(wanted, &info, &err) == LEASH_OK && info.waiting == places);
-	assert_true(info.held);
-	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	for (size_t i = 0; i < COUNT(waiting); i++)
-		end_waiting(&waiting[i]);
-	assert_status(LEASH_OK, leash_lock_inspect(wanted, &info, &err));
-	assert_false(info.held);
-	assert_int_equal(info.waiting, 0);
-}
-
-SENTENCE(a_process_has_one_place_in_a_plain_lock, .but = PLACE_NO_QUEUE)
-{
-	check_places(false, 1);
-}
-
-SENTENCE(each_thread_has_a_place_in_a_fair_lock, .but = PLACE_NO_QUEUE)
-{
-	check_places(true, 3);
-}
-
 /* ---- who that is ---- */
 
 static void
