@@ -92,37 +92,12 @@ SENTENCE(one_holds_it_at_a_time_while_others_run_out_of_time)
 	let_all_take_turns(6, true);
 }
 
-SENTENCE(who_only_tries_takes_no_place)
-{
-	begin(LONG_MS, 5000);
-	holder->wait_ms = mate->wait_ms = first->wait_ms = 0;
-	for (int i = 0; i < 3; i++) {
-		assert_done(LEASH_OK, holder, actor_acquire);
-		assert_done(LEASH_TIMEOUT, mate, actor_acquire);
-		assert_done(LEASH_TIMEOUT, first, actor_acquire);
-		assert_false(mate->held || first->held);
-		assert_int_equal(place_integer("law", "EXISTS leash:{law}:queue"), 0);
-		assert_done(LEASH_OK, holder, actor_release);
-		place_assert_empty();
-		assert_done(LEASH_NOT_HELD, first, actor_release);
-	}
-	scene_end();
-}
-
 /* ---- expiry ---- */
-
-static void
-swap(struct actor **a, struct actor **b)
-{
-	struct actor *c = *a;
-
-	*a = *b;
-	*b = c;
-}
 
 SENTENCE(the_lock_of_a_killed_holder_goes_to_the_first_who_waits_when_its_lease_ends_and_not_before)
 {
 	int64_t seen_ns, left_ms, later_ns;
+	struct actor *next, *last;
 
 	begin(800, 5000);
 	assert_done(LEASH_OK, holder, actor_acquire);
@@ -134,13 +109,13 @@ SENTENCE(the_lock_of_a_killed_holder_goes_to_the_first_who_waits_when_its_lease_
 	assert_true(left_ms > 0);
 	assert_heard(LEASH_OK, first);
 	assert_heard(LEASH_OK, second);
-	if (place_is(PLACE_NO_QUEUE) && second->count == 0)
-		swap(&first, &second);
-	later_ns = first->ended_ns - seen_ns;
+	next = place_is(PLACE_NO_QUEUE) && second->count == 0 ? second : first;
+	last = next == first ? second : first;
+	later_ns = next->ended_ns - seen_ns;
 	assert_true(later_ns >= (left_ms - 1) * MS);
 	assert_true((double)later_ns < (800 + 1000) * 1e6 * await_slowness());
-	assert_true(first->count == 0 && second->count == 1);
-	assert_true(first->fence > holder->fence && second->fence > first->fence);
+	assert_true(next->count == 0 && last->count == 1);
+	assert_true(next->fence > holder->fence && last->fence > next->fence);
 	scene_end();
 }
 

@@ -234,24 +234,6 @@ SENTENCE(a_client_that_is_closed_meanwhile_ends_it, .but = PLACE_NO_QUEUE)
 	assert_status(LEASH_CLOSED, leash_lock_waiters(wanted, close_it, theirs, &err));
 }
 
-static bool
-pause_server(void *arg, const leash_waiter_info *waiter)
-{
-	(void)arg, (void)waiter;
-	place_pause();
-	return true;
-}
-
-SENTENCE(a_server_that_stands_still_meanwhile_is_unavailable, .but = PLACE_NO_QUEUE)
-{
-	leash_client *impatient = kept(place_client(LEASH_OPTIONS(.timeout_ms = 300)));
-	leash_lock *wanted = kept(leashed_lock(impatient, "wanted", NULL));
-
-	make_places(1000);
-	assert_refused(LEASH_UNAVAILABLE, "lock 'wanted'", leash_lock_waiters(wanted, pause_server, NULL, &err));
-	place_resume();
-}
-
 SENTENCE(where_there_is_no_queue_that_is_said)
 {
 	if (place_is(PLACE_NO_QUEUE))

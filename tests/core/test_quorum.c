@@ -24,6 +24,9 @@ SCENE(a_round_without_a_majority_is_canceled_where_it_has_a_vote_and_the_next_ha
       "ann acquires 10000; bc TAKEN;"
       "a HELD -> " AT_ALL("vote 1") ", release 1 at a with source;" /* too late: its cancel is on its way */
       "a RELEASED; pass 100 -> " AT_ALL("vote 2"))
+SCENE(a_try_without_a_majority_is_over_and_takes_back_the_vote_that_it_has,
+      "ann tries; bc TAKEN -> ann TIMEOUT, " AT_ALL("vote 1") ", release 1 at a with source;"
+      "a HELD; a RELEASED; pass 10000 -> nothing sent")
 
 SENTENCE(a_vote_that_waited_for_room_and_comes_behind_its_cancel_keeps_no_lease)
 {
