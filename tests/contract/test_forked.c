@@ -81,39 +81,35 @@ SENTENCE(a_child_that_uses_what_is_its_parents_is_told_so_and_sends_not_a_byte, 
 	close_after_children();
 }
 
+/* It returns, exits, frees the locks before that, or closes the client as well. */
 static int
-just_end(void *arg)
+end_child(void *arg)
 {
-	if (*(int *)arg == 1 && !UNDER_ASAN)
-		exit(0);
-	return 0;
-}
+	int how = *(int *)arg;
 
-static int
-free_and_exit(void *arg)
-{
-	leash_lock_free(parents.held);
-	leash_lock_free(parents.unheld);
-	if (*(int *)arg == 3)
+	if (how >= 2) {
+		leash_lock_free(parents.held);
+		leash_lock_free(parents.unheld);
+	}
+	if (how >= 3)
 		leash_close(parents.client);
-	if (!UNDER_ASAN)
+	if (how >= 1 && !UNDER_ASAN)
 		exit(0);
 	return 0;
 }
 
 SENTENCE(a_parent_keeps_its_lock_whatever_its_children_do)
 {
-	leash_client *other = kept(open_client());
-	leash_lock *wanted = kept(leashed_lock(other, "parent's", NULL));
+	leash_lock *wanted = kept(leashed_lock(kept(open_client()), "parent's", NULL));
 
 	open_for_children(place_client(LEASH_OPTIONS(.lease_ms = 2000)));
 	for (int how = 0; how < 4; how++) {
 		int64_t before;
 
-		child_wait(child_run(how < 2 ? just_end : free_and_exit, &how));
+		child_wait(child_run(end_child, &how));
 		before = await_now_ns();
 		assert_status(LEASH_TIMEOUT, leash_lock_acquire(wanted, 2100, &err)); /* longer than the lease */
-		assert_true(await_now_ns() - before >= INT64_C(2090) * 1000000);
+		assert_true(await_now_ns() - before >= 2090 * MS);
 		assert_true(leash_lock_held(parents.held));
 		assert_int_equal(leash_lock_depth(parents.held), 1);
 	}
@@ -333,9 +329,8 @@ fork_a_child(void *arg, const leash_event *event)
 SENTENCE(a_child_that_was_forked_in_a_callback_is_in_no_callback)
 {
 	struct birth birth = {.parent = LEASH_OK};
-	leash_client *client = kept(place_client(NULL));
-	leash_lock *lock =
-		leashed_lock(client, "parent", LEASH_LOCK_OPTIONS(.on_event = fork_a_child, .event_arg = &birth));
+	const leash_lock_options *how = LEASH_LOCK_OPTIONS(.on_event = fork_a_child, .event_arg = &birth);
+	leash_lock *lock = leashed_lock(kept(place_client(NULL)), "parent", how);
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	leash_lock_free(lock); /* abandoned: that is an event */
