@@ -186,8 +186,9 @@ static void
 count_end(struct lsh_lease *lease)
 {
 	unsigned majority = lease->resource->backend->majority;
-	unsigned held = 0, gone = 0; /* by the servers' answers; gone too where there never was one */
+	unsigned held = 0, gone = 0;          /* by the servers' answers */
 	unsigned open_votes = 0, willing = 0; /* may answer yet, and have not refused */
+	unsigned unheard = 0;                 /* were asked, never answered, and have ended by themselves */
 	enum lsh_found found = LSH_FOUND_NOT_YET;
 	leash_error why = {LEASH_OK, 0, ""};
 
@@ -198,13 +199,14 @@ count_end(struct lsh_lease *lease)
 		bool open_vote = is_unreleased(v);
 
 		held += v->found == LSH_FOUND_HELD;
-		gone += v->found == LSH_FOUND_NOTHING || (v->found == LSH_FOUND_NOT_YET && v->state == LSH_VOTE_ENDED);
+		gone += v->found == LSH_FOUND_NOTHING;
+		unheard += v->found == LSH_FOUND_NOT_YET && v->state == LSH_VOTE_ENDED && v->asked;
 		open_votes += open_vote;
 		willing += open_vote && v->found != LSH_FOUND_REFUSED;
 	}
 	if (held >= majority || (lease->breaks && held + gone >= majority)) {
 		found = LSH_FOUND_HELD;
-	} else if (!lease->breaks && held + open_votes < majority) {
+	} else if (!lease->breaks && held + open_votes + unheard < majority) {
 		found = LSH_FOUND_NOTHING;
 		lsh_fail(&why, LEASH_LOST, 0, "only %u of %u servers still had it", held, lease->count);
 	} else if (willing == 0) { /* what may mend that comes too late for whoever waits */

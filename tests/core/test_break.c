@@ -34,6 +34,6 @@ SCENE(a_break_that_was_lost_is_sent_again_with_the_same_token,
 SCENE(a_break_whose_answer_was_lost_is_sent_again_with_the_same_token,
       "bob breaks; cut -> bob waits, asked release 1; reconnect -> asked release 1; all GONE -> bob OK")
 SCENE(a_break_that_was_not_answered_is_unknown,
-      "bob breaks; pass 10000 -> bob UNKNOWN, bob why lock 'orders': not known whether it is broken", ONE_SERVER)
+      "bob breaks; pass 10000 -> bob UNKNOWN, bob why lock 'orders': not known whether it is broken")
 SCENE(a_break_that_never_left_has_not_happened,
       "cut; bob breaks; pass 10000 -> bob UNAVAILABLE, bob why lock 'orders': not broken", ONE_SERVER)

@@ -109,6 +109,8 @@ SCENE(votes_that_are_never_heard_of_are_taken_back,
 SCENE(a_release_whose_answers_were_lost_is_no_loss, "ann holds; ann releases; cut; reconnect; ab GONE -> ann OK")
 SCENE(a_release_that_no_majority_answers_is_unknown,
       "ann holds; ann releases; a RELEASED; cut; pass 10000 -> ann UNKNOWN")
+SCENE(a_release_that_no_server_answers_is_no_loss_though_its_lease_is_over_by_then,
+      "ann wants lease_ms 1000; ann holds; ann releases; pass 10000 -> ann UNKNOWN")
 SCENE(a_script_that_is_not_there_is_sent_with_its_source,
       "ann acquires 10000 -> " AT_ALL("vote 1") ";"
       "a refuse NOSCRIPT No matching script. Please use EVAL. -> vote 1 at a with source; ab HELD -> ann OK")
