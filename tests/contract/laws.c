@@ -96,22 +96,19 @@ SENTENCE(one_holds_it_at_a_time_while_others_run_out_of_time)
 
 SENTENCE(the_lock_of_a_killed_holder_goes_to_the_first_who_waits_when_its_lease_ends_and_not_before)
 {
-	int64_t seen_ns, left_ms, later_ns;
-	struct actor *next, *last;
-
 	begin(800, 5000);
 	assert_done(LEASH_OK, holder, actor_acquire);
 	scene_let_wait(first, scene_number);
 	scene_let_wait(second, scene_number);
 	scene_kill(&scene->party[0]);
-	seen_ns = await_now_ns();
-	left_ms = place_left_ms("law");
+	int64_t seen_ns = await_now_ns();
+	int64_t left_ms = place_left_ms("law");
 	assert_true(left_ms > 0);
 	assert_heard(LEASH_OK, first);
 	assert_heard(LEASH_OK, second);
-	next = place_is(PLACE_NO_QUEUE) && second->count == 0 ? second : first;
-	last = next == first ? second : first;
-	later_ns = next->ended_ns - seen_ns;
+	struct actor *next = place_is(PLACE_NO_QUEUE) && second->count == 0 ? second : first;
+	struct actor *last = next == first ? second : first;
+	int64_t later_ns = next->ended_ns - seen_ns;
 	assert_true(later_ns >= (left_ms - 1) * MS);
 	assert_true((double)later_ns < (800 + 1000) * 1e6 * await_slowness());
 	assert_true(next->count == 0 && last->count == 1);
@@ -183,10 +180,8 @@ of_one_process(int i)
 
 SENTENCE(who_waits_in_another_process_has_it_as_soon_as_it_is_released, .but = PLACE_NO_QUEUE)
 {
-	struct monitor *monitor;
-
 	scene_start(kind, LONG_MS, 5000); /* a word every second */
-	monitor = monitor_start(place_at("law"));
+	struct monitor *monitor = monitor_start(place_at("law"));
 	hand_on(of_two_processes, false);
 	assert_int_equal(monitor_count_in_scripts(monitor, "publish"), 15);
 	monitor_stop(monitor);
@@ -203,11 +198,11 @@ SENTENCE(who_waits_in_the_same_process_has_it_as_soon_as_it_is_released)
 SENTENCE(who_leaves_at_the_moment_of_the_grant_keeps_the_lock_or_passes_it_on)
 {
 	enum { ROUNDS = 60, WAIT_MS = 8 };
-	struct actor *leaver, *stayer;
+	struct actor *leaver;
 	int got = 0;
 
 	begin(LONG_MS, 5000);
-	stayer = &scene->party[2].actor[0];
+	struct actor *stayer = &scene->party[2].actor[0];
 	for (int i = 0; i < ROUNDS; i++) {
 		leaver = &scene->party[i / 2 % 2].actor[1]; /* of the holder's process, or of another */
 		assert_done(LEASH_OK, holder, actor_acquire);
@@ -240,13 +235,11 @@ SENTENCE(who_leaves_at_the_moment_of_the_grant_keeps_the_lock_or_passes_it_on)
 
 SENTENCE(a_dead_first_waiter_is_passed_over_at_once, .but = PLACE_NO_QUEUE)
 {
-	size_t listeners;
-
 	begin(LONG_MS, 5000);
 	assert_done(LEASH_OK, holder, actor_acquire);
 	scene_let_wait(first, actor_acquire);
 	scene_let_wait(second, actor_acquire);
-	listeners = scene_listeners();
+	size_t listeners = scene_listeners();
 	scene_kill(&scene->party[1]);
 	await_true(scene_listeners() < listeners);
 	assert_done(LEASH_OK, holder, actor_release);
@@ -299,11 +292,9 @@ SENTENCE(all_are_served_in_the_order_that_is_promised, .but = PLACE_NO_QUEUE)
 
 SENTENCE(close_ends_all_waits_at_once_also_while_the_server_stands_still)
 {
-	struct actor *closer, *asker;
-
 	begin(LONG_MS, 20000);
-	closer = &scene->party[1].actor[3];
-	asker = &scene->party[1].actor[2];
+	struct actor *closer = &scene->party[1].actor[3];
+	struct actor *asker = &scene->party[1].actor[2];
 	assert_done(LEASH_OK, holder, actor_acquire);
 	for (int i = 0; i < 2; i++)
 		scene_let_wait(&scene->party[1].actor[i], actor_acquire);
@@ -339,8 +330,6 @@ SENTENCE(a_wait_ends_on_time_if_another_has_it)
 		waiter[i] = &scene->party[i / 2].actor[1 + i % 2]; /* two in the holder's process, two in another */
 	assert_done(LEASH_OK, holder, actor_acquire);
 	for (int round = 0; round < ROUNDS; round++) {
-		int64_t lag_ns;
-
 		lag_begin();
 		for (int i = 0; i < WAITERS; i++) {
 			waiter[i]->wait_ms = WAIT_MS + 10 * i;
@@ -348,7 +337,7 @@ SENTENCE(a_wait_ends_on_time_if_another_has_it)
 		}
 		for (int i = 0; i < WAITERS; i++)
 			actor_hear(waiter[i]);
-		lag_ns = lag_end();
+		int64_t lag_ns = lag_end();
 		for (int i = 0; i < WAITERS; i++) {
 			assert_true(actor_took_ns(waiter[i]) >= waiter[i]->wait_ms * MS);
 			if (waiter[i]->status == LEASH_UNAVAILABLE)

@@ -70,11 +70,10 @@ void
 read_task(const char *task, const char *field, char out[64])
 {
 	char path[300], line[256];
-	FILE *file;
 
 	out[0] = '\0';
 	snprintf(path, sizeof path, "/proc/self/task/%s/status", task);
-	file = fopen(path, "re");
+	FILE *file = fopen(path, "re");
 	if (file == NULL)
 		return; /* it has ended meanwhile */
 	while (fgets(line, sizeof line, file) != NULL)

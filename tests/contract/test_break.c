@@ -48,16 +48,14 @@ look(void)
 SENTENCE(the_holder_learns_of_it_at_its_next_renewal_and_the_next_one_has_a_larger_fence)
 {
 	static struct actor next;
-	leash_lock_info info;
-	uint64_t fence;
 
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	fence = leash_lock_fence(held);
+	uint64_t fence = leash_lock_fence(held);
 	begin_waiting(&next, kept(leashed_lock(kept(open_client()), "law", NULL)), LEASH_FOREVER);
 	place_await_waiting("law", 1);
 	assert_status(LEASH_OK, leash_lock_break(lock, &err));
 	actor_hear(&next);
-	info = look();
+	leash_lock_info info = look();
 	assert_true(info.held && info.fence > fence);
 	assert_false(leash_lock_held(lock)); /* the one who broke it has nothing of it */
 	await_true(!leash_lock_held(held));
@@ -109,11 +107,9 @@ SENTENCE(what_is_not_a_lock_is_a_mismatch_and_is_left_alone)
 	static const char digest[] = "return redis.sha1hex(redis.call('DUMP', 'leash:{law}'))";
 
 	for (size_t i = 0; i < COUNT(made_by); i++) {
-		const char *was;
-
 		place_flush();
 		place_say("leash:{law}", made_by[i]);
-		was = place_text("law", "EVAL %s 0", digest);
+		const char *was = place_text("law", "EVAL %s 0", digest);
 		assert_refused(LEASH_MISMATCH, "lock 'law'", leash_lock_break(lock, &err));
 		assert_string_equal(place_text("law", "EVAL %s 0", digest), was);
 		assert_int_equal(place_integer("law", "DBSIZE"), 1);

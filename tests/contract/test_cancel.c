@@ -116,7 +116,6 @@ BOTH(all_who_share_one_return_whatever_they_wait_for)
 	leash_lock *held[] = {theirs, kept(open_lock(other, "second")), kept(open_lock(client, "third"))};
 	leash_lock *wanted[] = {mine, kept(open_lock(client, "second")), held[2], kept(open_lock(other, "third"))};
 	struct actor *last = &actors[ACTORS - 1]; /* waits as well, but not with it */
-	int64_t fired_ns;
 
 	assert_false(leash_cancel_is_fired(cancel));
 	for (size_t i = 0; i < COUNT(held); i++)
@@ -128,7 +127,7 @@ BOTH(all_who_share_one_return_whatever_they_wait_for)
 	}
 	for (int i = 0; i < ACTORS; i++)
 		actor_await_asleep(&actors[i]);
-	fired_ns = await_now_ns();
+	int64_t fired_ns = await_now_ns();
 	leash_cancel_fire(cancel);
 	for (int i = 0; i < ACTORS - 1; i++)
 		check_canceled(&actors[i], fired_ns);
@@ -158,12 +157,10 @@ fire_from_handler(int number)
 static void
 fire_from_a_handler_on(struct actor *waiter)
 {
-	int64_t fired_ns;
-
 	fired_by_signal = waiter->cancel = leashed_cancel();
 	actor_tell(waiter, actor_acquire);
 	actor_await_asleep(waiter);
-	fired_ns = await_now_ns();
+	int64_t fired_ns = await_now_ns();
 	assert_int_equal(pthread_kill(waiter->thread, SIGUSR1), 0);
 	check_canceled(waiter, fired_ns);
 	leash_cancel_free(waiter->cancel);

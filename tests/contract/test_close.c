@@ -65,7 +65,6 @@ SENTENCE(close_does_not_wait_at_all_for_a_server_that_is_gone)
 	leash_lock *held = leashed_lock(client, "held", NULL);
 	leash_lock *wanted = leashed_lock(client, "wanted", NULL), *theirs = leashed_lock(other, "wanted", NULL);
 	struct actor waiter;
-	int64_t begun;
 
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
@@ -73,7 +72,7 @@ SENTENCE(close_does_not_wait_at_all_for_a_server_that_is_gone)
 	actor_tell(&waiter, actor_acquire);
 	place_await_waiting("wanted", 1);
 	place_kill();
-	begun = await_now_ns();
+	int64_t begun = await_now_ns();
 	leash_close(client);
 	assert_true((double)(await_now_ns() - begun) < 2 * INT64_C(1000000000) * await_slowness());
 	assert_heard(LEASH_CLOSED, &waiter);

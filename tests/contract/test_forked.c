@@ -104,10 +104,8 @@ SENTENCE(a_parent_keeps_its_lock_whatever_its_children_do)
 
 	open_for_children(place_client(LEASH_OPTIONS(.lease_ms = 2000)));
 	for (int how = 0; how < 4; how++) {
-		int64_t before;
-
 		child_wait(child_run(end_child, &how));
-		before = await_now_ns();
+		int64_t before = await_now_ns();
 		assert_status(LEASH_TIMEOUT, leash_lock_acquire(wanted, 2100, &err)); /* longer than the lease */
 		assert_true(await_now_ns() - before >= 2090 * MS);
 		assert_true(leash_lock_held(parents.held));
@@ -151,11 +149,11 @@ close_in_child(void *arg)
 
 SENTENCE(close_in_a_child_closes_all_copies_of_the_descriptors)
 {
-	int before = count_fds(false), events, *least = child_share(sizeof *least);
+	int before = count_fds(false), *least = child_share(sizeof *least);
 
 	child_wait(child_run(count_in_child, least)); /* what a child has of a parent without a client */
 	leash_close(open_client()); /* has all the eventfds made that one client needs */
-	events = count_fds(true);
+	int events = count_fds(true);
 	open_for_children(open_client());
 	let_connections_rest();
 	child_wait(child_run(close_in_child, least));
@@ -292,7 +290,6 @@ static int
 use_leash(void *arg)
 {
 	leash_client *client = NULL;
-	leash_lock *lock;
 
 	(void)arg;
 	/* that is looked at next */
@@ -300,7 +297,7 @@ use_leash(void *arg)
 	if (UNDER_TSAN)
 		return 0;
 	client = place_client(NULL);
-	lock = leashed_lock(client, "child", NULL);
+	leash_lock *lock = leashed_lock(client, "child", NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	leash_lock_free(lock);

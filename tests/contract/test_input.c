@@ -54,12 +54,11 @@ SENTENCE(a_token_is_cut_off_where_there_is_no_room)
 	leash_client *client = kept(open_client());
 	leash_lock *lock = kept(leashed_lock(client, "token", NULL));
 	char whole[LEASH_TOKEN_MAX], out[LEASH_TOKEN_MAX];
-	size_t n;
 
 	assert_int_equal(leash_lock_token(lock, whole, sizeof whole), 0);
 	assert_string_equal(whole, "");
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	n = leash_lock_token(lock, whole, sizeof whole);
+	size_t n = leash_lock_token(lock, whole, sizeof whole);
 	assert_int_equal(n, strlen(whole));
 	assert_true(n < LEASH_TOKEN_MAX);
 	await_true(place_integer("token", "HLEN leash:{token}") == 1); /* of a quorum some servers may be late */
@@ -80,10 +79,9 @@ SENTENCE(a_call_that_succeeds_leaves_the_error_alone)
 {
 	leash_client *client;
 	leash_lock *lock;
-	leash_error before;
 
 	spoil_error();
-	before = err;
+	leash_error before = err;
 	assert_int_equal(leash_open(&client, LEASH_OPTIONS(.lease_ms = place_lease_ms(0)), &err), LEASH_OK);
 	assert_int_equal(leash_lock_new(&lock, client, "alone", NULL, &err), LEASH_OK);
 	assert_int_equal(leash_lock_acquire(lock, 100, &err), LEASH_OK);

@@ -84,10 +84,8 @@ SENTENCE(a_lock_that_is_held_tells_all_that_its_holder_knows)
 
 SENTENCE(a_lock_that_is_free_has_its_last_fence_and_its_holder_may_ask)
 {
-	uint64_t fence;
-
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	fence = leash_lock_fence(lock);
+	uint64_t fence = leash_lock_fence(lock);
 	inspect();
 	assert_true(info.held && info.fence == fence && leash_lock_held(lock));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
@@ -233,9 +231,8 @@ check_case(const char *made_by, const char *told)
 	static const char all[] = "local all = '' local keys = redis.call('KEYS', '*') table.sort(keys) "
 	                          "for _, key in ipairs(keys) do all = all .. redis.sha1hex(redis.call('DUMP', key)) end return all";
 	leash_lock_info scanned = {.size = 0};
-	const char *found, *held = strncmp(told, "held", 4) == 0 ? told : "none";
+	const char *held = strncmp(told, "held", 4) == 0 ? told : "none";
 	char before[1024], script[1024];
-	leash_status status;
 
 	place_flush();
 	snprintf(script, sizeof script, "%s%s", say, made_by);
@@ -244,8 +241,8 @@ check_case(const char *made_by, const char *told)
 	spoil_error();
 	memset(&info, 0x5a, sizeof info);
 	info.size = sizeof info;
-	status = leash_lock_inspect(lock, &info, &err);
-	found = status == LEASH_OK ? told_of(&info) : leash_status_name(status);
+	leash_status status = leash_lock_inspect(lock, &info, &err);
+	const char *found = status == LEASH_OK ? told_of(&info) : leash_status_name(status);
 	if (strcmp(found, told) != 0)
 		fail_msg("%s: told is %s, not %s", made_by, found, told);
 	if (status == LEASH_OK)
@@ -322,11 +319,10 @@ SENTENCE(a_permission_that_is_missing_is_named)
 SENTENCE(a_server_that_stands_still_is_unavailable_and_holds_outlive_the_question)
 {
 	leash_lock *ours = kept(leashed_lock(client, "ours", NULL));
-	int64_t begun;
 
 	assert_status(LEASH_OK, leash_lock_acquire(ours, 0, &err));
 	place_pause();
-	begun = await_now_ns();
+	int64_t begun = await_now_ns();
 	assert_refused(LEASH_UNAVAILABLE, "lock 'law'", leash_lock_inspect(lock, &info, &err));
 	assert_true(await_now_ns() - begun >= INT64_C(990000000)); /* timeout_ms */
 	assert_int_equal(info.name[0], 0x5a);

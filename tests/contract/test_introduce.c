@@ -45,19 +45,18 @@ PLACE(place_open);
 
 SENTENCE(who_holds_says_who_it_is)
 {
-	int64_t before = wall_ms(), after;
+	int64_t before = wall_ms();
 	leash_client *client = kept(place_client(LEASH_OPTIONS(.client_name = "me-and-only-me")));
 	leash_lock *lock = kept(leashed_lock(client, "said", NULL));
 	char key[96], host[256] = "", said_host[256], program[256];
-	const char *said;
 	long long pid, since;
 
-	after = wall_ms();
+	int64_t after = wall_ms();
 	assert_int_equal(place_introductions(), 0); /* it has not asked for anything yet */
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	key_of(lock, key);
 	await_true(deployment_integer(place, key, "EXISTS %s", key) == 1); /* in a cluster another server may be told it */
-	said = deployment_text(place, key, "GET %s", key);
+	const char *said = deployment_text(place, key, "GET %s", key);
 	assert_int_equal(sscanf(said, "%lld %lld %255s %255s", &pid, &since, said_host, program), 4);
 	gethostname(host, sizeof host - 1);
 	assert_int_equal(pid, getpid());
@@ -98,9 +97,9 @@ SENTENCE(it_outlives_the_lease_at_any_moment)
 	static const char script[] = "local lease = redis.call('PTTL', KEYS[1]) "
 	                             "if lease < 0 then return -1 end return redis.call('PTTL', KEYS[2]) - lease";
 	leash_client *client = kept(place_client(LEASH_OPTIONS(.lease_ms = 300)));
-	leash_lock *first = kept(leashed_lock(client, "first", NULL)), *lock;
+	leash_lock *first = kept(leashed_lock(client, "first", NULL));
 	leash_lock *longer = kept(leashed_lock(client, "longer", NULL));
-	int64_t begun, least = INT64_MAX, longest_ms = place_lease_ms(600000);
+	int64_t least = INT64_MAX, longest_ms = place_lease_ms(600000);
 	char key[96], name[CLUSTER_NAME] = "long";
 
 	assert_status(LEASH_OK, leash_lock_acquire(first, 0, &err));
@@ -109,9 +108,9 @@ SENTENCE(it_outlives_the_lease_at_any_moment)
 	await_true(deployment_integer(place, key, "EXISTS %s", key) == 1);
 	if (deployment_cluster(place))
 		cluster_name_in_slot(cluster_slot(key), name);
-	lock = kept(leashed_lock(client, name, NULL));
+	leash_lock *lock = kept(leashed_lock(client, name, NULL));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	begun = await_now_ns();
+	int64_t begun = await_now_ns();
 	while (await_now_ns() - begun < INT64_C(1500000000)) {
 		int64_t more = deployment_integer(place, key, "EVAL %s 2 leash:{%s} %s", script, name, key);
 
@@ -209,18 +208,15 @@ SENTENCE(a_user_who_may_not_say_it_locks_as_before, .but = PLACE_ONE_SOCKET)
 	static const char *const app[] = {"--user", "app", "on", ">word", "~leash:{*", "&leash:*", "+@all", NULL};
 	static struct leashed_events events;
 	struct server *strict = kept(server_start(app));
-	struct monitor *monitor;
 	char uri[300];
 	leash_client *client;
-	leash_lock *lock;
-	int64_t clients;
 
 	snprintf(uri, sizeof uri, "unix://app:word@%s", server_socket(strict));
 	events.total = 0;
 	client = kept(leashed_open(uri, LEASH_OPTIONS(.lease_ms = 3000, .on_event = leashed_note_event, .event_arg = &events)));
-	lock = kept(leashed_lock(client, "strict", NULL));
-	clients = connections_to(strict);
-	monitor = kept(monitor_start(strict));
+	leash_lock *lock = kept(leashed_lock(client, "strict", NULL));
+	int64_t clients = connections_to(strict);
+	struct monitor *monitor = kept(monitor_start(strict));
 	for (int i = 0; i < 100; i++) {
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));

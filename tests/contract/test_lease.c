@@ -54,17 +54,14 @@ SENTENCE(a_lock_held_for_many_leases_is_never_free_and_its_ttl_stays_above_half)
 	leash_lock *wanted = kept(leashed_lock(kept(place_client(NULL)), "kept", NULL));
 	struct monitor *monitor = kept(monitor_start(place_at("kept")));
 	struct samples *samples = child_share(sizeof *samples);
-	size_t attempts = 0, renewals;
+	size_t attempts = 0;
 	leash_error err;
-	int64_t end;
-	char *last;
-	pid_t pid;
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	samples->server = place_at("kept");
 	samples->worst = INT64_MAX;
-	pid = child_run(sample, samples);
-	end = await_now_ns() + hold_ms() * MS;
+	pid_t pid = child_run(sample, samples);
+	int64_t end = await_now_ns() + hold_ms() * MS;
 	while (await_now_ns() < end) {
 		assert_true(leash_lock_held(lock));
 		assert_status(LEASH_TIMEOUT, leash_lock_acquire(wanted, ++attempts % 50 == 0 ? 30 : 0, &err));
@@ -79,11 +76,11 @@ SENTENCE(a_lock_held_for_many_leases_is_never_free_and_its_ttl_stays_above_half)
 	/* it did not sleep most of the time */
 	assert_true((double)samples->count * await_slowness() * 200 >= (double)hold_ms());
 
-	renewals = monitor_count(monitor, renewal);
+	size_t renewals = monitor_count(monitor, renewal);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	place_assert_free("kept");
 	await_ms(LEASE_MS + 500);
-	last = monitor_last(monitor, "\"eval"); /* EVALSHA, or EVAL */
+	char *last = monitor_last(monitor, "\"eval"); /* EVALSHA, or EVAL */
 	printf("# %zu attempts of another client, %zu renewals\n", attempts, renewals);
 	if (!place_is(PLACE_MAJORITY)) { /* there what is renewed may have been asked for again meanwhile */
 		assert_true(renewals > 0);

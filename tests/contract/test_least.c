@@ -31,10 +31,8 @@ static struct {
 static void
 note(const char *text)
 {
-	size_t n;
-
 	pthread_mutex_lock(&told.mutex);
-	n = strlen(told.text);
+	size_t n = strlen(told.text);
 	snprintf(told.text + n, sizeof told.text - n, "%s\n", text);
 	pthread_mutex_unlock(&told.mutex);
 }
@@ -72,7 +70,7 @@ leaves_no_key_for_ever(bool well)
 static bool
 is_told(const char *rule)
 {
-	char words[LEAST_RULE_SIZE], *bar;
+	char words[LEAST_RULE_SIZE];
 
 	if (rule[0] == '~')
 		return strstr(told.text, "key") != NULL;
@@ -81,7 +79,7 @@ is_told(const char *rule)
 	snprintf(words, sizeof words, "%s", rule + 1);
 	if (strcasestr(told.text, words) != NULL)
 		return true;
-	bar = strchr(words, '|');
+	char *bar = strchr(words, '|');
 	if (bar == NULL)
 		return false;
 	*bar = ' ';
@@ -220,11 +218,10 @@ static void
 use_another(struct life *life, const char *which, const leash_lock_options *options,
             void (*amid)(leash_lock *lock, const char *name))
 {
-	leash_lock *lock;
 	char name[48];
 
 	snprintf(name, sizeof name, "%s-%s", life->name, which);
-	lock = leashed_lock(life->mine, name, options);
+	leash_lock *lock = leashed_lock(life->mine, name, options);
 	if (try(leash_lock_acquire(lock, 3000, &err))) {
 		if (amid != NULL)
 			amid(lock, name);
@@ -239,10 +236,9 @@ move(leash_lock *lock, const char *name)
 {
 	struct cluster *cluster = deployment_cluster(deployment);
 	char key[64];
-	int slot;
 
 	snprintf(key, sizeof key, "leash:{%s}", name);
-	slot = cluster_slot(key);
+	int slot = cluster_slot(key);
 	cluster_move_begin(cluster, slot, (cluster_master_of_slot(cluster, slot) + 1) % CLUSTER_MASTERS);
 	cluster_move_keys(cluster, slot, 10);
 	try(leash_lock_extend(lock, 4500, &err));
@@ -353,7 +349,7 @@ live_without_each(const struct least *least)
 	lease_ms = slow_ms(1500);
 	patience_ms = slow_ms(2500);
 	for (int i = 0; i < least->count; i++) {
-		const char *rule = least->rule[i], *denied;
+		const char *rule = least->rule[i];
 
 		if (strchr("+~&", rule[0]) == NULL || is_for_another_time(rule) ||
 		    !least_is_known(deployment_master(deployment, 0), rule))
@@ -362,7 +358,7 @@ live_without_each(const struct least *least)
 		forget_scripts();
 		least_denied(deployment);
 		live();
-		denied = least_denied(deployment);
+		const char *denied = least_denied(deployment);
 		if (denied[0] == '\0') {
 			print_message("# nothing is denied without %s\n", rule);
 			wrong++;
@@ -402,11 +398,10 @@ static int
 live_without_each_in_turn(enum deployment_kind kind)
 {
 	struct least least, sentinels = {.count = 0};
-	int wrong;
 
 	live_with_all(NULL);
 	least_of(&least, kind);
-	wrong = live_without_each(&least);
+	int wrong = live_without_each(&least);
 	if (kind == DEPLOYMENT_SENTINEL) {
 		least_read(&sentinels, "Sentinel");
 		wrong += live_without_each(&sentinels);
@@ -419,11 +414,10 @@ use_deployment(void *arg)
 {
 	static const char *const durable[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
 	const struct lane *lane = arg;
-	int wrong;
 
 	deployment = deployment_start_with(lane->kind, durable);
 	uri = least_uri(deployment);
-	wrong = lane->preloaded ? live_with_loaded_scripts() : live_without_each_in_turn(lane->kind);
+	int wrong = lane->preloaded ? live_with_loaded_scripts() : live_without_each_in_turn(lane->kind);
 	deployment_stop(deployment);
 	free(uri);
 	return wrong;

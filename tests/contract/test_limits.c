@@ -61,13 +61,13 @@ assert_lost_and_unwound(leash_lock *lock)
 
 SENTENCE(max_hold_ms_ends_a_hold_that_would_be_renewed)
 {
-	int64_t lease_ms = slow_ms(900), most_ms = slow_ms(2500), begun, acquired;
+	int64_t lease_ms = slow_ms(900), most_ms = slow_ms(2500);
 	leash_lock *lock = kept(leashed_lock(client, "most", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .max_hold_ms = most_ms)));
 	leash_error err;
 
-	begun = await_now_ns();
+	int64_t begun = await_now_ns();
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	acquired = await_now_ns();
+	int64_t acquired = await_now_ns();
 	assert_true(ends_by(lock, acquired + most_ms * 1000000));
 	assert_lost_and_unwound(lock);
 	assert_true(events.at_ns[LEASH_EVENT_LOST] - begun >= 2 * lease_ms * 1000000); /* until then it was renewed */
@@ -81,12 +81,12 @@ SENTENCE(max_hold_ms_ends_a_hold_that_would_be_renewed)
 
 SENTENCE(a_holder_that_calls_alive_keeps_the_lock_and_one_that_stops_loses_it)
 {
-	int64_t lease_ms = slow_ms(900), alive_ms = slow_ms(450), end, last = 0;
+	int64_t lease_ms = slow_ms(900), alive_ms = slow_ms(450), last = 0;
 	leash_lock *lock = kept(leashed_lock(client, "hung", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .alive_ms = alive_ms)));
 	leash_error err;
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	end = await_now_ns() + 3 * lease_ms * 1000000;
+	int64_t end = await_now_ns() + 3 * lease_ms * 1000000;
 	while (await_now_ns() < end) {
 		last = await_now_ns();
 		leash_lock_alive(lock);

@@ -120,7 +120,6 @@ SENTENCE(a_callback_that_takes_its_time_delays_no_renewal)
 	struct slow slow = {.block = true};
 	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 3000, .on_event = slow_event, .event_arg = &slow));
 	leash_lock *stays = kept(leashed_lock(client, "stays", NULL)), *lost[COUNT(names)];
-	int64_t until;
 
 	assert_status(LEASH_OK, leash_lock_acquire(stays, 0, &err));
 	for (size_t i = 0; i < COUNT(names); i++) {
@@ -129,7 +128,7 @@ SENTENCE(a_callback_that_takes_its_time_delays_no_renewal)
 		place_take_away(names[i]);
 	}
 	await_true(slow.inside);
-	until = await_now_ns() + 3500 * MS;
+	int64_t until = await_now_ns() + 3500 * MS;
 	while (await_now_ns() < until) {
 		assert_true(leash_lock_held(stays));
 		assert_true(place_left_ms("stays") > 0);
@@ -337,12 +336,11 @@ static void *
 acquire_and_be_canceled(void *arg)
 {
 	struct canceled *c = arg;
-	leash_status status;
 
 	c->inside = true;
 	if (c->asynchronous)
 		pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
-	status = leash_lock_acquire(c->lock, LEASH_FOREVER, NULL);
+	leash_status status = leash_lock_acquire(c->lock, LEASH_FOREVER, NULL);
 	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL);
 	c->acquired = status;
 	c->released = leash_lock_release(c->lock, NULL);
@@ -410,13 +408,12 @@ static void *
 release_and_be_canceled(void *arg)
 {
 	struct canceled *c = arg;
-	leash_status status;
 
 	c->acquired = leash_lock_acquire(c->lock, 5000, NULL);
 	await_true(c->may_release);
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
 	c->inside = true;
-	status = leash_lock_release(c->lock, NULL);
+	leash_status status = leash_lock_release(c->lock, NULL);
 	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL);
 	c->released = status;
 	return c;
@@ -533,15 +530,14 @@ await_threads(int others, int least)
 
 SENTENCE(the_threads_of_leash_have_names_and_take_no_signals)
 {
-	leash_client *client, *second;
 	sigset_t before, after;
 	int others;
 
 	assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &before), 0);
 	assert_int_equal(check_threads(&others), 0);
-	client = open_client();
+	leash_client *client = open_client();
 	await_threads(others, 3);
-	second = open_client();
+	leash_client *second = open_client();
 	await_threads(others, 6);
 	leash_close(client);
 	leash_close(second);

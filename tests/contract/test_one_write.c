@@ -33,14 +33,12 @@ SENTENCE(a_release_and_the_next_request_go_out_in_one_write)
 {
 	struct server *to = kept(server_start_tcp(NULL));
 	leash_client *client;
-	leash_lock *lock;
 	struct actor next;
 	leash_stats stats = {.size = sizeof stats};
-	uint64_t before;
 
 	client = kept(leashed_open(server_uri_tcp(to), LEASH_OPTIONS(.lease_ms = 600000, .timeout_ms = 60000)));
-	lock = kept(leashed_lock(client, "written", LEASH_LOCK_OPTIONS(.no_handoff = true)));
-	before = segments(to);
+	leash_lock *lock = kept(leashed_lock(client, "written", LEASH_LOCK_OPTIONS(.no_handoff = true)));
+	uint64_t before = segments(to);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_true(segments(to) - before >= 2); /* two writes are told from one */

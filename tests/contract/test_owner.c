@@ -184,11 +184,10 @@ SENTENCE(the_end_of_the_thread_that_acquired_ends_nothing)
 SENTENCE(each_handle_answers_for_its_own_owner)
 {
 	leash_owner *second = NULL;
-	leash_lock *theirs;
 	char token[LEASH_TOKEN_MAX] = "";
 
 	assert_status(LEASH_OK, leash_owner_new(&second, &err));
-	theirs = open_for(client, "law", second);
+	leash_lock *theirs = open_for(client, "law", second);
 	assert_done(LEASH_OK, &actors[0], acquire_three_times);
 	assert_true(leash_lock_held(owned) && leash_lock_remaining_ms(owned) > 0);
 	assert_true(leash_lock_depth(owned) == 3 && leash_lock_fence(owned) == actors[0].fence);

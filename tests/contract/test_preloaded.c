@@ -60,10 +60,9 @@ SENTENCE(scripts_that_are_not_loaded_are_named_and_not_sent)
 SENTENCE(scripts_that_are_forgotten_endanger_a_hold_until_they_are_loaded_again)
 {
 	uint32_t lease_ms = 30000 * (uint32_t)await_slowness();
-	leash_lock *lock;
 
 	load_scripts();
-	lock = kept(leashed_lock(kept(leashed_open(uri, LEASH_OPTIONS(.lease_ms = lease_ms))), "orders", NULL));
+	leash_lock *lock = kept(leashed_lock(kept(leashed_open(uri, LEASH_OPTIONS(.lease_ms = lease_ms))), "orders", NULL));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	server_text(server, "SCRIPT FLUSH");
 	assert_int_equal(leash_lock_extend(lock, 60000, &err), LEASH_UNSUPPORTED);

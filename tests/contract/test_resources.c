@@ -47,10 +47,9 @@ SENTENCE(a_client_keeps_no_more_than_250_kb_resident, .but = PLACE_ONE_SOCKET) /
 {
 	enum { CLIENTS = 100 };
 	leash_client *clients[1 + CLIENTS];
-	double before;
 
 	open_and_use(clients, 1); /* what is made once for a process */
-	before = resident_bytes();
+	double before = resident_bytes();
 	open_and_use(clients + 1, CLIENTS);
 	before = (resident_bytes() - before) / CLIENTS;
 	printf("# %.0f bytes\n", before);
@@ -112,9 +111,8 @@ live_through(leash_lock *theirs)
 {
 	leash_client *client = NULL;
 	leash_lock *lock = NULL, *wanted = NULL;
-	leash_status status;
 
-	status = leash_open(&client, LEASH_OPTIONS(.uri = place_uri(), .lease_ms = place_lease_ms(0)), &err);
+	leash_status status = leash_open(&client, LEASH_OPTIONS(.uri = place_uri(), .lease_ms = place_lease_ms(0)), &err);
 	if (status != LEASH_OK) {
 		assert_status(LEASH_NO_MEMORY, status);
 		assert_null(client);
@@ -211,17 +209,14 @@ SENTENCE(whoever_asks_where_memory_runs_out_is_told_so_and_nothing_is_left)
 		if (question == WAITERS && place_is(PLACE_NO_QUEUE))
 			continue; /* UNSUPPORTED, whatever memory there is */
 		for (long n = 1;; n++) {
-			leash_status status;
-			long before, used;
-
 			assert_status(LEASH_OK, leash_lock_acquire(held, 5000, &err));
 			leash_lock_token(held, token, sizeof token);
 			await_rest();
 			counted.calls = 0;
-			before = counted.blocks;
+			long before = counted.blocks;
 			counted.fail_at = n;
-			status = ask((enum question)question, client, lock, token);
-			used = counted.calls;
+			leash_status status = ask((enum question)question, client, lock, token);
+			long used = counted.calls;
 			counted.fail_at = 0;
 			if (used >= n && status != LEASH_OK) {
 				assert_status(LEASH_NO_MEMORY, status);
@@ -252,20 +247,18 @@ SENTENCE(wherever_memory_runs_out_nothing_is_held_that_nobody_knows_of)
 {
 	leash_client *other = open_client();
 	leash_lock *theirs = leashed_lock(other, "theirs", NULL);
-	long before, most = 0;
+	long most = 0;
 
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 	await_rest();
-	before = counted.blocks;
+	long before = counted.blocks;
 	for (int on = 0; on < 2; on++) {
 		counted.fail_on = on;
 		for (long n = 1;; n++) {
-			long used;
-
 			counted.calls = 0;
 			counted.fail_at = n;
 			live_through(theirs);
-			used = counted.calls;
+			long used = counted.calls;
 			counted.fail_at = 0;
 			if (place_is(PLACE_ONE_SOCKET))
 				await_true(counted.blocks == before); /* the other client does things in the background */
@@ -299,11 +292,9 @@ count_threads(void)
 static void
 check_nothing_stays(void (*act)(int i), int times)
 {
-	int fds, threads;
-
 	leash_close(open_client()); /* what is made once for the process */
-	fds = count_fds(false);
-	threads = count_threads();
+	int fds = count_fds(false);
+	int threads = count_threads();
 	for (int i = 0; i < times; i++) {
 		act(i);
 		assert_int_equal(counted.blocks, at_first);
@@ -354,16 +345,15 @@ SENTENCE(every_descriptor_is_closed_by_exec)
 {
 	bool was_open[1024];
 	struct proxy *proxy = place_is(PLACE_ONE_SOCKET) ? NULL : proxy_start_tcp(server_socket(server));
-	leash_client *client, *by_tcp = NULL;
-	leash_lock *lock;
+	leash_client *by_tcp = NULL;
 	int n = 0;
 
 	for (int fd = 0; fd < 1024; fd++)
 		was_open[fd] = fcntl(fd, F_GETFD) >= 0;
-	client = open_client();
+	leash_client *client = open_client();
 	if (proxy)
 		by_tcp = leashed_open(proxy_uri(proxy), NULL);
-	lock = leashed_lock(client, "exec", NULL);
+	leash_lock *lock = leashed_lock(client, "exec", NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	for (int fd = 0; fd < 1024; fd++) {
 		int flags = was_open[fd] ? -1 : fcntl(fd, F_GETFD);
@@ -388,14 +378,11 @@ has_standard_streams(void)
 static int
 work_without_streams(void *arg)
 {
-	leash_client *client;
-	leash_lock *lock;
-
 	(void)arg;
 	for (int fd = 0; fd <= 2; fd++)
 		close(fd);
-	client = open_client();
-	lock = leashed_lock(client, "no streams", NULL);
+	leash_client *client = open_client();
+	leash_lock *lock = leashed_lock(client, "no streams", NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
 	await_true(!has_standard_streams()); /* but for the moment in which one is opened */
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
@@ -470,10 +457,9 @@ SENTENCE(what_the_main_thread_holds_is_abandoned_when_it_ends_before_the_process
 	leash_client *other = open_client();
 	leash_lock *theirs = leashed_lock(other, "exit theirs", NULL), *held = leashed_lock(other, "exit held", NULL);
 	int how = 3;
-	pid_t pid;
 
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
-	pid = child_run(end_amid_calls, &how);
+	pid_t pid = child_run(end_amid_calls, &how);
 	place_await_waiting("exit%20theirs", 1);
 	/* its other threads and its watchdog are alive */
 	assert_status(LEASH_OK, leash_lock_acquire(held, 30000, &err));

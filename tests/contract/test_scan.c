@@ -239,17 +239,17 @@ scan_many(long locks, unsigned char *visited)
 SENTENCE(many_locks_need_no_more_memory_and_hold_nobody_up)
 {
 	/* fewer in a quorum, where each of the servers is asked about each */
-	long locks = knob("LEASH_TEST_LOCKS", 100000) / (place_is(PLACE_MAJORITY) ? 20 : 1), few = locks / 100, water;
+	long locks = knob("LEASH_TEST_LOCKS", 100000) / (place_is(PLACE_MAJORITY) ? 20 : 1), few = locks / 100;
 	unsigned char *visited = calloc((size_t)locks + 1, 1);
-	int64_t memory[2], before;
+	int64_t memory[2];
 
 	memset(visited, 1, (size_t)locks + 1); /* touch it */
 	make_locks("many", few);
 	await_connected();
-	before = counted.bytes;
+	int64_t before = counted.bytes;
 	memory[0] = scan_many(few, visited);
 	await_true(counted.bytes <= before);
-	water = high_water_kib();
+	long water = high_water_kib();
 	make_locks("many", locks);
 	place_say_all("CONFIG RESETSTAT");
 	memory[1] = scan_many(locks, visited);
@@ -311,11 +311,10 @@ close_at_third(void *theirs, const leash_lock_info *info)
 SENTENCE(a_client_that_is_closed_meanwhile_ends_it)
 {
 	leash_client *theirs = place_client(LEASH_OPTIONS(.timeout_ms = 20000));
-	int64_t begun;
 
 	seen.count = 0;
 	make_locks("closed", 1000);
-	begun = await_now_ns();
+	int64_t begun = await_now_ns();
 	assert_status(LEASH_CLOSED, leash_client_scan(theirs, NULL, close_at_third, theirs, &err));
 	assert_in_range(seen.count, 3, 64);
 	assert_true(await_now_ns() - begun < 15000 * MS); /* close did not wait for it, with a timeout of 20 s */
@@ -362,14 +361,12 @@ scan_and_end(void *arg)
 
 SENTENCE(a_thread_that_ends_in_a_visit_leaves_nothing)
 {
-	int64_t before;
 	pthread_t thread;
-	int fds;
 
 	make_locks("ended", 100);
 	await_connected();
-	before = counted.bytes;
-	fds = count_fds(false);
+	int64_t before = counted.bytes;
+	int fds = count_fds(false);
 	assert_int_equal(pthread_create(&thread, NULL, scan_and_end, NULL), 0);
 	pthread_join(thread, NULL);
 	await_true(counted.bytes <= before);
@@ -403,11 +400,10 @@ fork_once(void *child, const leash_lock_info *info)
 SENTENCE(a_child_that_is_forked_in_a_visit_leaves_the_scan_to_its_parent)
 {
 	pid_t child = -1, parent = getpid();
-	leash_status status;
 
 	seen.count = seen.most = 0;
 	make_locks("forked", 1000);
-	status = leash_client_scan(client, NULL, fork_once, &child, &err);
+	leash_status status = leash_client_scan(client, NULL, fork_once, &child, &err);
 	if (getpid() != parent)
 		_exit(status == LEASH_FORKED && seen.count == 1 ? 0 : 1);
 	child_wait(child);

@@ -125,12 +125,11 @@ SENTENCE(numbers_never_go_back_while_threads_make_and_free_locks)
 SENTENCE(commands_are_those_that_the_server_got, .but = PLACE_MANY_SERVERS)
 {
 	struct monitor *monitor = kept(monitor_start(place_at("law")));
-	uint64_t before;
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err)); /* it has listened, and introduced itself */
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	ask(client);
-	before = stats.commands;
+	uint64_t before = stats.commands;
 	monitor_mark(monitor);
 	for (int i = 0; i < 50; i++) {
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
@@ -146,7 +145,6 @@ SENTENCE(a_connection_that_is_lost_is_told_and_counted_when_it_is_back, .but = P
 	struct proxy *proxy = kept(proxy_start(server_socket(server)));
 	leash_client *far = kept(leashed_open(proxy_uri(proxy), NULL));
 	leash_lock *theirs = kept(leashed_lock(far, "far", NULL));
-	uint64_t before;
 
 	for (int i = 0; i < 100; i++) {
 		assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
@@ -154,7 +152,7 @@ SENTENCE(a_connection_that_is_lost_is_told_and_counted_when_it_is_back, .but = P
 	}
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 	await_true((ask(far), stats.connected && stats.listening));
-	before = stats.commands;
+	uint64_t before = stats.commands;
 	assert_true(stats.connects == 1 && before > 200);
 	proxy_refuse(proxy, true);
 	proxy_reset_all(proxy);
@@ -172,10 +170,8 @@ SENTENCE(a_server_whose_clock_is_an_hour_ahead_is_an_hour_ahead, .but = PLACE_ON
 	static const int64_t aheads[] = {3600000, 0, -3600000};
 
 	for (size_t i = 0; i < COUNT(aheads); i++) {
-		leash_client *there;
-
 		server_set_clock(clocked, aheads[i]);
-		there = leashed_open(server_uri(clocked), NULL);
+		leash_client *there = leashed_open(server_uri(clocked), NULL);
 		ask(there);
 		assert_in_range(stats.server_ahead_ms - aheads[i] + 60000, 0, 120000);
 		leash_close(there);

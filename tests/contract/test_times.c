@@ -44,13 +44,12 @@ SENTENCE(a_fence_is_kept_for_an_hour_or_as_long_as_the_client_says_or_the_lease)
 		assert_refused(LEASH_INVALID, "fence_ttl_ms",
 		               leash_open(&client, LEASH_OPTIONS(.uri = place_uri(), .fence_ttl_ms = none[i]), &err));
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		int64_t began = await_now_ns(), kept_ms = cases[i].kept_ms, left_ms;
-		leash_lock *lock;
+		int64_t began = await_now_ns(), kept_ms = cases[i].kept_ms;
 
 		client = kept(place_client(LEASH_OPTIONS(.lease_ms = cases[i].lease_ms, .fence_ttl_ms = cases[i].option_ms)));
-		lock = kept(leashed_lock(client, "kept", NULL));
+		leash_lock *lock = kept(leashed_lock(client, "kept", NULL));
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
-		left_ms = place_integer("kept", "PTTL leash:{kept}:fence");
+		int64_t left_ms = place_integer("kept", "PTTL leash:{kept}:fence");
 		assert_true(left_ms <= kept_ms + 1000 && left_ms >= kept_ms - 1000 - (await_now_ns() - began) / MS);
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	}

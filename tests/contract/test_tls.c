@@ -56,7 +56,6 @@ look_for_nobody(const char *uri)
 
 SENTENCE(a_set_user_id_program_takes_neither_a_server_nor_a_password_nor_an_authority_from_its_environment)
 {
-	struct server *s;
 	leash_client *client;
 	char uri[64];
 
@@ -64,7 +63,7 @@ SENTENCE(a_set_user_id_program_takes_neither_a_server_nor_a_password_nor_an_auth
 		print_message("only root can start a program as another user\n");
 		skip();
 	}
-	s = kept(server_start_tls(CERTS_SERVER, false, NULL));
+	struct server *s = kept(server_start_tls(CERTS_SERVER, false, NULL));
 	snprintf(uri, sizeof uri, "rediss://127.0.0.1:%d?timeout=10000", server_port(s));
 	setenv("LEASH_URI", "nonsense", 1);
 	setenv("SSL_CERT_FILE", certs_file(CERTS_AUTHORITY), 1);
@@ -83,11 +82,10 @@ copy_file(const char *from, const char *to)
 {
 	char bytes[8192];
 	FILE *in = fopen(from, "re"), *out = fopen(to, "we");
-	size_t n;
 
 	assert_non_null(in);
 	assert_non_null(out);
-	n = fread(bytes, 1, sizeof bytes, in);
+	size_t n = fread(bytes, 1, sizeof bytes, in);
 	assert_int_equal(fwrite(bytes, 1, n, out), n);
 	fclose(in);
 	assert_int_equal(fclose(out), 0);
@@ -100,7 +98,6 @@ SENTENCE(a_wait_ends_when_the_server_is_no_longer_the_one)
 	leash_client *client = kept(leashed_open(server_uri_tls(s), NULL));
 	leash_lock *lock = kept(leashed_lock(client, "busy", NULL));
 	char cert[256], key[256];
-	int64_t began;
 
 	/* it reads them when it is started */
 	snprintf(cert, sizeof cert, "%s/good.crt", server_folder(s));
@@ -113,7 +110,7 @@ SENTENCE(a_wait_ends_when_the_server_is_no_longer_the_one)
 	copy_file(cert, certs_file(CERTS_SERVER));
 	copy_file(key, certs_key(CERTS_SERVER));
 
-	began = await_now_ns();
+	int64_t began = await_now_ns();
 	assert_status(LEASH_DENIED, leash_lock_acquire(lock, 600000, &err));
 	assert_true(await_now_ns() - began < 300 * INT64_C(1000000000));
 	if (strstr(err.text, "its certificate is refused: certificate has expired") == NULL)

@@ -148,7 +148,6 @@ SENTENCE(what_a_replaced_master_passes_on_gives_nobody_the_lock, .but = PLACE_NO
 	leash_client *theirs = kept(place_client(NULL));
 	struct actor w;
 	char channel[128], message[200];
-	uint64_t sent;
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	begin_turn(&w, kept(leashed_lock(theirs, "wanted", NULL)));
@@ -157,7 +156,7 @@ SENTENCE(what_a_replaced_master_passes_on_gives_nobody_the_lock, .but = PLACE_NO
 	snprintf(channel, sizeof channel, "%s:wake:%.36s", is_sharded ? "leash:{wanted}" : "leash", seen.waiter[0].who.token);
 	snprintf(message, sizeof message, "g %s %llu leash:{wanted}", seen.waiter[0].who.token,
 	         (unsigned long long)leash_lock_fence(lock) / 256 + 1);
-	sent = stats_of(theirs).commands;
+	uint64_t sent = stats_of(theirs).commands;
 	await_true(place_integer("wanted", is_sharded ? "SPUBLISH %s %s" : "PUBLISH %s %s", channel, message) > 0);
 	await_true(stats_of(theirs).commands > sent); /* it asks */
 	assert_int_equal(stats_of(theirs).acquired, 0);

@@ -303,12 +303,11 @@ say_where(void *arg)
 static void
 play_step(const char *text, size_t size)
 {
-	char step[TEXT], *arrow;
-	size_t cause;
+	char step[TEXT];
 
 	snprintf(step, sizeof step, "%.*s", (int)size, text);
-	arrow = strstr(step, "->");
-	cause = arrow != NULL ? (size_t)(arrow - step) : strlen(step);
+	char *arrow = strstr(step, "->");
+	size_t cause = arrow != NULL ? (size_t)(arrow - step) : strlen(step);
 	if (arrow != NULL)
 		arrow += 2 + strspn(arrow + 2, " ");
 	while (cause > 0 && step[cause - 1] == ' ')
@@ -331,10 +330,8 @@ play(const char *format, ...)
 	assert_in_range(vsnprintf(playing, sizeof playing, format, args), 1, sizeof playing - 1);
 	va_end(args);
 	for (at = playing; *at != '\0'; at += *at == ';') {
-		size_t size;
-
 		at += strspn(at, " ");
-		size = strcspn(at, ";");
+		size_t size = strcspn(at, ";");
 		play_step(at, size);
 		at += size;
 	}

@@ -383,10 +383,8 @@ SCENE(what_is_held_is_renewed_over_the_next_connection, "ann holds; cut; pass 10
 
 SENTENCE(a_hand_off_within_the_process_sends_nothing_and_has_a_fence_of_its_own)
 {
-	uint64_t fence;
-
 	play("ann holds");
-	fence = world_fence(ann);
+	uint64_t fence = world_fence(ann);
 	play("bob acquires 1000; ann releases -> bob OK, nothing sent");
 	assert_int_equal(world_fence(bob), fence + 1);
 }
@@ -520,13 +518,11 @@ SENTENCE(our_wall_clock_has_no_effect)
 static bool
 live_with_a_clock_that_fails_at(int n)
 {
-	bool failed;
-
 	play("ann acquires 1000; fail_clock %d; QUEUED; pass 500", n);
 	if (ann->is_busy && wire_first(0) != NULL)
 		cut();
 	play("reconnect; pass 500");
-	failed = clock_failed();
+	bool failed = clock_failed();
 	fail_clock(0);
 	assert_false(ann->is_busy);
 	assert_true(ann->op.status == LEASH_TIMEOUT || ann->op.status == LEASH_UNAVAILABLE);

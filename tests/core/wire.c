@@ -405,11 +405,10 @@ static bool
 deliver(void)
 {
 	struct lsh_list *first = lsh_list_first(&letters);
-	struct lsh_letter *letter;
 
 	if (first == NULL)
 		return false;
-	letter = lsh_container(first, struct lsh_letter, link);
+	struct lsh_letter *letter = lsh_container(first, struct lsh_letter, link);
 	lsh_list_remove(first);
 	letter->deliver(letter);
 	return true;

@@ -158,10 +158,8 @@ settle(void)
 static void
 step(int64_t until)
 {
-	int64_t at;
-
 	settle();
-	at = next_event();
+	int64_t at = next_event();
 	now = at < until ? at : until;
 	assert_true(now != LSH_NEVER); /* nothing would ever happen */
 	settle();
@@ -310,13 +308,13 @@ reply(const int64_t *numbers, unsigned count, bool as_array)
 static void
 answer_acquire(const struct wire_command *c, enum answer what)
 {
-	int64_t no[] = {what == TOO_LATE ? -1 : 0, what == TOO_LATE ? 0 : OTHERS_MS, server_us()}, fence;
+	int64_t no[] = {what == TOO_LATE ? -1 : 0, what == TOO_LATE ? 0 : OTHERS_MS, server_us()};
 
 	if (what != HELD) {
 		reply(no, 3, true);
 		return;
 	}
-	fence = c->wanted > 0 ? c->wanted : next_fence();
+	int64_t fence = c->wanted > 0 ? c->wanted : next_fence();
 	reply(&fence, 1, false);
 }
 
@@ -333,10 +331,8 @@ answer_heartbeat(const struct wire_command *c, enum answer what)
 static const struct wire_command *
 oldest(void)
 {
-	const struct wire_command *c;
-
 	settle();
-	c = wire_first(server);
+	const struct wire_command *c = wire_first(server);
 	if (c == NULL)
 		fail_msg("there is nothing to be answered");
 	return c;
@@ -713,14 +709,13 @@ world_asked(void)
 	world_sent();
 	for (char *word = strtok(shown, ","); word != NULL; word = strtok(NULL, ",")) {
 		char *at = strstr(word, " at ");
-		bool is_vote;
 
 		word += strspn(word, " ");
 		if (at != NULL && at[strlen(" at ")] != 'a')
 			continue; /* what the others hear is not looked at */
 		if (at != NULL)
 			*at = '\0';
-		is_vote = strncmp(word, "vote", 4) == 0;
+		bool is_vote = strncmp(word, "vote", 4) == 0;
 		add_word(text, is_vote ? "acquire" : word);
 		strcat(text, is_vote ? word + 4 : "");
 	}

@@ -191,14 +191,12 @@ begin(struct turn *turn, int64_t wait_ms, bool may_be_canceled)
 {
 	char name[NAME], token[LEASH_TOKEN_MAX];
 	leash_error err = {0};
-	leash_status status;
-	int64_t came, until;
 
 	turn->number = ++self.holds;
 	history_note(self.history, "ask %" PRIu64 " %s %" PRId64 " %s", turn->number, name_of(turn->lock, name),
 	             wait_ms == LEASH_FOREVER ? -1 : wait_ms, is_fair(turn->lock) ? "fair" : "plain");
-	status = acquire(turn, wait_ms, may_be_canceled, &err);
-	came = await_now_ns();
+	leash_status status = acquire(turn, wait_ms, may_be_canceled, &err);
+	int64_t came = await_now_ns();
 	if (status != LEASH_OK) {
 		history_note_at(self.history, came, "got %" PRIu64 " %s 0 - 0", turn->number, leash_status_name(status));
 		if (status != LEASH_TIMEOUT && status != LEASH_CANCELED && status != LEASH_UNAVAILABLE && status != LEASH_DENIED)
@@ -209,7 +207,7 @@ begin(struct turn *turn, int64_t wait_ms, bool may_be_canceled)
 	}
 	turn->fence = leash_lock_fence(turn->handle);
 	leash_lock_token(turn->handle, token, sizeof token);
-	until = valid_until(turn->handle);
+	int64_t until = valid_until(turn->handle);
 	/* it may be over already */
 	history_note_at(self.history, came, "got %" PRIu64 " OK %" PRIu64 " %s %" PRId64, turn->number, turn->fence, token[0] != '\0' ? token : "-",
 	                until);
@@ -220,12 +218,10 @@ static void
 end(struct turn *turn)
 {
 	leash_error err = {0};
-	leash_status status;
-	int64_t came;
 
 	history_note(self.history, "give %" PRIu64, turn->number);
-	status = leash_lock_release(turn->handle, &err);
-	came = await_now_ns();
+	leash_status status = leash_lock_release(turn->handle, &err);
+	int64_t came = await_now_ns();
 	history_note_at(self.history, came, "gave %" PRIu64 " %s", turn->number, leash_status_name(status));
 	if (status != LEASH_OK && status != LEASH_LOST && status != LEASH_UNKNOWN && status != LEASH_DENIED)
 		impossible(turn, "release", status, &err);
@@ -236,11 +232,10 @@ static void
 write_down(struct turn *turn)
 {
 	char name[NAME];
-	bool taken;
 
 	if (turn->fence == 0)
 		return;   /* it was over before it could be asked for its fence */
-	taken = fenced_write(self.registers, turn->lock, turn->fence);
+	bool taken = fenced_write(self.registers, turn->lock, turn->fence);
 	history_note(self.history, "wrote %" PRIu64 " %s %" PRIu64 " %s", turn->number, name_of(turn->lock, name), turn->fence,
 	             taken ? "taken" : "refused");
 }
@@ -360,10 +355,8 @@ pulse(void *arg)
 	int64_t last = await_now_ns();
 
 	while (!self.ended) {
-		int64_t now;
-
 		sleep_us(PULSE_MS * 1000);
-		now = await_now_ns();
+		int64_t now = await_now_ns();
 		if (now - last > (PULSE_MS + STILL_MS) * INT64_C(1000000))
 			history_note_at(self.history, now, "still %" PRId64, (now - last) / 1000000 + 1);
 		last = now;

@@ -121,10 +121,9 @@ remove_data(const struct server *server, const char *name)
 {
 	char path[4096], inner[8192];
 	struct dirent *entry;
-	DIR *dir;
 
 	snprintf(path, sizeof path, "%s/%s", server_folder(server), name);
-	dir = opendir(path);
+	DIR *dir = opendir(path);
 	while (dir != NULL && (entry = readdir(dir)) != NULL) {
 		snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name);
 		unlink(inner);

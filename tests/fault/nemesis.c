@@ -132,10 +132,10 @@ mend(struct run *run, struct burst *burst)
 static void
 strike(struct run *run, struct burst *burst)
 {
-	int64_t began, now, over = INT64_MAX;
+	int64_t now, over = INT64_MAX;
 
 	arena_mend(run, &burst->blows[0].dice);   /* what the servers did by themselves in the quiet time is over */
-	began = now = await_now_ns();
+	int64_t began = now = await_now_ns();
 	while (now < over) {
 		bool delays = false;
 
@@ -159,7 +159,7 @@ strike(struct run *run, struct burst *burst)
 static bool
 see_progress(struct run *run, int64_t quiet_ms)
 {
-	int64_t began = await_now_ns(), limit = await_limit_ns(PATIENCE_S + 5 * (double)run->arena->lease_ms / 1e3), took;
+	int64_t began = await_now_ns(), limit = await_limit_ns(PATIENCE_S + 5 * (double)run->arena->lease_ms / 1e3);
 	uint64_t before[LOCKS];
 	unsigned left = 0;
 
@@ -178,7 +178,7 @@ see_progress(struct run *run, int64_t quiet_ms)
 		        (double)(await_now_ns() - began) / 1e9);
 		return false;
 	}
-	took = await_now_ns() - began;
+	int64_t took = await_now_ns() - began;
 	if (took > run->slowest_ns)
 		run->slowest_ns = took;
 	if (run->print)
@@ -196,12 +196,11 @@ static bool
 fight(struct run *run, struct plan *plan, double seconds)
 {
 	struct burst burst;
-	int64_t began;
 
 	/* who is new has to wait until the servers have been up for as long as the guard says */
 	if (!see_progress(run, 0))
 		return false;
-	began = await_now_ns();
+	int64_t began = await_now_ns();
 	while ((double)(await_now_ns() - began) < seconds * 1e9) {
 		plan_next(plan, &burst);
 		strike(run, &burst);
@@ -275,10 +274,9 @@ static int
 judge(const struct run *run)
 {
 	struct words words = {.count = 0};
-	int status;
 
 	words_add_all(&words, (const char *const[]){"", run->folder, NULL});
-	status = child_end(crew_run("../judge/judge", &words));
+	int status = child_end(crew_run("../judge/judge", &words));
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -420,15 +418,12 @@ main(int argc, char **argv)
 {
 	struct arguments a = {.arena = &arena_single, .seconds = 60, .seed = 1};
 	const char *unknown = NULL;
-	struct plan *plan;
 	struct run run;
-	int status;
-	bool well;
 
 	read_arguments(argc, argv, &a);
 	signal(SIGPIPE, SIG_IGN);   /* hiredis knows nothing of it */
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	plan = plan_new(a.arena, a.seed, a.only, &unknown);
+	struct plan *plan = plan_new(a.arena, a.seed, a.only, &unknown);
 	if (plan == NULL) {
 		fprintf(stderr, "nemesis: there is no fault '%.*s'; see --help\n", (int)strcspn(unknown, ","), unknown);
 		return 2;
@@ -444,11 +439,11 @@ main(int argc, char **argv)
 	if (run.counts == NULL)
 		trouble("no memory");
 	start(&run);
-	well = fight(&run, plan, a.seconds);
+	bool well = fight(&run, plan, a.seconds);
 	well = finish(&run, well);
 	print_summary(&run);
 	fenced_close(run.registers);
-	status = judge(&run);
+	int status = judge(&run);
 	if (!well && status == 0)
 		status = 1;
 	if (status != 0)

@@ -82,7 +82,7 @@ become(char *const *argv, pid_t parent)
 pid_t
 crew_run(const char *where, struct words *words)
 {
-	pid_t parent = getpid(), pid;
+	pid_t parent = getpid();
 	char program[4096];
 	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 32);
 
@@ -96,7 +96,7 @@ crew_run(const char *where, struct words *words)
 	words->at[0] = text_of("%s", program);
 	words->at[words->count] = NULL;
 	fflush(NULL);
-	pid = fork();
+	pid_t pid = fork();
 	if (pid < 0)
 		trouble("fork: %s", strerror(errno));
 	if (pid == 0)
@@ -178,12 +178,11 @@ crew_kill(struct crew *crew, unsigned number)
 {
 	struct contender *c = &crew->contenders[number];
 	pid_t pid = c->pid;
-	int status;
 
 	if (pid == 0)
 		return;
 	kill(pid, SIGKILL);
-	status = child_end(pid);
+	int status = child_end(pid);
 	crew->run->killed++;
 	history_note(crew->run->history, "killed %d", (int)pid);
 	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)

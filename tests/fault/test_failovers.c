@@ -44,10 +44,9 @@ noted(const char *words, int64_t *first, int64_t *last)
 {
 	char path[4096], line[256];
 	unsigned count = 0;
-	FILE *file;
 
 	snprintf(path, sizeof path, "%s/nemesis.history", run.folder);
-	file = fopen(path, "re");
+	FILE *file = fopen(path, "re");
 	assert_non_null(file);
 	while (fgets(line, sizeof line, file) != NULL) {
 		char *rest;
@@ -111,11 +110,11 @@ takeovers(void)
 static void
 fail_over_unasked(void)
 {
-	unsigned before = count("fault failover without an order"), past = takeovers(), seen;
+	unsigned before = count("fault failover without an order"), past = takeovers();
 
 	fail_over();
 	await_true((mend(), count("fault failover without an order") > before));
-	seen = count("fault failover without an order") - before;
+	unsigned seen = count("fault failover without an order") - before;
 	assert_in_range(seen, 1, takeovers() - past);
 }
 

@@ -69,14 +69,11 @@ ask(leash_lock *lock, leash_status expected)
 SENTENCES(a_guard_goes_by_the_life_of_the_server, guarded)
 {
 	const struct guarded *row = given;
-	struct fake *fake;
-	leash_client *client;
-	leash_lock *lock;
 
 	life = &row->first;
-	fake = kept(fake_start(live, NULL));
-	client = kept(leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 20000)));
-	lock = kept(leashed_lock(client, "guarded", LEASH_LOCK_OPTIONS(.restart_guard_ms = 60000)));
+	struct fake *fake = kept(fake_start(live, NULL));
+	leash_client *client = kept(leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 20000)));
+	leash_lock *lock = kept(leashed_lock(client, "guarded", LEASH_LOCK_OPTIONS(.restart_guard_ms = 60000)));
 	ask(lock, row->at_first);
 	life = &row->then;
 	fake_hang_up(fake);

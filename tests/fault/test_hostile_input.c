@@ -41,10 +41,8 @@ SENTENCE(nothing_but_printable_bytes_comes_out_whatever_a_name_is)
 	char name[LEASH_NAME_MAX + 1];
 
 	for (long i = 0; i < names && ear.unprintable[0] == '\0'; i++) {
-		leash_lock *lock;
-
 		random_name(&seed, name);
-		lock = leashed_lock(client, name, NULL);
+		leash_lock *lock = leashed_lock(client, name, NULL);
 		assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
 		hear(&ear, err.text);
 		if (i % 64 == 0) { /* the event that tells of its end names the lock */
@@ -81,10 +79,8 @@ SENTENCE(no_name_leaves_its_prefix_and_the_acl_keeps_other_prefixes_out)
 			leash_open(&client, LEASH_OPTIONS(.uri = theirs, .prefix = prefixes[i], .timeout_ms = 20000), &err);
 
 		for (size_t n = 0; n < (i == 0 ? 600 : 1) && status == LEASH_OK; n++) {
-			leash_lock *lock;
-
 			random_name(&seed, name);
-			lock = leashed_lock(client, n < COUNT(hostile) ? hostile[n] : name, NULL);
+			leash_lock *lock = leashed_lock(client, n < COUNT(hostile) ? hostile[n] : name, NULL);
 			status = leash_lock_acquire(lock, 10000, &err);
 			leash_lock_free(lock);
 		}

@@ -8,7 +8,7 @@ static leash_error err; /* what the last call said */
 
 SENTENCE(a_process_holds_thousands_of_locks_through_a_lease)
 {
-	int64_t count = knob("LEASH_TEST_MANY_LOCKS", 2000), lease_ms = (int64_t)((double)count * await_slowness()), began, took;
+	int64_t count = knob("LEASH_TEST_MANY_LOCKS", 2000), lease_ms = (int64_t)((double)count * await_slowness());
 	leash_lock **many = calloc((size_t)count, sizeof(leash_lock *));
 	static struct leashed_events events;
 	struct server *one = kept(server_start(NULL));
@@ -19,7 +19,7 @@ SENTENCE(a_process_holds_thousands_of_locks_through_a_lease)
 	if (lease_ms < 3000)
 		lease_ms = 3000;
 	holder = leashed_open(server_uri(one), LEASH_OPTIONS(.lease_ms = lease_ms, .timeout_ms = 60000, .on_event = leashed_note_event, .event_arg = &events));
-	began = await_now_ns();
+	int64_t began = await_now_ns();
 	for (int64_t i = 0; i < count; i++) {
 		char name[32];
 
@@ -27,7 +27,7 @@ SENTENCE(a_process_holds_thousands_of_locks_through_a_lease)
 		many[i] = leashed_lock(holder, name, NULL);
 		assert_status(LEASH_OK, leash_lock_acquire(many[i], 30000, &err));
 	}
-	took = await_now_ns() - began;
+	int64_t took = await_now_ns() - began;
 	calls = server_calls(one, "hget"); /* one for each renewal, and many renewals in a script */
 	await_ms(lease_ms + lease_ms / 4);
 	calls = server_calls(one, "hget") - calls;

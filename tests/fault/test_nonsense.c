@@ -74,14 +74,13 @@ static int threads_before;
 static void
 start(void)
 {
-	leash_client *lost;
 	char uri[80];
 
 	memset(&astray, 0, sizeof astray);
 	astray.verb = "ASK";
 	astray.self = kept(fake_start_tcp(send_astray, NULL));
 	snprintf(uri, sizeof uri, "redis+cluster://127.0.0.1:%d", port_of(astray.self));
-	lost = kept(leashed_open(uri, LEASH_OPTIONS(.timeout_ms = patience_ms())));
+	leash_client *lost = kept(leashed_open(uri, LEASH_OPTIONS(.timeout_ms = patience_ms())));
 	wanted = kept(leashed_lock(lost, "astray", NULL));
 	threads_before = threads();
 }

@@ -113,11 +113,10 @@ SENTENCES(a_release_in_a_destructor_returns_whatever_it_meets, met)
 {
 	const struct met *row = given;
 	struct end_of_process *e = child_share(sizeof *e);
-	pid_t pid;
 
 	for (int i = 0; i < PLACES; i++)
 		e->status[i] = -2; /* was not called */
-	pid = child_run(end_with_destructors, e);
+	pid_t pid = child_run(end_with_destructors, e);
 	stage_await(&e->stage, 1);
 	if (row->command != NULL)
 		assert_string_equal(server_text(server, row->command), row->says);

@@ -73,12 +73,11 @@ SENTENCE(what_a_quorum_cannot_do_is_said)
 SENTENCE(a_server_with_two_names_has_one_vote)
 {
 	int first = server_port(quorum_server(quorum, 0)), second = server_port(quorum_server(quorum, 1));
-	leash_lock *wanted;
 	char uri[256];
 
 	snprintf(uri, sizeof uri, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,localhost:%d?restart_guard=%d", first, second,
 	         second, (int)slow_ms(LEASE_MS));
-	wanted = kept(leashed_lock(open_client(uri), "two names", NULL));
+	leash_lock *wanted = kept(leashed_lock(open_client(uri), "two names", NULL));
 	assert_status(LEASH_OK, leash_lock_acquire(wanted, 60000, &err)); /* both servers together are one */
 	assert_status(LEASH_OK, leash_lock_release(wanted, &err));
 	server_pause(quorum_server(quorum, 0));

@@ -29,11 +29,10 @@ static void
 start_replica(int i)
 {
 	char target[40];
-	const char *port;
 
 	snprintf(target, sizeof target, "127.0.0.1:%d", server_port(master));
 	link_to[i] = kept(proxy_start_tcp(target));
-	port = strrchr(proxy_uri(link_to[i]), ':') + 1;
+	const char *port = strrchr(proxy_uri(link_to[i]), ':') + 1;
 	replica[i] = kept(server_start((const char *const[]){"--replicaof", "127.0.0.1", port, NULL}));
 	for (int written = 0; written < 2; written += server_integer(master, "WAIT %d 1000", i + 1) > i)
 		server_text(master, "SET begun 1");
@@ -61,10 +60,9 @@ SENTENCE(with_too_few_replicas_an_acquire_fails_within_its_limit_and_the_lock_is
 {
 	leash_lock *both = kept(leashed_lock(client, "both", LEASH_LOCK_OPTIONS(.min_replicas = 2, .replicas_ms = 1000)));
 	leash_lock *theirs = kept(leashed_lock(open_client(), "both", NULL));
-	int64_t began;
 
 	proxy_hold(link_to[1], PROXY_BOTH);
-	began = await_now_ns();
+	int64_t began = await_now_ns();
 	assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master), "1 of 2 replicas acknowledged it in time: released again",
 	               leash_lock_acquire(both, LEASH_FOREVER, &err));
 	assert_in_range(await_now_ns() - began, 700 * MS, 10000 * MS); /* and not the client's timeout */
@@ -144,7 +142,6 @@ SENTENCE(fifty_locks_are_confirmed_by_few_waits)
 	enum { LOCKS = 50 };
 	static struct actor actor[LOCKS];
 	struct monitor *monitor = kept(monitor_start(master));
-	size_t waits;
 
 	for (int i = 0; i < REPLICAS; i++)
 		proxy_delay(link_to[i], PROXY_BOTH, 100000);
@@ -160,7 +157,7 @@ SENTENCE(fifty_locks_are_confirmed_by_few_waits)
 		actor_tell(&actor[i], actor_acquire);
 	for (int i = 0; i < LOCKS; i++)
 		assert_heard(LEASH_OK, &actor[i]);
-	waits = monitor_count(monitor, "\"WAIT\"");
+	size_t waits = monitor_count(monitor, "\"WAIT\"");
 	print_message("%zu WAITs for %d locks\n", waits, LOCKS);
 	assert_in_range(waits, 1, LOCKS / 5);
 	await_true(connections() == 3); /* each of them made what confirms, as it was not there: one of those stays */
@@ -186,18 +183,15 @@ SENTENCE(what_was_not_acknowledged_was_not_acquired_and_without_min_replicas_its
 {
 	leash_lock *sure = kept(leashed_lock(client, "sure", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 1000)));
 	leash_lock *unsure = kept(leashed_lock(client, "unsure", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(20000))));
-	leash_client *other;
-	leash_lock *theirs;
-	uint64_t fence;
 
 	for (int i = 0; i < REPLICAS; i++)
 		proxy_hold(link_to[i], PROXY_BOTH);
 	assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master), "0 of 1 replicas", leash_lock_acquire(sure, 30000, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(unsure, 30000, &err));
-	fence = leash_lock_fence(unsure);
+	uint64_t fence = leash_lock_fence(unsure);
 	promote();
-	other = open_client();
-	theirs = kept(leashed_lock(other, "unsure", NULL));
+	leash_client *other = open_client();
+	leash_lock *theirs = kept(leashed_lock(other, "unsure", NULL));
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 30000, &err));
 	assert_true(leash_lock_fence(theirs) > fence);
 	await_true(events.count[LEASH_EVENT_LOST] == 1);

@@ -104,10 +104,9 @@ static leash_status
 open_by_secret(leash_client **client)
 {
 	static char uri[2 * URI];
-	leash_status status;
 
 	uri[read_file("uri", uri, sizeof uri - 1)] = '\0';
-	status = leash_open(client, LEASH_OPTIONS(.uri = uri, .timeout_ms = patience_ms(), .lease_ms = 60000,
+	leash_status status = leash_open(client, LEASH_OPTIONS(.uri = uri, .timeout_ms = patience_ms(), .lease_ms = 60000,
 	                                          .on_log = hear_line, .log_arg = &ear, .on_event = hear_event,
 	                                          .event_arg = &ear), &err);
 	explicit_bzero(uri, sizeof uri);
@@ -188,10 +187,9 @@ static void
 live_with_a_password(bool by_file)
 {
 	leash_client *client = NULL;
-	leash_lock *lock;
 
 	assert_status(LEASH_OK, open_by_secret(&client));
-	lock = leashed_lock(client, "secret", NULL);
+	leash_lock *lock = leashed_lock(client, "secret", NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
 	check_open(by_file);
 	server_integer(server, "CLIENT KILL USER guarded");

@@ -246,7 +246,6 @@ SENTENCE(a_hundred_thousand_signals_make_no_call_fail)
 {
 	long wanted = knob("LEASH_TEST_SIGNALS", UNDER_TSAN ? 20000 : 100000);
 	const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
-	leash_client *client, *other;
 	leash_lock *held, *theirs;
 	pthread_t sender[2];
 	long long connected;
@@ -257,8 +256,8 @@ SENTENCE(a_hundred_thousand_signals_make_no_call_fail)
 	handle(SIGUSR2, SA_RESTART);
 	handle(SIGALRM, 0);
 	connected = connections();
-	client = open_client(uri);
-	other = open_client(server_uri_tcp(server));
+	leash_client *client = open_client(uri);
+	leash_client *other = open_client(server_uri_tcp(server));
 	held = kept(leashed_lock(client, "held", LEASH_LOCK_OPTIONS(.lease_ms = 6000)));
 	theirs = kept(leashed_lock(other, "theirs", NULL));
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));

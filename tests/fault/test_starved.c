@@ -164,11 +164,9 @@ open_with_little_memory(void *arg)
 	(void)arg;
 	assert_status(LEASH_OK, try(server_uri_tls(tls_server))); /* OpenSSL never gets over a lack of memory when it is used first */
 	for (long n = 1;; n += 1 + n / 16) {
-		leash_status status;
-
 		calls = 0;
 		fail_from = n;
-		status = try(server_uri_tls(tls_server));
+		leash_status status = try(server_uri_tls(tls_server));
 		fail_from = 0;
 		if (status == LEASH_OK)
 			break;
@@ -189,11 +187,9 @@ SENTENCE(without_one_of_its_threads_an_open_says_so)
 	int failed = 0;
 
 	for (int n = 1;; n++) {
-		leash_status status;
-
 		threads = 0;
 		fail_thread = n;
-		status = try(tls_by_name);
+		leash_status status = try(tls_by_name);
 		fail_thread = 0;
 		if (status == LEASH_OK)
 			break;

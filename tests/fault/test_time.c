@@ -87,7 +87,6 @@ SENTENCE(a_timed_wait_whose_end_was_slept_through_is_not_waited_for_again)
 {
 	leash_lock *lock = kept(leashed_lock(kept(leashed_open(uri, NULL)), "waited", NULL));
 	pthread_t thread;
-	int64_t woken;
 	void *had;
 
 	server_integer(server, "HSET leash:{waited} theirs 1");
@@ -95,7 +94,7 @@ SENTENCE(a_timed_wait_whose_end_was_slept_through_is_not_waited_for_again)
 	await_true(server_integer(server, "ZCOUNT leash:{waited}:queue (0 +inf") == 1);
 	server_pause(server);
 	ahead = 2 * WAIT_MS * MS;
-	woken = await_now_ns();
+	int64_t woken = await_now_ns();
 	pthread_join(thread, &had);
 	server_resume(server);
 	assert_null(had);

@@ -87,12 +87,11 @@ SENTENCE(a_node_with_a_certificate_for_somebody_else_is_refused_and_the_others_s
 	struct cluster *cluster = cluster_start(&(struct nodes_options){
 		.tls = true, .no_replicas = true, .first = CERTS_ELSEWHERE});
 	char name[CLUSTER_NAME];
-	leash_lock *lock;
 
 	cluster_name_in_slot(CLUSTER_SLOTS - 1, name);
 	check_served(cluster_uri(cluster), name);
 	cluster_name_in_slot(0, name);
-	lock = kept(leashed_lock(kept(leashed_open(cluster_uri(cluster), NULL)), name, NULL));
+	leash_lock *lock = kept(leashed_lock(kept(leashed_open(cluster_uri(cluster), NULL)), name, NULL));
 	assert_int_not_equal(leash_lock_acquire(lock, 2000, &err), LEASH_OK);
 	check_told(err.text, cluster_node(cluster, 0), ELSEWHERE);
 	cluster_stop(cluster);

@@ -38,18 +38,16 @@ SENTENCE(clients_of_a_restarted_server_dial_ever_more_slowly_and_all_come_back)
 	enum { HERD = 20, LINES = 2 * HERD }; /* a client has two connections */
 	leash_client *client[HERD];
 	leash_lock *lock;
-	int64_t begun;
-	size_t before;
 
 	for (int i = 0; i < HERD; i++)
 		client[i] = kept(leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = patience_ms())));
 	await_true(proxy_open(proxy) == LINES);
 	server_kill(server);
-	before = proxy_accepted(proxy);
+	size_t before = proxy_accepted(proxy);
 	await_ms(1500);
 	assert_true(proxy_accepted(proxy) - before <= 18 * LINES); /* 10, 20, 40 ... ms, and half of each at least */
 	/* by now all dials are as far apart as they will be: an eighth to a quarter of a second */
-	begun = await_now_ns();
+	int64_t begun = await_now_ns();
 	before = proxy_accepted(proxy);
 	await_ms(2000);
 	assert_true((double)(proxy_accepted(proxy) - before) <= 8.2e-9 * LINES * (double)(await_now_ns() - begun));

@@ -58,11 +58,10 @@ slot(const struct names *names, const struct word *word)
 {
 	for (size_t i = hash(word);; i++) {
 		uint32_t *entry = &names->table[i & (names->table_size - 1)];
-		const struct word *there;
 
 		if (*entry == 0)
 			return entry;
-		there = &names->words.at[*entry - 1];
+		const struct word *there = &names->words.at[*entry - 1];
 		if (there->size == word->size && memcmp(there->at, word->at, word->size) == 0)
 			return entry;
 	}
@@ -81,11 +80,9 @@ widen(struct names *names)
 uint32_t
 account_name(struct names *names, const struct word *word)
 {
-	uint32_t *entry;
-
 	if (names->words.count * 2 >= names->table_size)
 		widen(names);
-	entry = slot(names, word);
+	uint32_t *entry = slot(names, word);
 	if (*entry == 0) {
 		PUSH(&names->words, *word);
 		*entry = (uint32_t)names->words.count;
@@ -155,12 +152,10 @@ account_breached(const struct account *a, int64_t from, int64_t to, bool emptied
 static int64_t
 still_before(const struct process *p, int64_t moment)
 {
-	const struct span *last;
-
 	FIRST_NOT(i, p->stills.count, p->stills.at[i].from < moment)
 	if (i == 0)
 		return 0;
-	last = &p->stills.at[i - 1];
+	const struct span *last = &p->stills.at[i - 1];
 	return last->sum + least(moment, last->to) - last->from;
 }
 
@@ -335,7 +330,7 @@ static void
 settle_hold(const struct account *a, struct hold *hold, const int64_t *first_asked)
 {
 	const struct process *p = &a->processes.at[hold->process];
-	int64_t over, first = hold->asked;
+	int64_t first = hold->asked;
 
 	if (hold->got_answer != ANSWER_OK)
 		return;
@@ -345,7 +340,7 @@ settle_hold(const struct account *a, struct hold *hold, const int64_t *first_ask
 		hold->let_go = least(hold->let_go, hold->last);
 	hold->ends = least(least(hold->let_go, hold->told), hold->until);
 	hold->valid = hold->ends > hold->got;
-	over = hold->gave != NEVER ? hold->gave : least(hold->told, account_alive(a, p));
+	int64_t over = hold->gave != NEVER ? hold->gave : least(hold->told, account_alive(a, p));
 	if (hold->token != NOBODY && hold->fence != 0)
 		first = least(first, first_asked[hold->token]);
 	hold->excused = account_breached(a, first, most(hold->ends, hold->got), false);
@@ -384,7 +379,6 @@ read_all(struct account *a, const char *folder)
 	glob_t found = { .gl_pathc = 0 };
 	bool good = true;
 	char *pattern;
-	int saved;
 
 	if (access(folder, R_OK | X_OK) != 0)
 		return false;
@@ -392,7 +386,7 @@ read_all(struct account *a, const char *folder)
 		no_memory();
 	for (size_t i = 0; good && i < found.gl_pathc; i++)
 		good = read_one(a, found.gl_pathv[i]);
-	saved = errno;
+	int saved = errno;
 	globfree(&found);
 	free(pattern);
 	errno = saved;
@@ -402,15 +396,13 @@ read_all(struct account *a, const char *folder)
 bool
 account_read(struct account *a, struct verdict *verdict, const char *folder)
 {
-	int64_t *first_asked;
-
 	*a = (struct account){ .verdict = verdict };
 	if (!read_all(a, folder))
 		return false;
 	excuse_torn(a, apply_marks(a));
 	EACH(struct process, p, a->processes)
 		settle_stills(p);
-	first_asked = first_asks(a);
+	int64_t *first_asked = first_asks(a);
 	EACH(struct hold, hold, a->holds)
 		settle_hold(a, hold, first_asked);
 	free(first_asked);

@@ -61,14 +61,13 @@ void
 history_note_at(struct history *h, int64_t ns, const char *format, ...)
 {
 	char line[LINE_MAX_SIZE];
-	int moment = snprintf(line, sizeof(line), "%" PRId64 " ", ns), text;
-	size_t size;
+	int moment = snprintf(line, sizeof(line), "%" PRId64 " ", ns);
 	va_list args;
 
 	va_start(args, format);
-	text = vsnprintf(line + moment, sizeof(line) - (size_t)moment, format, args);
+	int text = vsnprintf(line + moment, sizeof(line) - (size_t)moment, format, args);
 	va_end(args);
-	size = (size_t)moment + (size_t)text;
+	size_t size = (size_t)moment + (size_t)text;
 	if (text < 0 || size >= sizeof(line) || memchr(line, '\n', size))
 		trouble("this is not a line of a history: %s", format);
 	line[size] = '\n';

@@ -34,19 +34,17 @@ static struct fenced *
 map(const char *folder, size_t locks)
 {
 	size_t size = sizeof(struct fenced) + locks * sizeof(struct cell);
-	struct fenced *r;
 	struct stat st;
 	char *path;
-	int fd;
 
 	if (asprintf(&path, "%s/registers", folder) < 0)
 		trouble("out of memory");
-	fd = open(path, O_RDWR | O_CLOEXEC | (locks > 0 ? O_CREAT | O_EXCL : 0), 0666);
+	int fd = open(path, O_RDWR | O_CLOEXEC | (locks > 0 ? O_CREAT | O_EXCL : 0), 0666);
 	if (fd < 0 || (locks > 0 && ftruncate(fd, (off_t)size) != 0) || fstat(fd, &st) != 0)
 		trouble("%s: %s", path, strerror(errno));
 	if ((size_t)st.st_size < size)
 		trouble("%s: it has no registers yet", path);
-	r = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	struct fenced *r = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (r == MAP_FAILED)
 		trouble("%s: %s", path, strerror(errno));
 	close(fd);
@@ -98,10 +96,8 @@ take(struct cell *cell, uint64_t fence)
 bool
 fenced_write(struct fenced *r, size_t lock, uint64_t fence)
 {
-	struct cell *cell;
-
 	check(r, lock);
-	cell = &r->cells[lock];
+	struct cell *cell = &r->cells[lock];
 	if (atomic_exchange(&cell->unfenced, fence) > fence)
 		atomic_fetch_add(&cell->corrupted, 1);
 	if (take(cell, fence))

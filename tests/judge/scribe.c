@@ -49,11 +49,11 @@ struct cursor {
 static bool
 next_word(struct cursor *c, bool first, struct word *word)
 {
-	const char *from = c->at, *to;
+	const char *from = c->at;
 
 	if (!first && (from == c->end || *from++ != ' '))
 		return false;
-	to = memchr(from, ' ', (size_t)(c->end - from));
+	const char *to = memchr(from, ' ', (size_t)(c->end - from));
 	if (!to)
 		to = c->end;
 	word->at = from;

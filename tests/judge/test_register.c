@@ -118,14 +118,13 @@ SENTENCE(a_writer_that_is_killed_or_frozen_anywhere_is_in_nobodys_way)
 
 	for (uint32_t i = 0; i < 60; i++) {
 		pid_t victim = child_run(write_on, s);
-		uint64_t then;
 
 		stage_await(&s->ready, i + 2);   /* both write, or are about to */
 		if (i % 2 == 0)
 			child_kill(victim);
 		else
 			child_pause(victim);
-		then = fenced_greatest(test.registers, 0);
+		uint64_t then = fenced_greatest(test.registers, 0);
 		await_true(fenced_greatest(test.registers, 0) > then + 100);   /* the other goes on */
 		if (i % 2 != 0) {
 			child_resume(victim);

@@ -473,10 +473,9 @@ static void
 raw(const char *text)
 {
 	char path[128];
-	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/raw.history", folder);
-	f = fopen(path, "w");
+	FILE *f = fopen(path, "w");
 	if (!f || fputs(text, f) == EOF || fclose(f) != 0)
 		trouble("%s: %s", path, strerror(errno));
 }
@@ -569,12 +568,11 @@ static int
 run_program(const char *of)
 {
 	char self[4096] = "", command[8192];
-	int status;
 
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
 		trouble("/proc/self/exe: %s", strerror(errno));
 	snprintf(command, sizeof(command), "'%s/judge' '%s' >/dev/null 2>&1", dirname(self), of);
-	status = system(command);
+	int status = system(command);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 

@@ -244,7 +244,6 @@ static void
 wait_in_time(struct account *a, const struct process *p, const struct hold *hold)
 {
 	struct verdict *v = a->verdict;
-	int64_t late;
 
 	if (hold->got - hold->asked > v->longest_wait_ns)
 		v->longest_wait_ns = hold->got - hold->asked;
@@ -252,7 +251,7 @@ wait_in_time(struct account *a, const struct process *p, const struct hold *hold
 		wait_object(a, hold, "TIMEOUT before that was over");
 	if (hold->wait_ms <= 0 || hold->wait_ms > NEVER / MS)
 		return;
-	late = account_awake(p, hold->asked, hold->got) - hold->wait_ms * MS;
+	int64_t late = account_awake(p, hold->asked, hold->got) - hold->wait_ms * MS;
 	v->timed_waits++;
 	v->late_waits += late > MS;
 	if (late > v->worst_lateness_ns)

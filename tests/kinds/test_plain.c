@@ -28,11 +28,10 @@ GROUP(start_server, stop_server);
 SENTENCE(its_keys_are_its_own)
 {
 	char token[LEASH_TOKEN_MAX];
-	const char *text;
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	leash_lock_token(lock, token, sizeof token);
-	text = server_text(server, "GET leash:{gate}");
+	const char *text = server_text(server, "GET leash:{gate}");
 	assert_int_equal(strncmp(text, token, strlen(token)), 0);
 	assert_int_equal(server_integer(server, "EXISTS leash:{gate}:fence"), 0);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
@@ -41,10 +40,8 @@ SENTENCE(its_keys_are_its_own)
 
 SENTENCE(a_second_acquire_is_refused_in_the_name_of_the_kind)
 {
-	uint64_t fence;
-
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	fence = leash_lock_fence(lock);
+	uint64_t fence = leash_lock_fence(lock);
 	assert_status(LEASH_INVALID, leash_lock_acquire(lock, 0, &err));
 	assert_string_equal(err.text, "plain lock 'gate': this owner holds it already");
 	assert_status(LEASH_INVALID, leash_lock_acquire(lock, LEASH_FOREVER, &err));

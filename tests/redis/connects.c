@@ -40,7 +40,7 @@ int
 getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **list)
 {
 	char address[NAMES][16];
-	struct addrinfo numeric, **end = list;
+	struct addrinfo **end = list;
 	int error;
 
 	if (hints->ai_flags & AI_NUMERICHOST || strstr(host, ".test") == NULL)
@@ -60,7 +60,7 @@ getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
 		errno = EIO;
 		return error;
 	}
-	numeric = *hints;
+	struct addrinfo numeric = *hints;
 	numeric.ai_flags |= AI_NUMERICHOST;
 	*list = NULL;
 	for (int i = 0; i < NAMES && address[i][0] != '\0'; i++) {
@@ -98,10 +98,8 @@ VERB(resolves)
 static const char *
 seen_unsigned(const unsigned *number)
 {
-	unsigned n;
-
 	pthread_mutex_lock(&names.mutex);
-	n = *number;
+	unsigned n = *number;
 	pthread_mutex_unlock(&names.mutex);
 	return seen_number(n);
 }
@@ -294,11 +292,11 @@ dial_poll(int64_t *until)
 void
 wait_for_dial(int64_t deadline, bool shortly)
 {
-	int64_t until, left;
+	int64_t until;
 	struct pollfd p = dial_poll(&until);
 
 	assert_true(until <= deadline);
-	left = until - lsh_now_ns();
+	int64_t left = until - lsh_now_ns();
 	if (left < 0)
 		left = 0;
 	poll(&p, 1, shortly ? 1 : (int)(left / LSH_MS + 1));
@@ -440,7 +438,6 @@ VERB(check)
 {
 	const char *info = server_text(server, "INFO server");
 	char run_id[64], version[64];
-	int64_t at, server_us;
 	redisReply *time;
 
 	snprintf(run_id, sizeof run_id, "run_id:%s\r\n", hello.run_id);
@@ -454,9 +451,9 @@ VERB(check)
 	assert_true(hello.uptime_ms >= 0);
 
 	/* the server's time is never behind what is made of the hello, and was that soon before */
-	at = lsh_now_ns();
+	int64_t at = lsh_now_ns();
 	time = server_command(server, "TIME");
-	server_us = atoll(time->element[0]->str) * 1000000 + atoll(time->element[1]->str);
+	int64_t server_us = atoll(time->element[0]->str) * 1000000 + atoll(time->element[1]->str);
 	freeReplyObject(time);
 	assert_true(hello.received_ns <= at);
 	if (hello.server_us != 0) {

@@ -217,11 +217,9 @@ static const char mark[] = "all that was said before is in the log";
 static void
 note_line(void *ctx, leash_log_level level, const char *line)
 {
-	size_t n;
-
 	(void)ctx, (void)level;
 	pthread_mutex_lock(&lines.mutex);
-	n = strlen(lines.text);
+	size_t n = strlen(lines.text);
 	if (strcmp(line, mark) == 0)
 		marks++;
 	else

@@ -244,8 +244,6 @@ has_words(const struct step *step, const char *seen)
 static bool
 compares(const struct step *step, const char *seen)
 {
-	int64_t number, limit;
-
 	if (language != NULL && (step->sign == NULL || strcmp(step->sign, "=") == 0))
 		return language->fits(step->sign != NULL ? step->expected : NULL, seen);
 	if (step->sign == NULL)
@@ -256,8 +254,8 @@ compares(const struct step *step, const char *seen)
 		return strcmp(seen, step->expected[0]) == 0;
 	if (strchr(step->sign, '~') != NULL)
 		return has_words(step, seen);
-	number = number_of(seen, 0);
-	limit = number_of(step->expected[0], 0);
+	int64_t number = number_of(seen, 0);
+	int64_t limit = number_of(step->expected[0], 0);
 	return number == limit ? step->sign[1] == '=' : step->sign[0] == '>' ? number > limit : number < limit;
 }
 
@@ -282,7 +280,6 @@ play_step(const char *text, size_t size)
 	char variable = '\0';
 	double seconds = 0;
 	const char *is;
-	int64_t limit;
 
 	read_step(&step, text, size);
 	if (step.count == 0)
@@ -298,7 +295,7 @@ play_step(const char *text, size_t size)
 		if (step.sign == NULL)
 			fail_msg("nothing is awaited: %.*s", (int)size, text);
 	}
-	limit = await_limit_ns(seconds);
+	int64_t limit = await_limit_ns(seconds);
 	while (is = act(&step, at), !compares(&step, is)) {
 		if (seconds == 0 || await_is_past(limit))
 			fail_msg("in the step '%.*s' was seen: %s\nof: %s", (int)size, text, is != NULL ? is : "nothing", playing);

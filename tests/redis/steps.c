@@ -162,12 +162,11 @@ look_at_queue(void)
 static void
 look(void)
 {
-	redisReply *all;
 	int64_t ahead_us;
 
 	if (order == NOTHING)
 		return;
-	all = server_command(server, "KEYS leash:*");
+	redisReply *all = server_command(server, "KEYS leash:*");
 	for (size_t i = 0; i < all->elements; i++)
 		if (ttl_of(all->element[i]->str) == -1)
 			fail_msg("%s has no TTL", all->element[i]->str);

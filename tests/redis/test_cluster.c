@@ -200,11 +200,10 @@ redirect(bool asking, const char *text)
 {
 	int index;
 	leash_status status = lsh_cluster_redirect(cluster, asking, text, 0, &index, &err);
-	const struct lsh_uri *to;
 
 	if (status != LEASH_OK)
 		return seen_end(status, &err);
-	to = lsh_cluster_server(cluster, index);
+	const struct lsh_uri *to = lsh_cluster_server(cluster, index);
 	return seen("%s %d", to->host, to->port);
 }
 
@@ -244,12 +243,9 @@ SCENE(a_map_beyond_all_bounds_is_refused_with_the_bound,
 
 SENTENCE(a_server_keeps_its_number_and_its_uri)
 {
-	const struct lsh_uri *first;
-	int number;
-
 	play(OPEN_FIRST);
-	number = lsh_cluster_at(cluster, 0);
-	first = lsh_cluster_server(cluster, number);
+	int number = lsh_cluster_at(cluster, 0);
+	const struct lsh_uri *first = lsh_cluster_server(cluster, number);
 	play("info n0 ok 1; says n0 C B; look n0; at 0 = C");
 	assert_ptr_equal(lsh_cluster_server(cluster, number), first);
 	assert_int_equal(first->port, FIRST_PORT);
@@ -321,12 +317,11 @@ SCENE(a_permission_that_is_missing_is_named, /* of CLUSTER INFO it is enough to 
 
 SENTENCE(those_who_cannot_be_reached_are_said_so_and_looked_for_again)
 {
-	struct server *server;
 	int port = ports_take();
 	char text[64];
 
 	snprintf(text, sizeof text, "%d", port);
-	server = server_start((const char *const[]){"--port", text, "--cluster-enabled", "yes", NULL});
+	struct server *server = server_start((const char *const[]){"--port", text, "--cluster-enabled", "yes", NULL});
 	snprintf(text, sizeof text, "redis+cluster://127.0.0.1:%d", port);
 	server_kill(server);
 	make(text, 20 * LSH_S, 0);
@@ -375,10 +370,8 @@ SCENE(an_address_that_leads_to_another_cluster_is_not_followed,
 
 SENTENCE(an_answer_that_was_asked_for_before_does_not_undo_a_moved) /* even if there is a newer order of things */
 {
-	int64_t told;
-
 	play("says n0 A B; info n0 ok 1; open 1 = OK; on n0 CLUSTER waits; ask n0");
-	told = await_now_ns();
+	int64_t told = await_now_ns();
 	play("moved 'MOVED 7 127.0.0.1:7003' = '127.0.0.1 7003'; info n0 ok 2; off n0 CLUSTER; look n0");
 	/* and by now there was one that was asked for after it, of an order that is as new: it has not been long enough */
 	if (await_now_ns() - told < 2 * LSH_S)
@@ -435,10 +428,9 @@ SENTENCE(one_that_was_never_opened_can_be_freed)
 SENTENCE(a_forked_child_closes_what_it_has_of_it)
 {
 	int status;
-	pid_t child;
 
 	play(OPEN_FIRST "on n0 CLUSTER silent; ask n0");
-	child = fork();
+	pid_t child = fork();
 	if (child == 0) {
 		unsigned with = descriptors_count();
 

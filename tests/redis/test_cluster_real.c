@@ -97,11 +97,10 @@ static int
 redirected(bool asking, int by)
 {
 	char name[32];
-	redisReply *reply;
 	int index;
 
 	cluster_name_in_slot(5, name);
-	reply = server_command(cluster_node(servers, by), "GET %s", name);
+	redisReply *reply = server_command(cluster_node(servers, by), "GET %s", name);
 	assert_int_equal(lsh_cluster_redirect(cluster, asking, reply->str, lsh_cluster_at(cluster, 5), &index, &err), LEASH_OK);
 	freeReplyObject(reply);
 	return lsh_cluster_server(cluster, index)->port;
@@ -128,11 +127,9 @@ SENTENCE(a_slot_that_moves_is_found_again)
 
 SENTENCE(a_master_that_is_killed_is_replaced)
 {
-	int old, next;
-
-	old = at(16383);
+	int old = at(16383);
 	server_kill(cluster_node(servers, old));
-	next = cluster_await_takeover(servers, old);
+	int next = cluster_await_takeover(servers, old);
 	lsh_cluster_refresh(cluster); /* as whoever's connection broke does */
 	await_true(at(16383) == next);
 	server_restart(cluster_node(servers, old));
@@ -142,11 +139,9 @@ SENTENCE(a_master_that_is_killed_is_replaced)
 /* What it says when it runs again was true once. */
 SENTENCE(a_master_that_stood_still_is_not_believed)
 {
-	int old, next;
-
-	old = at(0);
+	int old = at(0);
 	server_pause(cluster_node(servers, old));
-	next = cluster_await_takeover(servers, old);
+	int next = cluster_await_takeover(servers, old);
 	lsh_cluster_refresh(cluster);
 	await_true(at(0) == next);
 	server_resume(cluster_node(servers, old));

@@ -95,11 +95,10 @@ SENTENCE(a_host_that_takes_no_connection_is_left_at_the_deadline)
 {
 	char target[64];
 	int port, listener = socket_listen_tcp(&port), fds[8];
-	size_t n;
 
 	assert_int_equal(listen(listener, 0), 0);
 	snprintf(target, sizeof target, "127.0.0.1:%d", port);
-	n = fill_backlog(target, fds, COUNT(fds));
+	size_t n = fill_backlog(target, fds, COUNT(fds));
 	await_true(poll(&(struct pollfd){.fd = fds[0], .events = POLLOUT}, 1, 0) == 1);
 	play("dial redis://%s; clock; attempt 100 ~ UNAVAILABLE: ': connecting: no answer in time'; errno = ETIMEDOUT;"
 	     "took >= 100",
@@ -110,13 +109,12 @@ SENTENCE(a_host_that_takes_no_connection_is_left_at_the_deadline)
 SENTENCE(a_unix_socket_whose_queue_is_full_fails_the_attempt)
 {
 	char *folder = sweep_folder(), path[128];
-	int listener, fds[64];
-	size_t n;
+	int fds[64];
 
 	snprintf(path, sizeof path, "%s/full.sock", folder);
-	listener = socket_listen(path);
+	int listener = socket_listen(path);
 	assert_int_equal(listen(listener, 1), 0);
-	n = fill_backlog(path, fds, COUNT(fds));
+	size_t n = fill_backlog(path, fds, COUNT(fds));
 	assert_true(n < COUNT(fds));
 	play("try unix://%s ~ UNAVAILABLE: ': connecting: too many others wait to be let in'; errno = EAGAIN", path);
 	empty_backlog(listener, fds, n);
@@ -252,13 +250,10 @@ count_in_memory(const unsigned char *complement, size_t size)
 	assert_non_null(maps);
 	assert_true(mem >= 0);
 	while (fgets(line, sizeof line, maps) != NULL) {
-		unsigned char *copy;
-		ssize_t n;
-
 		if (sscanf(line, "%lx-%lx %7s", &from, &to, mode) != 3 || strncmp(mode, "rw", 2) != 0 || to - from > 1 << 28)
 			continue;
-		copy = malloc(to - from);
-		n = pread(mem, copy, to - from, (off_t)from);
+		unsigned char *copy = malloc(to - from);
+		ssize_t n = pread(mem, copy, to - from, (off_t)from);
 		for (ssize_t i = 0; i + (ssize_t)size <= n; i++) {
 			size_t j = 0;
 

@@ -92,13 +92,13 @@ SENTENCE(localhost_is_found_if_the_system_knows_it)
 SENTENCE(a_hello_of_any_length_is_sent_to_its_end)
 {
 	enum { LONG = 4000000 };
-	char *name = malloc(LONG + 1), *found;
+	char *name = malloc(LONG + 1);
 
 	memset(name, 'n', LONG);
 	name[LONG] = '\0';
 	open_dial(server_uri(server), name, NULL);
 	play("attempt = OK; check");
-	found = strstr(server_text(server, "CLIENT LIST"), name);
+	char *found = strstr(server_text(server, "CLIENT LIST"), name);
 	assert_non_null(found);
 	assert_int_not_equal(found[LONG], 'n');
 	close_dial();

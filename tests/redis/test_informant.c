@@ -310,10 +310,8 @@ SENTENCE(how_much_is_too_much_depends_on_what_is_asked_for)
 	for (int i = 0; i < 8; i++)
 		verb_say(word);
 	for (int i = 0; i < 8; i++) {
-		struct lsh_item item;
-
 		verb_next(word);
-		item = lsh_answer_item(lsh_informant_reply(informants[0]));
+		struct lsh_item item = lsh_answer_item(lsh_informant_reply(informants[0]));
 		assert_int_equal(item.length, SIZE);
 		assert_memory_equal(item.text, much, SIZE);
 	}

@@ -212,19 +212,17 @@ say_number(struct lsh_parker *reader, int64_t patience, void (*then)(struct comm
 	static atomic_uint last_number;
 	unsigned number = ++last_number;
 	bool asking = number % 3 == 0;
-	struct command *command;
-	struct lsh_arg arg;
 	char digits[16];
 	enum lsh_appended appended;
 
 	number += asking ? ASKED : 0;
 	snprintf(digits, sizeof digits, "%u", number);
-	command = command_new(line, digits);
+	struct command *command = command_new(line, digits);
 	command->ticket.asking = asking;
 	command->ticket.reader = reader;
 	command->then = then;
 	snprintf(digits, sizeof digits, "%010u", number);
-	arg = lsh_arg_text(digits);
+	struct lsh_arg arg = lsh_arg_text(digits);
 	while ((appended = command_append(command, &arg, 1, patience)) == LSH_PIPELINE_FULL && waits)
 		usleep(100);
 	if (appended == LSH_APPENDED)
@@ -780,12 +778,11 @@ static struct command *pinged;
 VERB(ping)
 {
 	struct command *command = command_new(line, "");
-	enum lsh_appended appended;
 
 	command->ticket.asking = strcmp(word[1], "asking") == 0;
 	if (strcmp(word[1], "old") == 0 || strcmp(word[1], "new") == 0)
 		command->ticket.epoch = word[1][0] == 'o' ? old_epoch : lsh_pipeline_epoch(line->pipeline);
-	appended = append_ping(command);
+	enum lsh_appended appended = append_ping(command);
 	if (appended == LSH_APPENDED)
 		pinged = command;
 	else
@@ -940,11 +937,11 @@ SCENE(a_command_for_another_connection_is_not_sent,
 
 SENTENCE(no_two_connections_have_the_same_epoch, BARE)
 {
-	uint64_t first = lsh_pipeline_epoch(line->pipeline), second;
+	uint64_t first = lsh_pipeline_epoch(line->pipeline);
 	struct line *other = line_start();
 	int end = attach_pair(other);
 
-	second = lsh_pipeline_epoch(other->pipeline);
+	uint64_t second = lsh_pipeline_epoch(other->pipeline);
 	assert_true(first != 0 && second > first);
 	assert_int_equal(lsh_pipeline_connects(line->pipeline), 1);
 	lsh_pipeline_break(line->pipeline, second); /* not its own */
@@ -983,10 +980,8 @@ append_pings(size_t most)
 static void
 fill(size_t most, size_t room)
 {
-	unsigned long told;
-
 	assert_int_equal(append_pings(most), room);
-	told = line->calls;
+	unsigned long told = line->calls;
 	answer_pings(commands, room);
 	assert_true(room == most || line->calls > told);
 }
@@ -1026,8 +1021,6 @@ SENTENCE(a_pipe_gives_back_what_it_grew_by_once_it_is_quiet_or_broken, BARE)
 	int64_t before = counted.bytes;
 
 	for (int round = 0; round < 3; round++) {
-		int64_t at;
-
 		assert_int_equal(lsh_pipeline_shrink(line->pipeline, lsh_now_ns()), LSH_NEVER);
 		fill(1, 1);
 		assert_int_equal(lsh_pipeline_shrink(line->pipeline, lsh_now_ns()), LSH_NEVER);
@@ -1038,7 +1031,7 @@ SENTENCE(a_pipe_gives_back_what_it_grew_by_once_it_is_quiet_or_broken, BARE)
 		assert_true(counted.bytes > before + 60000);
 		if (round == 2)
 			break;
-		at = lsh_pipeline_shrink(line->pipeline, lsh_now_ns());
+		int64_t at = lsh_pipeline_shrink(line->pipeline, lsh_now_ns());
 		assert_true(at != LSH_NEVER && counted.bytes > before + 60000);
 		assert_int_equal(append_pings(1), 1);
 		assert_true(lsh_pipeline_shrink(line->pipeline, at) > at); /* it is not quiet */

@@ -32,10 +32,8 @@ DOES(later, clock_ahead_s += number_of(word[1], 0))
 
 VERB(found)
 {
-	const char *is;
-
 	assert_int_equal(attempt(ample()), LSH_DONE);
-	is = seen_address();
+	const char *is = seen_address();
 	close_stream();
 	for (int i = 0; i < PUPPETS; i++)
 		puppet_hang_up(&puppets[i]);

@@ -158,21 +158,19 @@ act_without(const struct situation *situation, const char *first, const char *se
 {
 	bool lacks_publish = strcmp(first, "publish") == 0 || strcmp(second, "publish") == 0, one = strcmp(first, second) == 0;
 	enum act act = situation->act;
-	struct scene was, is;
-	const char *told;
 
 	play("mess; by all; FLUSHALL");
 	if (situation->before[0] != '\0')
 		play("%s", situation->before);
 	for (struct pubsub *l = listeners; l != NULL; l = l->next)
 		messages(l);
-	was = take_scene();
+	struct scene was = take_scene();
 	play("by ~* -%s -%s; mess but TTLs", first, second);
 	play("%s = ?", acts[act]);
 	play("mess; by all");
 	await_true(!is_going("leash:{orders}") && !is_going("leash:{orders}:queue"));
-	is = take_scene();
-	told = who_was_told();
+	struct scene is = take_scene();
+	const char *told = who_was_told();
 	check_said(act, strcmp(first, "hdel") == 0 || strcmp(second, "hdel") == 0, &was, &is);
 	if (*told != '\0')
 		assert_string_equal(is.holder, told);

@@ -109,10 +109,9 @@ SEES(denials, seen_number(denials))
 SENTENCE(a_node_goes_where_the_sentinels_say_with_both_lines)
 {
 	struct lsh_uri moved;
-	const struct lsh_uri *where;
 
 	play("make; hello = OK; await at h0 = yes; accepted h1 = 0; heard h0 'INFO replication' >= 1");
-	where = lsh_node_where(node, &moved);
+	const struct lsh_uri *where = lsh_node_where(node, &moved);
 	assert_non_null(where);
 	assert_int_equal(where->port, port_of("h0"));
 	lsh_uri_clear(&moved);
@@ -150,10 +149,8 @@ SCENE(without_sentinels_a_connection_is_kept_and_none_is_made,
 
 SENTENCE(a_server_that_is_left_is_asked_about_anew)
 {
-	uint64_t epoch;
-
 	play("make; hello = OK; await at h0 = yes; pass 50; forget s0;" SECOND(8));
-	epoch = lsh_pipeline_epoch(lsh_node_pipeline(node));
+	uint64_t epoch = lsh_pipeline_epoch(lsh_node_pipeline(node));
 	lsh_node_leave(node, epoch - 1, "LATE"); /* of a connection that is gone: it does not end the one after it */
 	assert_int_equal(lsh_pipeline_epoch(lsh_node_pipeline(node)), epoch);
 	assert_true(lsh_pipeline_is_up(lsh_node_pipeline(node)));

@@ -49,10 +49,8 @@ count_told(const char *what)
 
 VERB(told)
 {
-	const char *is;
-
 	pthread_mutex_lock(&mutex);
-	is = seen("%s", told);
+	const char *is = seen("%s", told);
 	pthread_mutex_unlock(&mutex);
 	return is;
 }

@@ -59,12 +59,10 @@ VERB(connect)
 	unsigned fds = 0;
 
 	for (int i = 0; i < 2; i++) {
-		enum lsh_progress progress;
-
 		close_dial();
 		fds = descriptors_count();
 		open_dial(word[1], "leash-test", i == 0 ? NULL : "channel");
-		progress = attempt(ample());
+		enum lsh_progress progress = attempt(ample());
 		is[i] = seen_progress(progress);
 		assert_int_equal(hello.stream.tls != NULL, progress == LSH_DONE);
 		assert_true(progress != LSH_DONE || hello.version != 0);
@@ -155,14 +153,13 @@ static void
 copy_file(const char *from, const char *to)
 {
 	char bytes[8192], aside[256];
-	FILE *in = fopen(from, "re"), *out;
-	size_t n;
+	FILE *in = fopen(from, "re");
 
 	snprintf(aside, sizeof aside, "%s.new", to);
-	out = fopen(aside, "we");
+	FILE *out = fopen(aside, "we");
 	assert_non_null(in);
 	assert_non_null(out);
-	n = fread(bytes, 1, sizeof bytes, in);
+	size_t n = fread(bytes, 1, sizeof bytes, in);
 	assert_int_equal(fwrite(bytes, 1, n, out), n);
 	fclose(in);
 	assert_int_equal(fclose(out), 0);

@@ -108,7 +108,6 @@ answer_client(const struct wrong *wrong, long *passed)
 {
 	char said[8192];
 	ssize_t n = recv(far, said, sizeof said, MSG_DONTWAIT);
-	bool is_cut;
 
 	if (n > 0)
 		assert_int_equal(BIO_write(SSL_get_rbio(server), said, (int)n), n);
@@ -117,7 +116,7 @@ answer_client(const struct wrong *wrong, long *passed)
 	n = BIO_read(SSL_get_wbio(server), said, wrong->drips ? 1 : sizeof said);
 	if (n <= 0)
 		return false;
-	is_cut = wrong->cut >= 0 && *passed + n > wrong->cut;
+	bool is_cut = wrong->cut >= 0 && *passed + n > wrong->cut;
 	if (is_cut)
 		n = wrong->cut - *passed;
 	if (wrong->alter >= *passed && wrong->alter < *passed + n)
@@ -339,11 +338,9 @@ speak(void *size)
 static size_t
 take(size_t at, size_t room, bool peeks)
 {
-	ssize_t n;
-
 	if (!lsh_stream_is_pending(&stream) || room >= LSH_WIRE_MOST)
 		assert_int_equal(poll(&(struct pollfd){.fd = stream.fd, .events = POLLIN}, 1, 30000), 1);
-	n = peeks ? lsh_stream_recv(&stream, got + at, room, MSG_PEEK | MSG_DONTWAIT) : 0;
+	ssize_t n = peeks ? lsh_stream_recv(&stream, got + at, room, MSG_PEEK | MSG_DONTWAIT) : 0;
 	if (n > 0) {
 		assert_memory_equal(got + at, bytes + at, (size_t)n);
 		assert_true(lsh_stream_is_pending(&stream));

@@ -145,7 +145,7 @@ COMMAND(pexpire)
 {
 	struct sim_slot *s = find(c, 1);
 	int64_t ms;
-	bool greater = false, is_done;
+	bool greater = false;
 
 	for (size_t i = 3; i < c->count; i++) {
 		greater = sim_arg_is(&c->args[i], "GT");
@@ -162,7 +162,7 @@ COMMAND(pexpire)
 	}
 	c->context->deadly += ms <= 0;
 	ms += now_ms(c);
-	is_done = s != NULL && (!greater || ms > s->key->expires_ms); /* nothing is greater than no TTL */
+	bool is_done = s != NULL && (!greater || ms > s->key->expires_ms); /* nothing is greater than no TTL */
 	if (is_done && ms <= now_ms(c))
 		sim_key_delete(&c->context->keyspace, s);
 	else if (is_done)
@@ -204,11 +204,11 @@ COMMAND(get)
 COMMAND(getrange)
 {
 	const struct sim_key *k;
-	int64_t from, to, size;
+	int64_t from, to;
 
 	if (!sim_read_integer(c, 2, &from) || !sim_read_integer(c, 3, &to) || !sim_key_of(c, SIM_STRING, &k))
 		return;
-	size = k != NULL ? (int64_t)k->members[0]->value_size : 0;
+	int64_t size = k != NULL ? (int64_t)k->members[0]->value_size : 0;
 	if (from < 0 && to < 0 && from > to)
 		size = 0;
 	from = from < 0 ? from + size : from;
@@ -250,7 +250,6 @@ COMMAND(set)
 {
 	struct set_options options = {0};
 	const struct sim_key *old;
-	struct sim_slot *s;
 
 	if (!read_set(c, &options) || (options.get && !sim_key_of(c, SIM_STRING, &old)))
 		return;
@@ -262,7 +261,7 @@ COMMAND(set)
 		sim_reply_status(c->reply, "OK");
 	if (options.only_new && find(c, 1) != NULL)
 		return;
-	s = sim_key_make(&c->context->keyspace, c->args[1].bytes, c->args[1].size, SIM_STRING);
+	struct sim_slot *s = sim_key_make(&c->context->keyspace, c->args[1].bytes, c->args[1].size, SIM_STRING);
 	sim_member_set(s->key, "", 0, c->args[2].bytes, c->args[2].size);
 	if (options.ttl != 0)
 		s->key->expires_ms = now_ms(c) + options.ms;
@@ -309,17 +308,14 @@ COMMAND(hlen)
 
 COMMAND(hset)
 {
-	struct sim_key *k;
-	size_t before;
-
 	if (c->count % 2 != 0) {
 		sim_reply_error(c->reply, "ERR wrong number of arguments for 'hset' command");
 		return;
 	}
-	k = sim_key_for(c, SIM_HASH);
+	struct sim_key *k = sim_key_for(c, SIM_HASH);
 	if (k == NULL)
 		return;
-	before = k->count;
+	size_t before = k->count;
 	for (size_t i = 2; i < c->count; i += 2)
 		sim_member_set(k, c->args[i].bytes, c->args[i].size, c->args[i + 1].bytes, c->args[i + 1].size);
 	sim_reply_integer(c->reply, (int64_t)(k->count - before));

@@ -106,9 +106,8 @@ reply_member(const struct sim_call *c, const struct sim_member *member, bool wit
 
 COMMAND(zadd)
 {
-	size_t first = sim_arg_is(&c->args[2], "NX") ? 3 : 2, before;
+	size_t first = sim_arg_is(&c->args[2], "NX") ? 3 : 2;
 	double scores[SIM_WORDS];
-	struct sim_key *k;
 
 	if (c->count == first || (c->count - first) % 2 != 0) {
 		sim_reply_error(c->reply, "ERR syntax error");
@@ -117,10 +116,10 @@ COMMAND(zadd)
 	for (size_t i = first; i < c->count; i += 2)
 		if (!read_score(c, i, &scores[i]))
 			return;
-	k = sim_key_for(c, SIM_ZSET);
+	struct sim_key *k = sim_key_for(c, SIM_ZSET);
 	if (k == NULL)
 		return;
-	before = k->count;
+	size_t before = k->count;
 	for (size_t i = first; i < c->count; i += 2) {
 		struct sim_arg name = c->args[i + 1];
 		char digits[SIM_NUMBER_SIZE];
@@ -138,11 +137,10 @@ COMMAND(zincrby)
 	const struct sim_arg *name = &c->args[3];
 	double score;
 	struct sim_key *k;
-	size_t at;
 
 	if (!read_score(c, 2, &score) || (k = sim_key_for(c, SIM_ZSET)) == NULL)
 		return;
-	at = sim_member_find(k, name->bytes, name->size);
+	size_t at = sim_member_find(k, name->bytes, name->size);
 	score += at < k->count ? k->members[at]->score : 0;
 	sim_member_score(k, name->bytes, name->size, score);
 	reply_score(c, score);
@@ -213,7 +211,7 @@ COMMAND(zrevrange)
 {
 	bool with_scores = c->count == 5 && sim_arg_is(&c->args[4], "WITHSCORES");
 	const struct sim_key *k;
-	int64_t from, to, size;
+	int64_t from, to;
 
 	if (c->count > 4 && !with_scores) {
 		sim_reply_error(c->reply, "ERR syntax error");
@@ -221,7 +219,7 @@ COMMAND(zrevrange)
 	}
 	if (!sim_read_integer(c, 2, &from) || !sim_read_integer(c, 3, &to) || !sim_key_of(c, SIM_ZSET, &k))
 		return;
-	size = k != NULL ? (int64_t)k->count : 0;
+	int64_t size = k != NULL ? (int64_t)k->count : 0;
 	from = from < 0 ? from + size : from;
 	to = to < 0 ? to + size : to;
 	sim_reply_array(c->reply);

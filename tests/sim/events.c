@@ -54,13 +54,12 @@ sim_at(int64_t at, void (*happen)(void *what, uint64_t turn), void *what, uint64
 void
 sim_step(void)
 {
-	struct event first, last;
 	size_t i = 0, child;
 
 	if (count == 0)
 		sim_breach("nothing would ever happen again");
-	first = heap[0];
-	last = heap[--count];
+	struct event first = heap[0];
+	struct event last = heap[--count];
 	for (; (child = 2 * i + 1) < count; i = child) {
 		if (child + 1 < count && is_before(&heap[child + 1], &heap[child]))
 			child++;

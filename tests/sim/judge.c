@@ -464,15 +464,14 @@ void
 sim_judge_told(void *arg, const leash_event *event)
 {
 	const struct sim_client *c = arg;
-	int n = c->process.number, l;
-	struct told *t;
+	int n = c->process.number;
 
 	sim_trace("client %d is told %s %s: %s", n, leash_event_name(event->type), event->lock != NULL ? event->lock : "",
 	          event->text);
 	if (event->lock == NULL)
 		return;
-	l = event->lock[0] - 'a';
-	t = &told[n][l];
+	int l = event->lock[0] - 'a';
+	struct told *t = &told[n][l];
 	if (t->fence != event->fence)
 		*t = (struct told){.fence = event->fence, .ended = t->ended};
 	if (t->lost && event->type != LEASH_EVENT_FENCE_REGRESSION)

@@ -31,19 +31,17 @@ size_t
 sim_number_print(char out[static SIM_NUMBER_SIZE], double number)
 {
 	char digits[SIM_NUMBER_SIZE], *at = digits + sizeof digits;
-	uint64_t rest;
-	size_t size;
 
 	if (!(fabs(number) < 1e15) || number != floor(number) || (number == 0 && signbit(number)))
 		return (size_t)snprintf(out, SIM_NUMBER_SIZE, "%.17g", number);
 	*--at = '\0';
-	rest = (uint64_t)fabs(number);
+	uint64_t rest = (uint64_t)fabs(number);
 	do
 		*--at = (char)('0' + rest % 10);
 	while ((rest /= 10) > 0);
 	if (number < 0)
 		*--at = '-';
-	size = (size_t)(digits + sizeof digits - at);
+	size_t size = (size_t)(digits + sizeof digits - at);
 	memcpy(out, at, size);
 	return size - 1;
 }

@@ -200,12 +200,11 @@ hash(const char *text, size_t size, char sha1[static 41])
 const struct sim_script *
 sim_lua_load(struct sim_lua *lua, const char *text, size_t size, struct sim_reply *reply)
 {
-	const struct sim_script *known;
 	struct sim_script *s;
 	char sha1[41];
 
 	hash(text, size, sha1);
-	known = sim_lua_find(lua, sha1, 40);
+	const struct sim_script *known = sim_lua_find(lua, sha1, 40);
 	if (known != NULL)
 		return known;
 	if (luaL_loadbuffer(lua->state, text, size, "@user_script") != 0) {
@@ -250,10 +249,8 @@ set_version(lua_State *L, int version)
 static const char *
 text_field(lua_State *L, const char *name)
 {
-	const char *text;
-
 	lua_getfield(L, -1, name);
-	text = lua_isstring(L, -1) ? lua_tostring(L, -1) : NULL;
+	const char *text = lua_isstring(L, -1) ? lua_tostring(L, -1) : NULL;
 	lua_pop(L, 1); /* the table still has it */
 	return text;
 }

@@ -77,15 +77,12 @@ static const struct sim_hooks hooks = {.publish = listeners_there};
 void
 mirror_begin(struct server *server)
 {
-	redisReply *reply;
-	const char *version;
-
 	real = server;
 	beside = server_connect(server);
 	lua = sim_lua_new();
 	simulated = sim_server_new(lua, &hooks, NULL);
-	reply = ask(2, (const char *const[]){"INFO", "server"});
-	version = strstr(reply->str, "redis_version:") + strlen("redis_version:");
+	redisReply *reply = ask(2, (const char *const[]){"INFO", "server"});
+	const char *version = strstr(reply->str, "redis_version:") + strlen("redis_version:");
 	same_words = strncmp(version, "7.0.", 4) == 0 && strstr(reply->str, "valkey") == NULL;
 	simulated->version = atoi(version) >= 7 ? SIM_VERSION : 0;
 	freeReplyObject(reply);
@@ -187,13 +184,12 @@ compare_keys(void)
 	char *ours;
 	size_t size;
 	FILE *out = open_memstream(&ours, &size);
-	bool same;
 
 	if (reply->type != REDIS_REPLY_STRING)
 		trouble("the keys of the real server: %s", reply->str);
 	sim_keyspace_print(&simulated->context.keyspace, simulated->context.now_us / 1000, out);
 	fclose(out);
-	same = strcmp(reply->str, ours) == 0;
+	bool same = strcmp(reply->str, ours) == 0;
 	if (!same)
 		snprintf(difference, sizeof difference, "the real server has\n%s\nand the simulated one\n%s", reply->str, ours);
 	free(ours);

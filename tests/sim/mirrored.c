@@ -46,7 +46,6 @@ static void *
 run(redisContext *c, char *wire, long long size)
 {
 	redisReply *reply;
-	const char *wrong;
 
 	if (!has_begun) {
 		redisAppendFormattedCommand(c, wire, (size_t)size);
@@ -55,7 +54,7 @@ run(redisContext *c, char *wire, long long size)
 	}
 	/* Each test begins with a full second: there are those that wait for one. */
 	now_us = strstr(wire, "FLUSHALL") != NULL ? now_us / 1000000 * 1000000 + 1000000 : now_us + 137;
-	wrong = mirror_run(c, wire, (size_t)size, now_us, &reply);
+	const char *wrong = mirror_run(c, wire, (size_t)size, now_us, &reply);
 	if (wrong != NULL)
 		fail_msg("%s", wrong);
 	return reply;
@@ -74,10 +73,9 @@ void *
 __wrap_redisCommand(redisContext *c, const char *format, ...)
 {
 	va_list args;
-	void *reply;
 
 	va_start(args, format);
-	reply = __wrap_redisvCommand(c, format, args);
+	void *reply = __wrap_redisvCommand(c, format, args);
 	va_end(args);
 	return reply;
 }

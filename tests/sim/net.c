@@ -525,11 +525,10 @@ ssize_t
 sim_send(int fd, const void *bytes, size_t size)
 {
 	struct sim_wire *w = at(fd)->wire;
-	size_t room;
 
 	if (w->state == FAILED)
 		return fail_with(w->error != 0 ? EPIPE : ECONNRESET);
-	room = room_of(w);
+	size_t room = room_of(w);
 	if (room == 0)
 		return fail_with(EAGAIN);
 	size = size < room ? size : room;

@@ -40,12 +40,10 @@ fire(void *arg)
 static leash_status
 acquire_as(struct sim_person *p, const leash_acquire *how, leash_error *err)
 {
-	leash_status status;
-
 	p->waits_since = sim_now;
 	p->waits_until = sim_now + how->wait_ms * SIM_MS;
 	p->waits = true;
-	status = leash_lock_acquire_with(p->handles[p->lock], how, err);
+	leash_status status = leash_lock_acquire_with(p->handles[p->lock], how, err);
 	p->waits = false;
 	p->waited_until = sim_now;
 	return status;
@@ -54,12 +52,11 @@ acquire_as(struct sim_person *p, const leash_acquire *how, leash_error *err)
 static leash_status
 acquire_until_canceled(struct sim_person *p, leash_acquire *how, leash_error *err)
 {
-	struct sim_fiber *other;
 	leash_status status;
 
 	if ((status = leash_cancel_new(&how->cancel, err)) != LEASH_OK)
 		return status;
-	other = sim_fiber_start(&p->client->process, fire, how->cancel);
+	struct sim_fiber *other = sim_fiber_start(&p->client->process, fire, how->cancel);
 	status = acquire_as(p, how, err);
 	sim_fiber_join(other);
 	leash_cancel_free(how->cancel);
@@ -72,7 +69,6 @@ acquire(struct sim_person *p, int l)
 	leash_acquire how = *LEASH_ACQUIRE(.wait_ms = 0);
 	bool cancels = sim_chance(sim_habits.cancels);
 	leash_error err = {0};
-	leash_status status;
 
 	if (!sim_chance(sim_habits.at_once))
 		how.wait_ms = sim_between(1, sim_chance(0.7) ? 1000 : sim_terms.wait_ms);
@@ -80,7 +76,7 @@ acquire(struct sim_person *p, int l)
 		how.lease_ms = sim_between(sim_terms.lease_ms / 2, sim_terms.longest_ms);
 	sim_trace("%s acquires %s, for %lld ms at most", shown(p), names[l], (long long)how.wait_ms);
 	p->lock = l;
-	status = cancels ? acquire_until_canceled(p, &how, &err) : acquire_as(p, &how, &err);
+	leash_status status = cancels ? acquire_until_canceled(p, &how, &err) : acquire_as(p, &how, &err);
 	sim_acts++;
 	sim_trace("%s acquires %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
 	if (status == LEASH_OK) {
@@ -155,11 +151,10 @@ static void
 break_lock(struct sim_person *p, int l)
 {
 	leash_error err = {0};
-	leash_status status;
 
 	sim_trace("%s breaks %s", shown(p), names[l]);
 	sim_judge_broken(l);
-	status = leash_lock_break(p->handles[l], &err);
+	leash_status status = leash_lock_break(p->handles[l], &err);
 	sim_judge_broken(l);
 	sim_trace("%s breaks %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
 }
@@ -250,7 +245,6 @@ adopt(struct sim_person *p, int l)
 {
 	leash_lock_info info = {.size = sizeof info};
 	leash_error err = {0};
-	leash_status status;
 
 	if (p->client->heir_of->gave_up[l] || p->client->heir_of->leaves || p->client->adopted[l])
 		return;
@@ -259,7 +253,7 @@ adopt(struct sim_person *p, int l)
 		return;
 	sim_trace("%s adopts %s from %s", shown(p), names[l], info.holder.token);
 	p->client->adopted[l] = true;
-	status = leash_lock_adopt(p->handles[l], info.holder.token, &err);
+	leash_status status = leash_lock_adopt(p->handles[l], info.holder.token, &err);
 	sim_trace("%s adopts %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
 	p->client->adopted[l] = status == LEASH_OK;
 	if (status != LEASH_OK)
@@ -363,7 +357,6 @@ static void
 work(struct sim_client *c)
 {
 	struct sim_fiber *fibers[SIM_THREADS];
-	bool closes_first;
 
 	open_handles(c, c->watched, NULL);
 	for (int i = 0; i < sim_terms.threads; i++) {
@@ -374,7 +367,7 @@ work(struct sim_client *c)
 	while (!c->leaves && c->living > 0)
 		sim_sleep(100 * SIM_MS);
 	c->leaves = true;
-	closes_first = sim_chance(0.5); /* while they wait, and hold */
+	bool closes_first = sim_chance(0.5); /* while they wait, and hold */
 	sim_trace("client %d closes", c->process.number);
 	if (closes_first)
 		leash_close(c->leash);

@@ -298,13 +298,12 @@ int
 main(int argc, char **argv)
 {
 	struct told sum = {0};
-	double began = now_s(), took;
-	uint64_t first;
+	double began = now_s();
 	bool fine = true;
 
 	(void)argc;
 	read_arguments(argv + 1);
-	first = seed;
+	uint64_t first = seed;
 	while (fine && (seconds > 0 ? now_s() - began < (double)seconds : seed < first + seeds)) {
 		fine = run_apart(shrinks);
 		sum.steps += told.steps;
@@ -314,7 +313,7 @@ main(int argc, char **argv)
 			shrink();
 		seed++;
 	}
-	took = now_s() - began;
+	double took = now_s() - began;
 	printf("%s, seeds %" PRIu64 " to %" PRIu64 ": %" PRIu64 " steps (%.0f a second), %" PRIu64 " calls, %" PRIu64
 	       " acquired, %s\n", sim_deployment_names[deployment], first, seed - 1, sum.steps,
 	       (double)sum.steps / took, sum.acts, sum.acquired, fine ? "no breach" : "a breach");

@@ -125,19 +125,15 @@ long __wrap_syscall(long number, ...);
 long
 __wrap_syscall(long number, ...)
 {
-	const _Atomic uint32_t *word;
-	const struct timespec *nap;
-	uint32_t value;
-	int operation;
 	va_list list;
 
 	if (number != SYS_futex)
 		sim_breach("a client made system call %ld", number);
 	va_start(list, number);
-	word = va_arg(list, const _Atomic uint32_t *);
-	operation = va_arg(list, int);
-	value = va_arg(list, uint32_t);
-	nap = va_arg(list, const struct timespec *);
+	const _Atomic uint32_t *word = va_arg(list, const _Atomic uint32_t *);
+	int operation = va_arg(list, int);
+	uint32_t value = va_arg(list, uint32_t);
+	const struct timespec *nap = va_arg(list, const struct timespec *);
 	va_end(list);
 	return futex(word, operation, value, nap);
 }
@@ -224,11 +220,10 @@ int __wrap_fcntl64(int fd, int command, ...);
 int
 __wrap_fcntl64(int fd, int command, ...)
 {
-	int flags;
 	va_list list;
 
 	va_start(list, command);
-	flags = va_arg(list, int);
+	int flags = va_arg(list, int);
 	va_end(list);
 	return is_ours(fd) ? 0 : __real_fcntl64(fd, command, flags);
 }

@@ -27,11 +27,10 @@ static const char *
 say_words(redisContext *c, const char *const *words, size_t count)
 {
 	redisReply *reply;
-	const char *wrong;
 	char *wire;
 	long long size = redisFormatCommandArgv(&wire, (int)count, (const char **)(uintptr_t)words, NULL);
 
-	wrong = mirror_run(c, wire, (size_t)size, now_us, &reply);
+	const char *wrong = mirror_run(c, wire, (size_t)size, now_us, &reply);
 	if (reply == NULL)
 		trouble("the real server's connection: %s", c->errstr);
 	freeReplyObject(reply);
@@ -50,23 +49,21 @@ compare_messages(void)
 	static char wrong[WRONG_SIZE];
 	char heard[sizeof mirror_published] = "";
 	size_t used = 0;
-	bool same;
 
 	redisAppendCommand(listener, "PING");
 	for (;;) {
 		redisReply *reply;
-		bool pong;
 
 		if (redisGetReply(listener, (void **)&reply) != REDIS_OK)
 			trouble("the listener's connection: %s", listener->errstr);
-		pong = reply->elements < 3;
+		bool pong = reply->elements < 3;
 		if (!pong)
 			used += (size_t)snprintf(heard + used, sizeof heard - used, "%s\n", reply->element[2]->str);
 		freeReplyObject(reply);
 		if (pong)
 			break;
 	}
-	same = strcmp(heard, mirror_published) == 0;
+	bool same = strcmp(heard, mirror_published) == 0;
 	if (!same)
 		snprintf(wrong, sizeof wrong, "the real server tells\n%sand the simulated one\n%s", heard, mirror_published);
 	mirror_published[0] = '\0';
@@ -107,7 +104,7 @@ begin_round(void)
 static const char *
 take(const struct fuzz_step *step)
 {
-	const char *words[FUZZ_WORDS], *wrong;
+	const char *words[FUZZ_WORDS];
 
 	/* What is over when the clock goes back, or when a master becomes a replica, a real server may have deleted by
 	 * then, or not. So that it has: look at it; and let the simulated one see the clock. */
@@ -121,7 +118,7 @@ take(const struct fuzz_step *step)
 		must_be_same(say("EXISTS", FUZZ_KEYS));
 	for (size_t i = 0; i < step->count; i++)
 		words[i] = step->words[i];
-	wrong = say_words(step->by_limited ? limited : unlimited, words, step->count);
+	const char *wrong = say_words(step->by_limited ? limited : unlimited, words, step->count);
 	return wrong != NULL || mirror_published[0] == '\0' ? wrong : compare_messages();
 }
 
@@ -170,11 +167,10 @@ show(const struct fuzz_step *step)
 static void
 tell(size_t last)
 {
-	const char *wrong;
 	size_t end;
 
 	shrink(last);
-	wrong = play(last + 1, &end);
+	const char *wrong = play(last + 1, &end);
 	for (size_t i = 0; i <= last; i++)
 		if (!left_out[i])
 			show(&steps[i]);

@@ -63,7 +63,6 @@ static const char *
 ask(struct sim_server *asked, char **word)
 {
 	struct lsh_arg args[WORDS];
-	const struct lsh_message *m;
 	char text[1000] = "";
 	size_t n = 0;
 
@@ -73,7 +72,7 @@ ask(struct sim_server *asked, char **word)
 			if (strcmp(word[n], (*s)->name) == 0)
 				args[n] = lsh_arg_text(strcmp(word[0], "EVALSHA") == 0 ? (*s)->sha1 : (*s)->text);
 	}
-	m = sim_server_run(asked, args, n, now_us);
+	const struct lsh_message *m = sim_server_run(asked, args, n, now_us);
 	if (m->type == LSH_ERROR)
 		return seen("%.*s", (int)strcspn(m->item[0].text, " "), m->item[0].text);
 	for (unsigned i = 0; i < m->count; i++) {

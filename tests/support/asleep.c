@@ -16,10 +16,9 @@ static char
 look_at(pid_t thread, unsigned long *times)
 {
 	char path[64], line[128], state = 'X';
-	FILE *file;
 
 	snprintf(path, sizeof path, "/proc/%d/status", (int)thread);
-	file = fopen(path, "re");
+	FILE *file = fopen(path, "re");
 	while (file != NULL && fgets(line, sizeof line, file) != NULL)
 		if (sscanf(line, "State: %c", &state) != 1)
 			sscanf(line, "voluntary_ctxt_switches: %lu", times);

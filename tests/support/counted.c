@@ -57,10 +57,9 @@ static void *
 counted_realloc(void *old, size_t size)
 {
 	int64_t had = size_of(old);
-	void *block;
 
 	look_for_secret(old);   /* it may be moved */
-	block = fails() ? NULL : realloc(old, size);
+	void *block = fails() ? NULL : realloc(old, size);
 	if (block)
 		count(old == NULL, size_of(block) - had);
 	return block;

@@ -95,10 +95,9 @@ size_t
 fake_say(char *out, size_t size, const char *format, ...)
 {
 	va_list args;
-	int n;
 
 	va_start(args, format);
-	n = vsnprintf(out, size, format, args);
+	int n = vsnprintf(out, size, format, args);
 	va_end(args);
 	if (n < 0 || (size_t)n >= size)
 		trouble("an answer of more than %zu bytes", size);
@@ -492,11 +491,10 @@ fake_publish(struct fake *f, const char *channel, const char *payload)
 	char *message;
 	int size = asprintf(&message, "*3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(channel), channel,
 	                    strlen(payload), payload);
-	size_t n;
 
 	if (size < 0)
 		trouble("no memory");
-	n = send_to(f, channel, message, (size_t)size);
+	size_t n = send_to(f, channel, message, (size_t)size);
 	free(message);
 	return n;
 }
@@ -541,10 +539,8 @@ fake_forget(struct fake *f)
 static size_t
 look_at(struct fake *f, const size_t *size)
 {
-	size_t n;
-
 	pthread_mutex_lock(&f->mutex);
-	n = *size;
+	size_t n = *size;
 	pthread_mutex_unlock(&f->mutex);
 	return n;
 }

@@ -30,10 +30,9 @@ open_page(void)
 {
 	const char *source = getenv("LEASH_SRCDIR");
 	char path[1024];
-	FILE *file;
 
 	snprintf(path, sizeof path, "%s/docs/deployments.md", source && *source ? source : ".");
-	file = fopen(path, "re");
+	FILE *file = fopen(path, "re");
 	if (!file)
 		trouble("no %s: does LEASH_SRCDIR name the folder of the sources?", path);
 	return file;
@@ -96,13 +95,12 @@ bool
 least_is_known(struct server *server, const char *rule)
 {
 	char command[LEAST_RULE_SIZE];
-	redisReply *reply;
 	bool known;
 
 	if (rule[0] != '+' || strchr(rule, '|'))
 		return true;
 	snprintf(command, sizeof command, "%s", rule + 1);
-	reply = server_command(server, "COMMAND INFO %s", command);
+	redisReply *reply = server_command(server, "COMMAND INFO %s", command);
 	known = reply->type != REDIS_REPLY_ARRAY || reply->elements != 1 || reply->element[0]->type == REDIS_REPLY_ARRAY;
 	freeReplyObject(reply);
 	return known;
@@ -113,8 +111,6 @@ admit(struct server *server, const struct least *least, const char *without)
 {
 	const char *words[LEAST_RULES + 8] = { "ACL", "SETUSER", LEAST_USER, "reset" };
 	char password[64];
-	redisContext *c;
-	redisReply *reply;
 	int n = 4;
 
 	snprintf(password, sizeof password, ">%s", PASSWORD);
@@ -122,8 +118,8 @@ admit(struct server *server, const struct least *least, const char *without)
 	for (int i = 0; i < least->count; i++)
 		if ((!without || strcmp(least->rule[i], without) != 0) && least_is_known(server, least->rule[i]))
 			words[n++] = least->rule[i];
-	c = server_connect(server);
-	reply = redisCommandArgv(c, n, words, NULL);
+	redisContext *c = server_connect(server);
+	redisReply *reply = redisCommandArgv(c, n, words, NULL);
 	if (!reply || reply->type == REDIS_REPLY_ERROR)
 		trouble("ACL SETUSER, as docs/deployments.md says: %s", reply ? reply->str : c->errstr);
 	freeReplyObject(reply);

@@ -25,10 +25,10 @@ is_open(int fd)
 
 SENTENCE(none_is_a_standard_stream)
 {
-	int input = dup(STDIN_FILENO), fd;
+	int input = dup(STDIN_FILENO);
 
 	close(STDIN_FILENO);
-	fd = take();
+	int fd = take();
 	assert_true(fd > STDERR_FILENO);
 	assert_false(is_open(STDIN_FILENO));
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
@@ -52,12 +52,11 @@ static int
 close_in_child(void *arg)
 {
 	const int *parents = arg;
-	int own;
 
 	/* the application may have closed one, and given its number to another file, or we to another descriptor */
 	lsh_descriptor_close(parents[2]);
 	close(parents[0]);
-	own = take();
+	int own = take();
 	assert_int_equal(own, parents[0]);
 	lsh_descriptor_close_inherited();
 	assert_true(is_open(own) && !is_open(parents[1]) && is_open(parents[3]));

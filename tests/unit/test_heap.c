@@ -146,10 +146,8 @@ SENTENCE(a_reservation_without_memory_fails_and_changes_nothing)
 
 SENTENCE(a_heap_that_was_large_becomes_small_again)
 {
-	size_t small;
-
 	reserve(1);
-	small = heap.capacity;
+	size_t small = heap.capacity;
 	reserve(100000);
 	assert_true(heap.capacity > 100000);
 	unreserve(100000);
@@ -177,13 +175,10 @@ SENTENCE(going_to_and_fro_over_any_size_costs_no_reallocation_each_time)
 
 SENTENCE(a_heap_that_cannot_shrink_stays_as_it_is)
 {
-	struct lsh_timer *top;
-	size_t large;
-
 	reserve(10 * TIMERS);
 	put_all();
-	top = lsh_heap_top(&heap);
-	large = heap.capacity;
+	struct lsh_timer *top = lsh_heap_top(&heap);
+	size_t large = heap.capacity;
 	counted_withhold(true);
 	unreserve(9 * TIMERS);
 	assert_int_equal(heap.reserved, TIMERS);

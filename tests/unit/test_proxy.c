@@ -95,11 +95,11 @@ shortest_trip_us(int times)
 	int64_t shortest = INT64_MAX;
 
 	for (int i = 0; i < times; i++) {
-		int64_t begun = await_now_ns(), took;
+		int64_t begun = await_now_ns();
 
 		say(client, "PING\r\n");
 		hear(client, "+PONG\r\n");
-		took = (await_now_ns() - begun) / 1000;
+		int64_t took = (await_now_ns() - begun) / 1000;
 		shortest = took < shortest ? took : shortest;
 	}
 	return shortest;
@@ -107,14 +107,12 @@ shortest_trip_us(int times)
 
 SENTENCE(each_way_is_delayed_and_drips_as_was_asked)
 {
-	int64_t delayed;
-
 	proxy_delay(proxy, PROXY_BOTH, 250);
 	assert_true(shortest_trip_us(20) >= 500);
 	proxy_delay(proxy, PROXY_TO_CLIENT, 5000);
 	assert_true(shortest_trip_us(5) >= 5250);
 	proxy_delay(proxy, PROXY_TO_SERVER, 3000);
-	delayed = shortest_trip_us(5);
+	int64_t delayed = shortest_trip_us(5);
 	assert_true(delayed >= 8000);
 	proxy_delay(proxy, PROXY_BOTH, 0);
 	assert_true(shortest_trip_us(20) < delayed);
@@ -246,8 +244,6 @@ check_messages(int times)
 
 SENTENCE(the_weather_drops_doubles_and_delays_as_many_as_was_asked)
 {
-	int64_t begun;
-
 	check_messages(1);
 	proxy_drop_messages(proxy, 100);
 	check_messages(0);
@@ -261,7 +257,7 @@ SENTENCE(the_weather_drops_doubles_and_delays_as_many_as_was_asked)
 	assert_int_equal(proxy_counts(proxy).doubled, 20);
 	assert_int_equal(proxy_counts(proxy).late, 0);
 	proxy_weather(proxy, &(struct proxy_weather){.late = 100, .late_us = 10000, .seed = 1});
-	begun = await_now_ns();
+	int64_t begun = await_now_ns();
 	shortest_trip_us(20);
 	assert_true(await_now_ns() - begun > 50 * MS); /* 40 times something between 0 and 10 ms */
 	assert_int_equal(proxy_counts(proxy).late, 40);

@@ -72,10 +72,9 @@ static void __attribute__((format(printf, 2, 3)))
 add(struct transcript *t, const char *format, ...)
 {
 	va_list args;
-	int n;
 
 	va_start(args, format);
-	n = vsnprintf(t->text + t->size, sizeof t->text - t->size, format, args);
+	int n = vsnprintf(t->text + t->size, sizeof t->text - t->size, format, args);
 	va_end(args);
 	t->size += (size_t)n;
 	if (t->size >= sizeof t->text)
@@ -357,7 +356,6 @@ SENTENCE(many_messages_at_once_are_all_told_but_feeding_on_without_reading_is_a_
 SENTENCE(strings_that_find_no_room_are_cut_off)
 {
 	static char bytes[20000];
-	const struct lsh_message *m;
 	size_t size = 0, room = LSH_TEXT_SIZE;
 
 	size += (size_t)snprintf(bytes, sizeof bytes, "*16\r\n");
@@ -367,7 +365,7 @@ SENTENCE(strings_that_find_no_room_are_cut_off)
 		memcpy(bytes + size + 1000, "\r\n", 2);
 		size += 1002;
 	}
-	m = heard(reader, bytes, size);
+	const struct lsh_message *m = heard(reader, bytes, size);
 	assert_int_equal(m->count, 16);
 	for (int i = 0; i < 16; i++) {
 		size_t kept = room > 1000 ? 1000 : room - 1;
@@ -386,11 +384,10 @@ SENTENCE(strings_that_find_no_room_are_cut_off)
 SENTENCE(a_message_stays_while_the_next_ones_are_fed)
 {
 	static char many[60000];
-	const struct lsh_message *m;
 
 	memset(many, 'z', sizeof many);
 	memcpy(many, "+", 1);
-	m = heard(reader, BYTES("*2\r\n$3\r\nabc\r\n:5\r\n"));
+	const struct lsh_message *m = heard(reader, BYTES("*2\r\n$3\r\nabc\r\n:5\r\n"));
 	assert_true(lsh_reader_feed(reader, many, sizeof many));
 	assert_string_equal(m->item[0].text, "abc");
 	assert_int_equal(m->item[1].integer, 5);
@@ -452,14 +449,14 @@ SENTENCE(nothing_is_allocated_once_a_reader_is_there)
 	static const char said[] = "+OK\r\n*3\r\n:0\r\n:29998\r\n:1700000000000001\r\n-ERR no\r\n$-1\r\n*2\r\n$3\r\nabc\r\n$0\r\n\r\n:1\r\n";
 	static char bytes[3 * LSH_READ_SIZE];
 	const struct lsh_message *m;
-	size_t size = 0, before;
+	size_t size = 0;
 
 	need_counted_malloc();
 	while (size + sizeof said - 1 <= sizeof bytes) {
 		memcpy(bytes + size, said, sizeof said - 1);
 		size += sizeof said - 1;
 	}
-	before = allocations;
+	size_t before = allocations;
 	for (size_t i = 0; i < COUNT(steps); i++) {
 		for (size_t at = 0; at < size; at += steps[i]) {
 			assert_true(lsh_reader_feed(reader, bytes + at, steps[i] < size - at ? steps[i] : size - at));
@@ -499,14 +496,13 @@ SENTENCE(a_reader_keeps_little_resident_behind_a_large_message_too)
 {
 	enum { READERS = 50, LITTLE = 40000 };
 	struct lsh_reader *readers[READERS];
-	double before, small, large;
 
 	need_counted_malloc();
-	before = resident_behind(&reader, 1, 100);
+	double before = resident_behind(&reader, 1, 100);
 	for (int i = 0; i < READERS; i++)
 		assert_non_null(readers[i] = lsh_reader_new(true));
-	small = (resident_behind(readers, READERS, 100) - before) / READERS;
-	large = (resident_behind(readers, READERS, LSH_READ_SIZE) - before) / READERS;
+	double small = (resident_behind(readers, READERS, 100) - before) / READERS;
+	double large = (resident_behind(readers, READERS, LSH_READ_SIZE) - before) / READERS;
 	printf("# %.0f bytes, and %.0f\n", small, large);
 	assert_true(small > 0 && small < LITTLE && large < LITTLE);
 	for (int i = 0; i < READERS; i++)

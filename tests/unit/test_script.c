@@ -116,10 +116,9 @@ check_line(const struct lsh_script *script, int line, const char *wanted)
 {
 	for (size_t i = 0; i < COUNT(denials); i++) {
 		char error[256];
-		const char *name;
 
 		snprintf(error, sizeof error, denials[i], script->sha1, line);
-		name = blamed(script, error);
+		const char *name = blamed(script, error);
 		if ((name == NULL) != (wanted == NULL) || (name != NULL && strcmp(name, wanted) != 0))
 			fail_msg("%s, line %d: %s instead of %s: %s", script->name, line, name ? name : "nothing", wanted ? wanted : "nothing", error);
 	}

@@ -90,11 +90,10 @@ SENTENCE(a_majority_is_free_when_enough_of_the_others_lapse)
 SENTENCE(a_proposal_is_larger_than_all_that_was_seen)
 {
 	struct lsh_backend *b = calloc(1, sizeof *b);
-	int64_t first, second;
 
 	assert_non_null(b);
-	first = lsh_electorate_propose(b);
-	second = lsh_electorate_propose(b);
+	int64_t first = lsh_electorate_propose(b);
+	int64_t second = lsh_electorate_propose(b);
 	assert_true(first > INT64_C(1600000000000000)); /* about the time, in us */
 	assert_true(second > first);
 	lsh_electorate_learn_fence(b, second + 1000000000000);
@@ -138,7 +137,6 @@ SENTENCES(is_agreed_so, agreements)
 	leash_lock_info infos[5], agreed = {.fence = 77};
 	char copy[256], is[128], *rest = strcpy(copy, a->infos);
 	size_t count = 0;
-	unsigned agree;
 
 	for (char *one; (one = strsep(&rest, ",")) != NULL && *one != '\0';) {
 		leash_lock_info *info = &infos[count++];
@@ -149,7 +147,7 @@ SENTENCES(is_agreed_so, agreements)
 			assert_int_equal(sscanf(one, "%8s %" SCNd64 " %" SCNu64 " %u", info->holder.token,
 			                        &info->remaining_ms, &info->fence, &info->depth), 4);
 	}
-	agree = lsh_agreement(infos, count, 3, &agreed);
+	unsigned agree = lsh_agreement(infos, count, 3, &agreed);
 	assert_int_equal(agreed.held, agree > 0);
 	snprintf(is, sizeof is, "%u %s %" PRId64 " %" PRIu64 " %u %" PRId64, agree, agreed.holder.token,
 	         agreed.remaining_ms, agreed.fence, agreed.depth, agreed.held_since_ms);

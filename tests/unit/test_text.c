@@ -81,11 +81,11 @@ SENTENCE(in_any_room_a_name_is_shown_within_bounds)
 {
 	for (int round = 0; round < 20000; round++) {
 		char name[40], all[4 * sizeof(name) + 1];
-		size_t n = some_name(name, sizeof(name)), size = random_below(&seed, sizeof(all)) + 1, length;
+		size_t n = some_name(name, sizeof(name)), size = random_below(&seed, sizeof(all)) + 1;
 		size_t whole = lsh_show(all, sizeof(all), name, n);
 		char *out = malloc(size); /* of just that size: a sanitizer sees a byte too many */
 
-		length = lsh_show(out, size, name, n);
+		size_t length = lsh_show(out, size, name, n);
 		assert_int_equal(strlen(out), length);
 		assert_true(length < size);
 		if (whole < size) {

@@ -148,13 +148,12 @@ SENTENCE(a_thread_that_ends_with_holds_is_told_of_and_its_id_is_not_used_again)
 {
 	pthread_t thread;
 	void *first, *second;
-	uint64_t first_id;
 
 	lsh_thread_observe(note_end);
 	assert_int_equal(pthread_create(&thread, NULL, be_known, NULL), 0);
 	pthread_join(thread, &first);
 	assert_int_equal(ended_id, 0);
-	first_id = seen_id;
+	uint64_t first_id = seen_id;
 	assert_int_equal(pthread_create(&thread, NULL, be_known, &first), 0);
 	pthread_join(thread, &second);
 	assert_int_equal(ended_id, seen_id);

@@ -184,11 +184,11 @@ understood(const char *form)
 {
 	char text[16384];
 	struct lsh_uri uri;
-	leash_error err, before;
+	leash_error err;
 
 	expand(text, form, 0);
 	memset(&err, 0xee, sizeof(err));
-	before = err;
+	leash_error before = err;
 	if (lsh_uri_parse(&uri, text, &err) != LEASH_OK)
 		fail_msg("%s: %s", text, err.text);
 	assert_memory_equal(&err, &before, sizeof(err));
@@ -578,7 +578,6 @@ SENTENCE(an_empty_text_and_spaces_and_control_bytes_are_refused)
 SENTENCE(every_byte_but_nul_may_be_in_a_password)
 {
 	char text[1024] = "redis://:", wanted[256];
-	struct lsh_uri uri;
 
 	for (unsigned c = 1; c < 256; c++) {
 		snprintf(text + strlen(text), 4, c % 2 == 0 ? "%%%02x" : "%%%02X", c);
@@ -586,7 +585,7 @@ SENTENCE(every_byte_but_nul_may_be_in_a_password)
 	}
 	wanted[255] = '\0';
 	strcat(text, "@h");
-	uri = understood(text);
+	struct lsh_uri uri = understood(text);
 	assert_string_equal(uri.login.password, wanted);
 	lsh_uri_clear(&uri);
 }
@@ -613,15 +612,13 @@ SENTENCE(a_password_comes_from_a_file)
 
 	expand(text, "redis://cache?password_file=$/p%20w@1&timeout=50", 0);
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct lsh_uri uri;
-
 		write_file("p w@1", cases[i].content, cases[i].n);
 		if (cases[i].password[0] == '!') {
 			snprintf(words, sizeof(words), "password_file|/p w@1|%s", cases[i].password + 1);
 			refused(text, words);
 			continue;
 		}
-		uri = understood(text);
+		struct lsh_uri uri = understood(text);
 		check_password(&uri, cases[i].password);
 		check_described(&uri, "redis://cache:6379 timeout=50 file=$/p w@1");
 		lsh_uri_clear(&uri);

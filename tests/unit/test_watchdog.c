@@ -428,10 +428,8 @@ SENTENCE(a_wake_up_for_nothing_sets_the_timer_to_what_comes_next)
 
 SENTENCE(arming_while_the_thread_is_about_costs_no_system_call)
 {
-	unsigned before;
-
 	start_and_hold(lsh_now_ns());
-	before = settings;
+	unsigned before = settings;
 	arm_new(0, 0); /* earlier than all that was armed so far */
 	assert_int_equal(settings, before);
 	hold = false;
@@ -502,7 +500,7 @@ SENTENCE(stop_returns_when_what_is_being_fired_has_been_and_nothing_fires_after_
 
 SENTENCE(a_sleeping_thread_can_be_stopped_and_started_again_once_there_is_a_descriptor)
 {
-	struct rlimit limit, none;
+	struct rlimit limit;
 
 	lsh_watchdog_stop(w); /* which has not been started */
 	start();
@@ -510,7 +508,7 @@ SENTENCE(a_sleeping_thread_can_be_stopped_and_started_again_once_there_is_a_desc
 	lsh_watchdog_stop(w);
 	lsh_watchdog_stop(w);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	none = limit;
+	struct rlimit none = limit;
 	none.rlim_cur = 0;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	assert_int_equal(lsh_watchdog_start(w), EMFILE);
@@ -558,10 +556,8 @@ static atomic_bool forgotten_fires; /* a timer that was forgotten has fired afte
 static unsigned
 fired_of(struct owner *owner)
 {
-	unsigned n;
-
 	pthread_mutex_lock(&owner->mutex);
-	n = owner->fired;
+	unsigned n = owner->fired;
 	pthread_mutex_unlock(&owner->mutex);
 	return n;
 }
@@ -574,7 +570,6 @@ churn(void *arg)
 
 	for (int i = 0; i < 3000; i++) {
 		struct owner *owner = new_owner();
-		unsigned before;
 
 		owner->again = random_below(&seed, 4) == 0;
 		arm(owner, lsh_now_ns() + random_below(&seed, 100000), random_below(&seed, 7) * 10000);
@@ -585,7 +580,7 @@ churn(void *arg)
 		if (random_below(&seed, 16) == 0)
 			await_ms(1);
 		forget(owner);
-		before = fired_of(owner);
+		unsigned before = fired_of(owner);
 		if (random_below(&seed, 2) == 0)
 			sched_yield();
 		if (fired_of(owner) != before)
