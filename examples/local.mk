@@ -3,6 +3,7 @@
 
 example_libs = lib/libleash.la
 
+noinst_PROGRAMS += examples/both_accounts
 noinst_PROGRAMS += examples/by_hand
 noinst_PROGRAMS += examples/fencing
 noinst_PROGRAMS += examples/first_lock
@@ -15,6 +16,7 @@ noinst_PROGRAMS += examples/transfer
 noinst_PROGRAMS += examples/try_or_skip
 noinst_PROGRAMS += examples/worker_pool
 
+examples_both_accounts_LDADD = $(example_libs)
 examples_by_hand_LDADD = $(example_libs)
 examples_fencing_LDADD = $(example_libs)
 examples_first_lock_LDADD = $(example_libs)

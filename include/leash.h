@@ -20,6 +20,7 @@
 #include <leash/owner.h>
 #include <leash/lock_options.h>
 #include <leash/lock.h>
+#include <leash/multi.h>
 #include <leash/takeover.h>
 #include <leash/inspect.h>
 #include <leash/scripts.h>

@@ -25,7 +25,8 @@ LEASH_BEGIN_DECLS
 	X(IN_CALLBACK, 12, "the call waits, which a callback must not")                                                 \
 	X(CLOSED, 13, "the client is closed")                                                                           \
 	X(PROTOCOL, 14, "the answer is not what a Redis server says")                                                   \
-	X(UNSUPPORTED, 15, "not supported here")
+	X(UNSUPPORTED, 15, "not supported here")                                                                        \
+	X(DEADLOCK, 16, "to wait could be to wait for ever")
 
 typedef enum leash_status {
 #define LEASH_STATUS_ENUM_(name, number, text) LEASH_##name = number,

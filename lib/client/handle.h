@@ -24,5 +24,8 @@ leash_status lsh_handle_new(leash_lock **out, leash_client *client, const char *
 
 /* May a call on this handle go on that waits? Else INVALID (no handle, or no owner), FORKED, IN_CALLBACK or CLOSED. */
 leash_status lsh_handle_check(const leash_lock *lock, const char *call, leash_error *err);
+/* And one that acquires? Then `a` is `how` with its defaults. Else also INVALID (wait, lease) or FORKED (cancel). */
+leash_status lsh_handle_check_acquire(const leash_lock *lock, leash_acquire *a, const leash_acquire *how,
+                                      const char *call, leash_error *err);
 
 #endif

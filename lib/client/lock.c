@@ -1,6 +1,5 @@
 /* Handles: what is checked when one is made and when it is used; the calls that may wait; and what can be told of its
- * hold from memory. What may wait makes an op on the stack of its thread, which reads where the op's news come from
- * until it is done. */
+ * hold from memory. */
 #include "client/handle.h"
 
 #include "admin/inspect.h"
@@ -10,7 +9,7 @@
 #include "base/text.h"
 #include "client/cancel.h"
 #include "client/options.h"
-#include "core/op.h"
+#include "client/wait.h"
 
 #include <leash/takeover.h>
 
@@ -135,167 +134,56 @@ leash_lock_free(leash_lock *lock)
 	lsh_free(lock);
 }
 
-/* ---- waiting ---- */
-
-/* An op, and the thread that waits for it. */
-struct wait {
-	struct lsh_op op;
-	struct lsh_thread *thread; /* NULL: no memory for it */
-	atomic_bool done;
-};
-
-static void
-wake(struct lsh_thread *thread)
-{
-	if (thread != lsh_self_if_known())
-		lsh_unpark(&thread->parker);
-}
-
-static void
-done(struct lsh_op *op)
-{
-	struct wait *w = lsh_container(op, struct wait, op);
-	struct lsh_thread *thread = w->thread;
-
-	atomic_store(&w->done, true); /* from here on the op may be gone */
-	wake(thread);
-}
-
-static void
-stirred(struct lsh_op *op)
-{
-	wake(lsh_container(op, struct wait, op)->thread);
-}
-
-static bool
-is_over(void *arg)
-{
-	const struct wait *w = arg;
-
-	return atomic_load(&w->done) || atomic_load(&w->op.stirred) || lsh_op_is_canceled(&w->op);
-}
-
-/* Until the op is done. */
-static void
-wait_for(struct wait *w, struct lsh_outlook *outlook)
-{
-	struct lsh_backend *b = lsh_lock_resource(w->op.lock)->backend;
-
-	lsh_backend_enter(b);
-	lsh_backend_flush(b);
-	do {
-		if (outlook->source.host != NULL)
-			lsh_source_read(&outlook->source, &w->thread->parker, is_over, w, outlook->tick_at);
-		else
-			while (!is_over(w) && lsh_now_ns() < outlook->tick_at)
-				lsh_park(&w->thread->parker, outlook->tick_at);
-		if (!atomic_load(&w->done) && (lsh_op_is_canceled(&w->op) || lsh_now_ns() >= outlook->tick_at))
-			lsh_op_tick(&w->op);
-	} while (!atomic_load(&w->done) && lsh_op_look(&w->op, outlook));
-	while (!atomic_load(&w->done))
-		lsh_park(&w->thread->parker, LSH_NEVER); /* it is about to be told */
-	lsh_backend_leave(b);
-}
+/* ---- acquiring ---- */
 
 static leash_status
-no_memory(const leash_lock *lock, leash_error *err)
+run_for_hold(struct lsh_wait *w, leash_lock *lock, const struct lsh_op_verb *verb, leash_error *err)
 {
-	return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lsh_lock_shown(lock->lock));
-}
+	leash_status status = lsh_wait_occupy(lock->owner, lsh_lock_shown(lock->lock), err);
 
-static int64_t
-timeout_of(const leash_lock *lock)
-{
-	return lsh_lock_resource(lock->lock)->backend->options.timeout;
-}
-
-/* What waits takes a thread that can be woken. */
-static leash_status
-make(struct wait *w, leash_lock *lock, leash_error *err)
-{
-	static const struct lsh_front front = {.done = done, .stirred = stirred};
-	struct lsh_thread *self = lsh_self();
-	struct lsh_op *op = &w->op;
-
-	/* but for the texts, of which only the first byte matters */
-	memset(op, 0, offsetof(struct lsh_op, why));
-	op->why.status = LEASH_OK;
-	op->why.sys_errno = 0;
-	op->why.text[0] = '\0';
-	op->lock = lock->lock;
-	op->owner = lock->owner != NULL || self == NULL ? lock->owner : &self->owner;
-	op->terms = lock->terms;
-	op->front = &front;
-	op->reader = self != NULL ? &self->parker : NULL;
-	op->began = lsh_now_ns(); /* before the monitor, for which many may be waiting */
-	/* An answer is awaited for one timeout and, if that breaks the connection, for another one on a new connection. */
-	op->deadline = lsh_after(op->began, 2 * timeout_of(lock));
-	lsh_list_init(&op->link);
-	w->thread = self;
-	atomic_init(&w->done, false);
-	return self != NULL ? LEASH_OK : no_memory(lock, err);
-}
-
-static leash_status
-run(struct wait *w, const struct lsh_op_verb *verb, leash_error *err)
-{
-	struct lsh_outlook outlook;
-
-	if (!lsh_op_begin(&w->op, verb, &outlook))
-		wait_for(w, &outlook);
-	if (w->op.status != LEASH_OK && err != NULL)
-		*err = w->op.why;
-	return w->op.status;
-}
-
-/* The same for what makes a hold: for an owner one thread at a time, as two would find that it has none, and make two.
- * What acknowledges it, a thread and descriptors, is made before the server is asked. */
-static leash_status
-run_for_hold(struct wait *w, leash_lock *lock, const struct lsh_op_verb *verb, leash_error *err)
-{
-	struct lsh_resource *resource = lsh_lock_resource(lock->lock);
-	const char *shown = lsh_lock_shown(lock->lock);
-	char text[LSH_ERRNO_TEXT];
-	leash_status status;
-	int e;
-
-	if (lock->owner != NULL && atomic_exchange(&lock->owner->busy, true))
-		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': another thread acquires for its owner at this moment",
-		                shown);
-	if (lsh_backend_prepare(resource, &lock->terms->safety) || atomic_load(&resource->backend->closing)) {
-		status = run(w, verb, err);
-	} else {
-		e = errno;
-		status = lsh_fail(err, LEASH_NO_MEMORY, e, "lock '%s': a connection for its replicas: %s", shown,
-		                  lsh_shortage_text(e, text));
-	}
-	if (lock->owner != NULL)
-		atomic_store(&lock->owner->busy, false);
+	if (status != LEASH_OK)
+		return status;
+	status = lsh_wait_prepare(lock, err);
+	if (status == LEASH_OK)
+		status = lsh_wait_run(w, verb, err);
+	lsh_wait_vacate(lock->owner);
 	return status;
 }
-
-/* ---- acquiring ---- */
 
 static leash_status
 acquire(leash_lock *lock, const leash_acquire *how, leash_error *err)
 {
 	struct lsh_seat *seat = NULL;
-	struct wait w;
-	leash_status status = make(&w, lock, err);
+	struct lsh_wait w;
+	leash_status status = lsh_wait_make(&w, lock, err);
 
 	if (status != LEASH_OK)
 		return status;
 	if (how->cancel != NULL && (seat = lsh_cancel_sit(how->cancel, &w.thread->parker)) == NULL)
-		return no_memory(lock, err);
+		return lsh_wait_no_memory(lock, err);
+	w.op.deadline = lsh_wait_until(&w, how->wait_ms);
 	w.op.cancel = how->cancel;
 	w.op.wait_ms = how->wait_ms;
 	w.op.lease_ms = how->lease_ms;
-	if (how->wait_ms == 0)
-		w.op.deadline = lsh_after(w.op.began, timeout_of(lock));
-	else
-		w.op.deadline = how->wait_ms == LEASH_FOREVER ? LSH_NEVER : lsh_after_ms(w.op.began, how->wait_ms);
 	status = run_for_hold(&w, lock, &lsh_acquiring, err);
 	lsh_cancel_rise(seat);
+	return status;
+}
+
+leash_status
+lsh_handle_check_acquire(const leash_lock *lock, leash_acquire *a, const leash_acquire *how, const char *call,
+                         leash_error *err)
+{
+	leash_status status = lsh_handle_check(lock, call, err);
+
+	if (status == LEASH_OK)
+		status = lsh_acquire_read(a, how, lsh_lock_shown(lock->lock), err);
+	if (status == LEASH_OK && a->cancel != NULL && !lsh_process_is(a->cancel->process))
+		status = lsh_fail(err, LEASH_FORKED, 0,
+		                  "lock '%s': the cancel belongs to the parent process: make one in the child",
+		                  lsh_lock_shown(lock->lock));
+	if (status == LEASH_OK && a->lease_ms != 0)
+		status = check_lease(lock, a->lease_ms, err);
 	return status;
 }
 
@@ -303,17 +191,9 @@ static leash_status
 check_and_acquire(leash_lock *lock, const leash_acquire *how, const char *call, leash_error *err)
 {
 	lsh_guarded();
-	leash_status status = lsh_handle_check(lock, call, err);
 	leash_acquire a;
+	leash_status status = lsh_handle_check_acquire(lock, &a, how, call, err);
 
-	if (status == LEASH_OK)
-		status = lsh_acquire_read(&a, how, lsh_lock_shown(lock->lock), err);
-	if (status == LEASH_OK && a.cancel != NULL && !lsh_process_is(a.cancel->process))
-		status = lsh_fail(err, LEASH_FORKED, 0,
-		                  "lock '%s': the cancel belongs to the parent process: make one in the child",
-		                  lsh_lock_shown(lock->lock));
-	if (status == LEASH_OK && a.lease_ms != 0)
-		status = check_lease(lock, a.lease_ms, err);
 	return status == LEASH_OK ? acquire(lock, &a, err) : status;
 }
 
@@ -335,7 +215,7 @@ leash_lock_adopt(leash_lock *lock, const char *token, leash_error *err)
 	lsh_guarded();
 	leash_status status = lsh_handle_check(lock, "leash_lock_adopt", err);
 	const char *wrong = "it is NULL";
-	struct wait w;
+	struct lsh_wait w;
 
 	/* of its text no more is shown than that: it may be anything, a secret that was given in the wrong place */
 	if (status == LEASH_OK && (token == NULL || !lsh_token_is_one(token, strnlen(token, LEASH_TOKEN_MAX), &wrong)))
@@ -345,7 +225,7 @@ leash_lock_adopt(leash_lock *lock, const char *token, leash_error *err)
 		status = lsh_fail(err, LEASH_INVALID, 0,
 		                  "lock '%s': that token is one of this client's own: share the handle's owner instead",
 		                  lsh_lock_shown(lock->lock));
-	if (status != LEASH_OK || (status = make(&w, lock, err)) != LEASH_OK)
+	if (status != LEASH_OK || (status = lsh_wait_make(&w, lock, err)) != LEASH_OK)
 		return status;
 	w.op.token = token;
 	return run_for_hold(&w, lock, &lsh_adopting, err);
@@ -358,12 +238,12 @@ leash_lock_release(leash_lock *lock, leash_error *err)
 {
 	lsh_guarded();
 	leash_status status = lsh_handle_check(lock, "leash_lock_release", err);
-	struct wait w;
+	struct lsh_wait w;
 
 	if (status != LEASH_OK)
 		return status;
-	make(&w, lock, NULL); /* without memory it is released all the same, in the background */
-	return run(&w, &lsh_releasing, err);
+	lsh_wait_make(&w, lock, NULL); /* without memory it is released all the same, in the background */
+	return lsh_wait_run(&w, &lsh_releasing, err);
 }
 
 leash_status
@@ -371,14 +251,14 @@ leash_lock_extend(leash_lock *lock, int64_t lease_ms, leash_error *err)
 {
 	lsh_guarded();
 	leash_status status = lsh_handle_check(lock, "leash_lock_extend", err);
-	struct wait w;
+	struct lsh_wait w;
 
 	if (status == LEASH_OK)
 		status = check_lease(lock, lease_ms, err);
-	if (status != LEASH_OK || (status = make(&w, lock, err)) != LEASH_OK)
+	if (status != LEASH_OK || (status = lsh_wait_make(&w, lock, err)) != LEASH_OK)
 		return status;
 	w.op.lease_ms = lease_ms;
-	return run(&w, &lsh_extending, err);
+	return lsh_wait_run(&w, &lsh_extending, err);
 }
 
 /* First it is found out who has it. */
@@ -388,16 +268,16 @@ leash_lock_break(leash_lock *lock, leash_error *err)
 	lsh_guarded();
 	leash_status status = lsh_handle_check(lock, "leash_lock_break", err);
 	leash_lock_info info;
-	struct wait w;
+	struct lsh_wait w;
 
 	if (status == LEASH_OK)
 		status = lsh_inspect(lock->lock, false, &info, err);
 	if (status == LEASH_OK && !info.held)
 		status = lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': nobody has it", lsh_lock_shown(lock->lock));
-	if (status != LEASH_OK || (status = make(&w, lock, err)) != LEASH_OK)
+	if (status != LEASH_OK || (status = lsh_wait_make(&w, lock, err)) != LEASH_OK)
 		return status;
 	w.op.token = info.holder.token;
-	return run(&w, &lsh_breaking, err);
+	return lsh_wait_run(&w, &lsh_breaking, err);
 }
 
 /* ---- memory only ---- */

@@ -42,8 +42,8 @@ struct lsh_op {
 	struct leash_owner *owner;
 	struct leash_cancel *cancel; /* or NULL */
 	struct lsh_terms *terms;
-	const struct lsh_front *front;
-	struct lsh_parker *reader;   /* of the thread that waits for it; or NULL */
+	const struct lsh_front *front; /* NULL, of a release: nobody waits for it */
+	struct lsh_parker *reader;   /* of the thread that reads for it; NULL: the connection's own does */
 	const char *token;           /* of an adoption, until it has begun; of a break, until it is DONE */
 	int64_t wait_ms;             /* of an acquire */
 	int64_t lease_ms;            /* of an extension; or of an acquire, if its terms are not to say */

@@ -128,12 +128,12 @@ begin(struct lsh_op *op)
 	}
 	lease = lsh_hold_finish(lock);
 	lsh_hold_unwind(hold);
-	if (op->reader != NULL)
+	if (op->front != NULL)
 		lsh_op_wait_for(op, lease);
 	lsh_lease_release(lease, op->reader);
 	/* the next request of a plain queue goes out in the same write, right behind the release that lets it */
 	lsh_queue_drive(&lock->plain);
-	if (op->reader != NULL)
+	if (op->front != NULL)
 		return LEASH_OK;
 	return lsh_op_fail(op, LEASH_UNKNOWN, ENOMEM,
 	                   "it is released in the background: there is no memory to wait for the answer");

@@ -74,6 +74,10 @@ nested() {
 		prints 'balances 300 and 100: depth 0' && is_gone accounts
 }
 
+both_accounts() {
+	run both_accounts && prints '200 transfers, 4 threads: 1000 in all' && is_gone account:ann && is_gone account:bob
+}
+
 long_job() {
 	run long_job && prints 'step 10 of 10: the lease has [1-9][0-9]* ms left' && prints 'the job is done' && is_gone long-job
 }
@@ -151,7 +155,7 @@ only_fences() {
 }
 
 none_works_without_a_server() {
-	for example in by_hand fencing first_lock hand_over interrupt long_job lost_lease nested transfer try_or_skip worker_pool; do
+	for example in both_accounts by_hand fencing first_lock hand_over interrupt long_job lost_lease nested transfer try_or_skip worker_pool; do
 		"$programs/$example" "unix://$dir/nowhere" >"$dir/out" 2>&1 </dev/null
 		status=$?
 		if [ "$status" -ne 1 ] || ! grep -q "$dir/nowhere" "$dir/out"; then
@@ -174,6 +178,7 @@ check 'long_job loses its lock when it hangs' so long_job_hangs
 check 'lost_lease is told of its loss, unwinds it and begins again' so lost_lease
 check 'fencing refuses the write of the holder that was stopped past its lease' so fencing
 check 'worker_pool loses no update and fails no job' so worker_pool
+check 'both_accounts moves money both ways, and nobody waits in a circle' so both_accounts
 check 'transfer loses an update without the lock, and none with it' so transfer
 check 'interrupt leaves the queue at Ctrl-C' so interrupt
 check 'hand_over releases in one thread what another one acquired' so hand_over

@@ -1,4 +1,5 @@
-/* Where a turn of a process ends, the release and the request of who is next go out in one write. */
+/* What goes out in one write: where a turn of a process ends, the release and the request of who is next; and all that
+ * is asked for a set of locks. */
 #include "tests/contract/refusal.h"
 
 #include "tests/support/kept.h"
@@ -50,4 +51,26 @@ SENTENCE(a_release_and_the_next_request_go_out_in_one_write)
 	actor_hear(&next);
 	assert_int_equal(segments(to) - before, 1);
 	end_waiting(&next);
+}
+
+SENTENCE(all_locks_of_a_set_are_asked_for_in_one_write_and_released_in_one)
+{
+	struct server *to = kept(server_start_tcp(NULL));
+	leash_client *client = kept(leashed_open(server_uri_tcp(to), LEASH_OPTIONS(.lease_ms = 600000, .timeout_ms = 60000)));
+	leash_lock *locks[8];
+	leash_multi *set;
+	uint64_t before;
+
+	for (int i = 0; i < 8; i++)
+		locks[i] = kept(leashed_lock(client, (char[]){(char)('a' + i), 0}, NULL));
+	assert_status(LEASH_OK, leash_multi_new(&set, locks, 8, &err));
+	for (int turn = 0; turn < 2; turn++) { /* in the first the scripts are loaded, and the client introduces itself */
+		before = segments(to);
+		assert_status(LEASH_OK, leash_multi_acquire(set, 1000, &err));
+		assert_true(turn == 0 || segments(to) - before == 1);
+		before = segments(to);
+		assert_status(LEASH_OK, leash_multi_release(set, &err));
+		assert_true(turn == 0 || segments(to) - before == 1);
+	}
+	leash_multi_free(set);
 }

@@ -210,6 +210,72 @@ look(struct sim_person *p, int l)
 
 /* ---- holding ---- */
 
+/* All locks at once. While it waits for one it has others, which it may give back: nobody inherits them. What it has
+ * already is nested. */
+static bool
+acquire_set(struct sim_person *p)
+{
+	int64_t wait_ms = sim_chance(sim_habits.at_once) ? 0 : sim_between(1, sim_terms.wait_ms);
+	unsigned before[SIM_LOCKS];
+	leash_error err = {0};
+	bool nests = false;
+	leash_status status;
+
+	sim_trace("%s acquires the set, for %lld ms at most", shown(p), (long long)wait_ms);
+	for (int l = 0; l < sim_terms.locks; l++) {
+		before[l] = leash_lock_depth(p->handles[l]);
+		nests |= before[l] > 0;
+		if (before[l] == 0)
+			p->client->gave_up[l] = true;
+	}
+	p->waits_since = sim_now;
+	p->waits_until = sim_now + wait_ms * SIM_MS;
+	status = leash_multi_acquire(p->set, wait_ms, &err);
+	p->waited_until = sim_now;
+	sim_acts++;
+	sim_trace("%s acquires the set: %s %s", shown(p), leash_status_name(status), err.text);
+	for (int l = 0; l < sim_terms.locks; l++) {
+		p->lock = l;
+		if (before[l] == 0 && (status == LEASH_OK || (!nests && strstr(err.text, names[l]) != NULL)))
+			sim_judge_acquired(p, status, false, &err);
+		if (leash_lock_depth(p->handles[l]) != before[l] + (status == LEASH_OK) && !p->client->leaves)
+			sim_breach("lock %d: a set that ended with %s left it with another depth", l, leash_status_name(status));
+		if (status != LEASH_OK || before[l] > 0)
+			continue;
+		p->got_at[l] = sim_now;
+		p->client->gave_up[l] = false;
+		p->client->lease_ms[l] = sim_terms.lease_ms;
+	}
+	return status == LEASH_OK;
+}
+
+static void
+hold_set(struct sim_person *p)
+{
+	bool was_last[SIM_LOCKS], is_nested[SIM_LOCKS];
+	uint64_t fences[SIM_LOCKS];
+	leash_error err = {0};
+	leash_status status;
+
+	for (int l = 0; l < sim_terms.locks; l++)
+		fences[l] = leash_lock_fence(p->handles[l]);
+	sim_sleep(sim_between(0, sim_chance(sim_habits.long_holds) ? 2 * sim_terms.lease_ms * SIM_MS : 50 * SIM_MS));
+	for (int l = 0; l < sim_terms.locks; l++) {
+		is_nested[l] = leash_lock_depth(p->handles[l]) > 1;
+		was_last[l] = sim_judge_is_last(l, fences[l]);
+		if (is_nested[l])
+			continue;
+		p->client->gave_up[l] = true;
+		p->got_at[l] = 0;
+	}
+	status = leash_multi_release(p->set, &err);
+	sim_acts++;
+	sim_trace("%s releases the set: %s %s", shown(p), leash_status_name(status), err.text);
+	for (int l = 0; l < sim_terms.locks; l++)
+		if (!is_nested[l])
+			sim_judge_released(p, l, fences[l], was_last[l], status, &err);
+}
+
 /* Adopted it may have a fence that is smaller than the last one that its former holder had handed on. */
 static void
 hold(struct sim_person *p, int l, bool adopted)
@@ -229,8 +295,12 @@ hold(struct sim_person *p, int l, bool adopted)
 			extend(p, l);
 		else if (sim_chance(sim_habits.looks))
 			look(p, l);
-		else if (sim_chance(0.05) && sim_terms.locks > 1 && acquire(p, (l + 1) % sim_terms.locks) == LEASH_OK)
+		else if (p->set != NULL && !adopted && sim_chance(0.2)) {
+			if (acquire_set(p))
+				hold_set(p);
+		} else if (sim_chance(0.05) && sim_terms.locks > 1 && acquire(p, (l + 1) % sim_terms.locks) == LEASH_OK) {
 			release(p, (l + 1) % sim_terms.locks, leash_lock_fence(p->handles[(l + 1) % sim_terms.locks]));
+		}
 	}
 	p->ended = sim_chance(p->client->leaves ? 0.5 : 0.005);
 	if (p->ended) /* its handle is freed, or its thread ends, or the client is closed: it is abandoned */
@@ -330,6 +400,8 @@ live(void *arg)
 	p->owner = p->own != NULL ? p->own->id : sim_fiber_thread()->owner.id;
 	if (!open_handles(p->client, p->handles, p))
 		frees_first = true;
+	else if (sim_terms.sets && leash_multi_new(&p->set, p->handles, (size_t)sim_terms.locks, NULL) != LEASH_OK)
+		p->set = NULL; /* there is no memory, or a handle has limits */
 	while (!p->client->leaves && !p->ended && !sim_chance(0.01)) {
 		int l = (int)sim_random((uint32_t)sim_terms.locks);
 
@@ -342,9 +414,14 @@ live(void *arg)
 		if (sim_chance(sim_habits.looks))
 			look(p, l);
 		sim_sleep(sim_between(0, sim_chance(sim_habits.rests) ? 2 * SIM_S : 20 * SIM_MS));
-		if (acquire(p, l) == LEASH_OK)
+		if (p->set != NULL && sim_chance(0.3)) {
+			if (acquire_set(p))
+				hold_set(p);
+		} else if (acquire(p, l) == LEASH_OK) {
 			hold(p, l, false);
+		}
 	}
+	leash_multi_free(p->set);
 	if (frees_first)
 		free_handles(p->handles);
 	leash_owner_free(p->own);

@@ -7,6 +7,7 @@
 #include <leash/client.h>
 #include <leash/inspect.h>
 #include <leash/lock.h>
+#include <leash/multi.h>
 #include <leash/owner.h>
 #include <leash/takeover.h>
 
@@ -20,6 +21,7 @@ struct sim_terms {
 	int64_t wait_ms;              /* the longest wait */
 	bool breaks, limits;          /* people break locks; some have max_hold_ms or alive_ms, or do not renew */
 	bool fsynced;
+	bool sets;                    /* people acquire all locks at once, too */
 	bool fair[SIM_LOCKS], alone[SIM_LOCKS]; /* alone: not handed off */
 };
 extern struct sim_terms sim_terms;
@@ -41,6 +43,7 @@ struct sim_person {
 	struct sim_client *client;
 	int number;
 	leash_lock *handles[SIM_LOCKS];
+	leash_multi *set;      /* of all of them; or NULL */
 	bool waits;            /* in an acquire of `lock`, */
 	int lock;
 	int64_t waits_since, waits_until;

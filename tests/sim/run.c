@@ -146,6 +146,7 @@ run_world(void)
 	limit(&sim_terms.clients, less.most[0]);
 	limit(&sim_terms.threads, less.most[1]);
 	limit(&sim_terms.locks, less.most[2]);
+	sim_terms.sets = seed % 4 == 3;
 	sim_trace("%s, seed %" PRIu64 ": climate %d, %d clients of %d threads, %d locks, lease %lld ms, timeout %lld ms, "
 	          "guard %lld ms", sim_site.uri, seed, (int)sim_climate, sim_terms.clients, sim_terms.threads,
 	          sim_terms.locks,

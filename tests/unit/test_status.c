@@ -10,6 +10,7 @@ static const char *const names[] = {
 	[LEASH_INVALID] = "7 INVALID", [LEASH_NO_MEMORY] = "8 NO_MEMORY", [LEASH_DENIED] = "9 DENIED",
 	[LEASH_MISMATCH] = "10 MISMATCH", [LEASH_FORKED] = "11 FORKED", [LEASH_IN_CALLBACK] = "12 IN_CALLBACK",
 	[LEASH_CLOSED] = "13 CLOSED", [LEASH_PROTOCOL] = "14 PROTOCOL", [LEASH_UNSUPPORTED] = "15 UNSUPPORTED",
+	[LEASH_DEADLOCK] = "16 DEADLOCK",
 };
 
 static const char *const events[] = {
@@ -29,7 +30,7 @@ check(size_t number, const char *name, const char *wanted)
 
 SENTENCE(each_status_and_event_keeps_its_number_and_name)
 {
-	assert_int_equal(COUNT(names), 16);
+	assert_int_equal(COUNT(names), 17);
 	for (size_t i = 0; i < COUNT(names); i++)
 		check(i, leash_status_name((leash_status)i), names[i]);
 	for (size_t i = 0; i < COUNT(events); i++)

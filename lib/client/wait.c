@@ -1,0 +1,151 @@
+#include "client/wait.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ---- the op's front ---- */
+
+static void
+wake(struct lsh_thread *thread)
+{
+	if (thread != lsh_self_if_known())
+		lsh_unpark(&thread->parker);
+}
+
+static void
+done(struct lsh_op *op)
+{
+	struct lsh_wait *w = lsh_container(op, struct lsh_wait, op);
+	struct lsh_thread *thread = w->thread;
+
+	atomic_store(&w->done, true); /* from here on the op may be gone */
+	wake(thread);
+}
+
+static void
+stirred(struct lsh_op *op)
+{
+	wake(lsh_container(op, struct lsh_wait, op)->thread);
+}
+
+/* ---- before it ---- */
+
+leash_status
+lsh_wait_no_memory(const leash_lock *lock, leash_error *err)
+{
+	return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lsh_lock_shown(lock->lock));
+}
+
+leash_status
+lsh_wait_make(struct lsh_wait *w, leash_lock *lock, leash_error *err)
+{
+	static const struct lsh_front front = {.done = done, .stirred = stirred};
+	struct lsh_backend *b = lsh_lock_resource(lock->lock)->backend;
+	struct lsh_thread *self = lsh_self();
+	struct lsh_op *op = &w->op;
+
+	/* but for the texts, of which only the first byte matters */
+	memset(op, 0, offsetof(struct lsh_op, why));
+	op->why.status = LEASH_OK;
+	op->why.sys_errno = 0;
+	op->why.text[0] = '\0';
+	op->lock = lock->lock;
+	op->owner = lock->owner != NULL || self == NULL ? lock->owner : &self->owner;
+	op->terms = lock->terms;
+	op->front = self != NULL ? &front : NULL;
+	op->reader = self != NULL ? &self->parker : NULL;
+	op->began = lsh_now_ns(); /* before the monitor, for which many may be waiting */
+	/* An answer is awaited for one timeout and, if that breaks the connection, for another one on a new connection. */
+	op->deadline = lsh_after(op->began, 2 * b->options.timeout);
+	lsh_list_init(&op->link);
+	w->thread = self;
+	atomic_init(&w->done, false);
+	return self != NULL ? LEASH_OK : lsh_wait_no_memory(lock, err);
+}
+
+int64_t
+lsh_wait_until(const struct lsh_wait *w, int64_t wait_ms)
+{
+	if (wait_ms == 0)
+		return lsh_after(w->op.began, lsh_lock_resource(w->op.lock)->backend->options.timeout);
+	return wait_ms == LEASH_FOREVER ? LSH_NEVER : lsh_after_ms(w->op.began, wait_ms);
+}
+
+leash_status
+lsh_wait_occupy(leash_owner *owner, const char *shown, leash_error *err)
+{
+	if (owner == NULL || !atomic_exchange(&owner->busy, true))
+		return LEASH_OK;
+	return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': another thread acquires for its owner at this moment", shown);
+}
+
+void
+lsh_wait_vacate(leash_owner *owner)
+{
+	if (owner != NULL)
+		atomic_store(&owner->busy, false);
+}
+
+leash_status
+lsh_wait_prepare(const leash_lock *lock, leash_error *err)
+{
+	struct lsh_resource *resource = lsh_lock_resource(lock->lock);
+	char text[LSH_ERRNO_TEXT];
+	int e;
+
+	if (lsh_backend_prepare(resource, &lock->terms->safety) || atomic_load(&resource->backend->closing))
+		return LEASH_OK;
+	e = errno;
+	return lsh_fail(err, LEASH_NO_MEMORY, e, "lock '%s': a connection for its replicas: %s", lsh_lock_shown(lock->lock),
+	                lsh_shortage_text(e, text));
+}
+
+/* ---- until it is done ---- */
+
+void
+lsh_wait_begin(struct lsh_wait *w, const struct lsh_op_verb *verb)
+{
+	w->waits = !lsh_op_begin(&w->op, verb, &w->outlook);
+}
+
+static bool
+is_over(void *arg)
+{
+	const struct lsh_wait *w = arg;
+
+	return atomic_load(&w->done) || atomic_load(&w->op.stirred) || lsh_op_is_canceled(&w->op);
+}
+
+static void
+wait_for(struct lsh_wait *w)
+{
+	struct lsh_backend *b = lsh_lock_resource(w->op.lock)->backend;
+	struct lsh_outlook *outlook = &w->outlook;
+
+	lsh_backend_enter(b);
+	lsh_backend_flush(b);
+	do {
+		if (outlook->source.host != NULL)
+			lsh_source_read(&outlook->source, &w->thread->parker, is_over, w, outlook->tick_at);
+		else
+			while (!is_over(w) && lsh_now_ns() < outlook->tick_at)
+				lsh_park(&w->thread->parker, outlook->tick_at);
+		if (!atomic_load(&w->done) && (lsh_op_is_canceled(&w->op) || lsh_now_ns() >= outlook->tick_at))
+			lsh_op_tick(&w->op);
+	} while (!atomic_load(&w->done) && lsh_op_look(&w->op, outlook));
+	while (!atomic_load(&w->done))
+		lsh_park(&w->thread->parker, LSH_NEVER); /* it is about to be told */
+	lsh_backend_leave(b);
+}
+
+leash_status
+lsh_wait_end(struct lsh_wait *w, leash_error *err)
+{
+	if (w->waits)
+		wait_for(w);
+	if (w->op.status != LEASH_OK && err != NULL)
+		*err = w->op.why;
+	return w->op.status;
+}

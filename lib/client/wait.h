@@ -1,0 +1,43 @@
+/* Waiting: an op on behalf of a thread, which reads where the op's news come from until it is done. Any number may be
+ * begun before the first is waited for: what they ask goes out in as few writes as there are connections. */
+#ifndef LSH_CLIENT_WAIT_H
+#define LSH_CLIENT_WAIT_H
+
+#include "client/handle.h"
+#include "core/op.h"
+
+struct lsh_wait {
+	struct lsh_op op;
+	struct lsh_thread *thread; /* NULL: no memory for it */
+	bool waits;                /* it was not done at once */
+	atomic_bool done;
+	struct lsh_outlook outlook;
+};
+
+leash_status lsh_wait_no_memory(const leash_lock *lock, leash_error *err);
+
+/* For one op. LEASH_NO_MEMORY: no thread can wait for it; begun all the same it is done in the background. */
+leash_status lsh_wait_make(struct lsh_wait *w, leash_lock *lock, leash_error *err);
+
+/* When an acquire ends that began with `w` and may wait so long; a try awaits one answer. */
+int64_t lsh_wait_until(const struct lsh_wait *w, int64_t wait_ms);
+
+/* Before an op that makes a hold, and after it. For an owner that is not NULL one thread at a time acquires: two would
+ * find that it has no hold, and make two. Else LEASH_INVALID. */
+leash_status lsh_wait_occupy(leash_owner *owner, const char *shown, leash_error *err);
+void lsh_wait_vacate(leash_owner *owner);
+/* What acknowledges a hold, a thread and descriptors, is made before the server is asked. LEASH_NO_MEMORY */
+leash_status lsh_wait_prepare(const leash_lock *lock, leash_error *err);
+
+/* What was begun must be ended, by the same thread. */
+void lsh_wait_begin(struct lsh_wait *w, const struct lsh_op_verb *verb);
+leash_status lsh_wait_end(struct lsh_wait *w, leash_error *err);
+
+static inline leash_status
+lsh_wait_run(struct lsh_wait *w, const struct lsh_op_verb *verb, leash_error *err)
+{
+	lsh_wait_begin(w, verb);
+	return lsh_wait_end(w, err);
+}
+
+#endif

@@ -1,0 +1,433 @@
+/* Several locks as one: all of them or none, in what order they are waited for, and what is told when one of them is in
+ * the way. */
+#include "tests/contract/actor.h"
+#include "tests/contract/refusal.h"
+#include "tests/support/child.h"
+#include "tests/support/counted.h"
+#include "tests/support/kept.h"
+
+#include <pthread.h>
+
+enum { A, B, C, LOCKS };
+
+static const char *const names[LOCKS] = {"a", "b", "c"};
+static leash_client *ours, *others;
+static leash_lock *mine[LOCKS], *theirs[LOCKS];
+static leash_multi *all;
+static struct actor waiter; /* of `ours`, another thread */
+
+static void
+open_set(void)
+{
+	ours = kept(place_client(LEASH_OPTIONS(.lease_ms = 3000)));
+	others = kept(place_client(LEASH_OPTIONS(.lease_ms = 3000)));
+	for (int i = 0; i < LOCKS; i++) {
+		mine[i] = kept(leashed_lock(ours, names[i], NULL));
+		theirs[i] = kept(leashed_lock(others, names[i], NULL));
+	}
+	assert_status(LEASH_OK, leash_multi_new(&all, (leash_lock *[]){mine[C], mine[A], mine[B]}, LOCKS, &err));
+	waiter = (struct actor){.wait_ms = LEASH_FOREVER};
+	actor_start(&waiter);
+}
+
+static void
+close_set(void)
+{
+	actor_end(&waiter);
+	leash_multi_free(all);
+}
+
+PLACE(place_open_counted);
+FIXTURE(open_set, close_set);
+
+static void
+acquire_all(struct actor *a)
+{
+	a->status = leash_multi_acquire_with(all, LEASH_ACQUIRE(.wait_ms = a->wait_ms, .cancel = a->cancel), &a->err);
+	a->held = leash_multi_held(all);
+}
+
+static void
+release_all(struct actor *a)
+{
+	a->status = leash_multi_release(all, &a->err);
+	a->held = leash_multi_held(all);
+}
+
+static void
+take(leash_lock *lock)
+{
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+}
+
+static void
+give(leash_lock *lock)
+{
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
+/* What is given back is released in the background. */
+static void
+await_all_free(void)
+{
+	for (int i = 0; i < LOCKS; i++) {
+		assert_holds_nothing(mine[i]);
+		await_true(place_is_free(names[i]));
+	}
+}
+
+/* The waiter has A, and waits for B; C it has given back, or never had. */
+static void
+let_it_wait_for_b(void)
+{
+	take(theirs[B]);
+	actor_tell(&waiter, acquire_all);
+	await_true(place_left_ms("a") > 0);
+	place_await_waiting("b", 1);
+	take(theirs[C]);
+	give(theirs[C]);
+}
+
+/* ---- all or none ---- */
+
+SENTENCE(all_are_held_and_each_is_a_lock_like_any_other)
+{
+	assert_status(LEASH_OK, leash_multi_acquire(all, 0, &err));
+	assert_true(leash_multi_held(all));
+	assert_in_range(leash_multi_remaining_ms(all), 1, 3000);
+	for (int i = 0; i < LOCKS; i++) {
+		assert_int_equal(leash_lock_depth(mine[i]), 1);
+		assert_true(leash_lock_fence(mine[i]) > 0);
+		assert_refused(LEASH_TIMEOUT, names[i], leash_lock_acquire(theirs[i], 0, &err));
+	}
+	assert_status(LEASH_OK, leash_multi_release(all, &err));
+	assert_false(leash_multi_held(all));
+	assert_int_equal(leash_multi_remaining_ms(all), 0);
+	await_all_free();
+}
+
+SENTENCE(a_try_of_which_one_is_taken_leaves_none)
+{
+	for (int i = 0; i < LOCKS; i++) {
+		take(theirs[i]);
+		assert_refused(LEASH_TIMEOUT, names[i], leash_multi_acquire(all, 0, &err));
+		give(theirs[i]);
+		await_all_free();
+	}
+}
+
+SENTENCE(who_waits_has_what_comes_before_and_nothing_behind)
+{
+	let_it_wait_for_b();
+	give(theirs[B]);
+	assert_heard(LEASH_OK, &waiter);
+	assert_true(waiter.held);
+	for (int i = 0; i < LOCKS; i++)
+		assert_refused(LEASH_TIMEOUT, names[i], leash_lock_acquire(theirs[i], 0, &err));
+	assert_done(LEASH_OK, &waiter, release_all);
+	await_all_free();
+}
+
+SENTENCE(one_after_the_other_is_waited_for)
+{
+	for (int i = 0; i < LOCKS; i++)
+		take(theirs[i]);
+	actor_tell(&waiter, acquire_all);
+	for (int i = 0; i < LOCKS; i++) {
+		place_await_waiting(names[i], 1);
+		give(theirs[i]);
+	}
+	assert_heard(LEASH_OK, &waiter);
+	assert_done(LEASH_OK, &waiter, release_all);
+	await_all_free();
+}
+
+SENTENCE(a_wait_that_ends_leaves_none)
+{
+	take(theirs[B]);
+	assert_refused(LEASH_TIMEOUT, "lock 'b': other owners had it for all of 100 ms", leash_multi_acquire(all, 100, &err));
+	give(theirs[B]);
+	await_all_free();
+}
+
+SENTENCE(a_canceled_wait_leaves_none)
+{
+	waiter.cancel = kept(leashed_cancel());
+	let_it_wait_for_b();
+	leash_cancel_fire(waiter.cancel);
+	assert_heard(LEASH_CANCELED, &waiter);
+	assert_done(LEASH_CANCELED, &waiter, acquire_all);
+	give(theirs[B]);
+	await_all_free();
+}
+
+SENTENCE(a_close_ends_the_wait)
+{
+	leash_client *client = place_client(NULL);
+	leash_lock *locks[] = {leashed_lock(client, "a", NULL), leashed_lock(client, "b", NULL)};
+	leash_multi *before = all;
+
+	assert_status(LEASH_OK, leash_multi_new(&all, locks, 2, &err));
+	let_it_wait_for_b();
+	leash_close(client);
+	assert_heard(LEASH_CLOSED, &waiter);
+	assert_refused(LEASH_CLOSED, "lock 'a'", leash_multi_release(all, &err));
+	give(theirs[B]);
+	await_all_free();
+	leash_multi_free(all);
+	leash_lock_free(locks[0]);
+	leash_lock_free(locks[1]);
+	all = before;
+}
+
+SENTENCE(where_no_server_answers_none_is_held, .but = PLACE_ONE_SOCKET)
+{
+	place_pause();
+	assert_refused(LEASH_UNAVAILABLE, "lock 'a'", leash_multi_acquire(all, 0, &err));
+	assert_refused(LEASH_UNAVAILABLE, "lock 'a'", leash_multi_acquire(all, 200, &err));
+	place_resume();
+	await_all_free();
+}
+
+/* Until there is memory enough for all of its life. */
+SENTENCE(wherever_memory_runs_out_none_is_held)
+{
+	long used = 0, n;
+
+	for (n = 1; n == 1 || used >= n - 1; n++) {
+		leash_multi *set = NULL;
+		leash_status status;
+
+		counted.calls = 0;
+		counted.fail_at = n;
+		status = leash_multi_new(&set, mine, LOCKS, &err);
+		if (status == LEASH_OK)
+			status = leash_multi_acquire(set, 5000, &err);
+		if (status == LEASH_OK)
+			assert_status(LEASH_OK, leash_multi_release(set, &err));
+		else
+			assert_status(LEASH_NO_MEMORY, status);
+		leash_multi_free(set);
+		used = counted.calls;
+		counted.fail_at = 0;
+		await_all_free();
+	}
+	assert_true(n > 5);
+}
+
+/* Not until the server has answered what is given back: that is not waited for. */
+SENTENCE(a_cancel_and_the_end_of_the_time_end_a_wait_also_where_the_server_is_silent, .but = PLACE_ONE_SOCKET)
+{
+	leash_client *patient = kept(leashed_open(place_uri(), LEASH_OPTIONS(.timeout_ms = 60000)));
+	leash_lock *locks[] = {kept(leashed_lock(patient, "a", NULL)), kept(leashed_lock(patient, "b", NULL))};
+	leash_multi *before = all;
+
+	assert_status(LEASH_OK, leash_multi_new(&all, locks, 2, &err));
+	waiter.cancel = kept(leashed_cancel());
+	let_it_wait_for_b();
+	place_pause();
+	leash_cancel_fire(waiter.cancel);
+	assert_heard(LEASH_CANCELED, &waiter); /* which takes no 60 s, as each answer may */
+	place_resume();
+	waiter.cancel = NULL;
+	waiter.wait_ms = 500;
+	actor_tell(&waiter, acquire_all);
+	await_true(place_left_ms("a") > 0 || actor_is_done(&waiter));
+	place_pause();
+	actor_hear(&waiter);
+	assert_int_not_equal(waiter.status, LEASH_OK);
+	place_resume();
+	give(theirs[B]);
+	leash_multi_free(all);
+	all = before;
+}
+
+/* ---- beside holds of single locks ---- */
+
+SENTENCE(what_is_held_already_is_nested)
+{
+	take(mine[B]);
+	assert_status(LEASH_OK, leash_multi_acquire(all, 1000, &err));
+	assert_status(LEASH_OK, leash_multi_acquire(all, 1000, &err));
+	assert_int_equal(leash_lock_depth(mine[B]), 3);
+	assert_int_equal(leash_lock_depth(mine[C]), 2);
+	assert_status(LEASH_OK, leash_multi_release(all, &err));
+	assert_true(leash_multi_held(all));
+	assert_status(LEASH_OK, leash_multi_release(all, &err));
+	assert_int_equal(leash_lock_depth(mine[B]), 1);
+	assert_refused(LEASH_NOT_HELD, "lock 'a'", leash_multi_release(all, &err));
+	await_all_free();
+}
+
+SENTENCE(to_wait_for_what_comes_before_one_that_is_held_is_refused)
+{
+	take(theirs[A]);
+	take(mine[C]);
+	assert_refused(LEASH_DEADLOCK, "'c'", leash_multi_acquire(all, LEASH_FOREVER, &err));
+	assert_refused(LEASH_TIMEOUT, "lock 'a'", leash_multi_acquire(all, 0, &err));
+	assert_int_equal(leash_lock_depth(mine[C]), 1);
+	await_true(place_is_free("b"));
+	give(theirs[A]);
+	assert_status(LEASH_OK, leash_multi_acquire(all, LEASH_FOREVER, &err));
+	assert_status(LEASH_OK, leash_multi_release(all, &err));
+	give(mine[C]);
+}
+
+SENTENCE(what_comes_behind_one_that_is_held_is_waited_for)
+{
+	take(theirs[C]);
+	take(mine[A]);
+	assert_refused(LEASH_TIMEOUT, "lock 'c'", leash_multi_acquire(all, 100, &err));
+	assert_int_equal(leash_lock_depth(mine[A]), 1);
+	await_true(place_is_free("b"));
+	give(theirs[C]);
+	give(mine[A]);
+}
+
+/* ---- what is lost ---- */
+
+SENTENCE(one_lost_is_the_set_lost_and_the_others_are_kept_until_the_release)
+{
+	assert_status(LEASH_OK, leash_multi_acquire(all, 0, &err));
+	place_take_away("b");
+	await_true(!leash_multi_held(all));
+	assert_true(leash_lock_held(mine[A]) && leash_lock_held(mine[C]));
+	assert_refused(LEASH_LOST, "lock 'b'", leash_multi_release(all, &err));
+	assert_refused(LEASH_NOT_HELD, "lock 'a'", leash_multi_release(all, &err));
+	await_all_free();
+}
+
+SENTENCE(what_was_lost_before_is_to_be_released_first)
+{
+	take(mine[C]);
+	take(theirs[A]);
+	place_take_away("c");
+	await_true(!leash_lock_held(mine[C]));
+	assert_refused(LEASH_LOST, "lock 'c'", leash_multi_acquire(all, LEASH_FOREVER, &err));
+	assert_refused(LEASH_LOST, "lock 'c'", leash_lock_release(mine[C], &err));
+	give(theirs[A]);
+}
+
+SENTENCE(what_is_lost_while_others_are_waited_for_is_acquired_again)
+{
+	leash_stats stats = {.size = sizeof stats};
+
+	let_it_wait_for_b();
+	place_take_away("a");
+	await_true(leash_client_stats(ours, &stats, &err) == LEASH_OK && stats.lost == 1);
+	give(theirs[B]);
+	assert_heard(LEASH_OK, &waiter);
+	assert_true(waiter.held);
+	assert_done(LEASH_OK, &waiter, release_all);
+	await_all_free();
+}
+
+/* ---- what is no set ---- */
+
+static leash_status
+make(leash_lock *const *locks, size_t count)
+{
+	leash_multi *set = all;
+	leash_status status = leash_multi_new(&set, locks, count, &err);
+
+	assert_ptr_equal(set, all);
+	return status;
+}
+
+SENTENCE(what_is_no_set_is_refused)
+{
+	leash_owner *owner;
+	leash_lock *owned, *limited[3], *many[LEASH_MULTI_MAX + 1];
+	static const char *const limits[] = {"no_renew", "max_hold_ms", "alive_ms"};
+
+	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
+	owned = leashed_lock(ours, "owned", LEASH_LOCK_OPTIONS(.owner = owner));
+	limited[0] = leashed_lock(ours, "limited", LEASH_LOCK_OPTIONS(.no_renew = true));
+	limited[1] = leashed_lock(ours, "limited", LEASH_LOCK_OPTIONS(.max_hold_ms = 60000));
+	limited[2] = leashed_lock(ours, "limited", LEASH_LOCK_OPTIONS(.alive_ms = 60000));
+	for (size_t i = 0; i < COUNT(many); i++)
+		many[i] = mine[A];
+
+	assert_refused(LEASH_INVALID, "leash_multi_new", make(NULL, 1));
+	assert_refused(LEASH_INVALID, "leash_multi_new", leash_multi_new(NULL, mine, 1, &err));
+	assert_refused(LEASH_INVALID, "1 to 64", make(mine, 0));
+	assert_refused(LEASH_INVALID, "1 to 64", make(many, COUNT(many)));
+	assert_refused(LEASH_INVALID, "lock 1 of the set", make((leash_lock *[]){mine[A], NULL}, 2));
+	assert_refused(LEASH_INVALID, "'a'", make((leash_lock *[]){mine[A], mine[B], mine[A]}, 3));
+	assert_refused(LEASH_INVALID, "one client", make((leash_lock *[]){mine[A], theirs[B]}, 2));
+	assert_refused(LEASH_INVALID, "one owner", make((leash_lock *[]){mine[A], owned}, 2));
+	for (int i = 0; i < 3; i++) {
+		assert_refused(LEASH_INVALID, limits[i], make((leash_lock *[]){mine[A], limited[i]}, 2));
+		leash_lock_free(limited[i]);
+	}
+	assert_refused(LEASH_INVALID, "leash_multi_acquire", leash_multi_acquire(NULL, 0, &err));
+	assert_refused(LEASH_INVALID, "lock 'a'", leash_multi_acquire(all, -2, &err));
+	assert_refused(LEASH_INVALID, "lock 'a'", leash_multi_acquire_with(all, LEASH_ACQUIRE(.lease_ms = 1), &err));
+	assert_false(leash_multi_held(NULL));
+	leash_multi_free(NULL);
+	leash_lock_free(owned);
+	leash_owner_free(owner);
+}
+
+static int
+use_as_child(void *arg)
+{
+	(void)arg;
+	assert_refused(LEASH_FORKED, "lock 'a'", leash_multi_acquire(all, 0, &err));
+	assert_refused(LEASH_FORKED, "lock 'a'", leash_multi_release(all, &err));
+	assert_false(leash_multi_held(all));
+	leash_multi_free(all);
+	return 0;
+}
+
+SENTENCE(a_forked_child_has_none_of_its_parents)
+{
+	assert_status(LEASH_OK, leash_multi_acquire(all, 0, &err));
+	child_wait(child_run(use_as_child, NULL));
+	assert_true(leash_multi_held(all));
+	assert_status(LEASH_OK, leash_multi_release(all, &err));
+}
+
+/* ---- several that want the same ---- */
+
+struct taker {
+	leash_client *client;
+	bool backwards;
+	pthread_t thread;
+};
+
+static _Atomic int inside;
+
+static void *
+take_turns(void *arg)
+{
+	struct taker *t = arg;
+	leash_lock *first = leashed_lock(t->client, t->backwards ? "b" : "a", NULL);
+	leash_lock *second = leashed_lock(t->client, t->backwards ? "a" : "b", NULL);
+	leash_multi *both;
+
+	assert_status(LEASH_OK, leash_multi_new(&both, (leash_lock *[]){first, second}, 2, &err));
+	for (int i = 0; i < 20; i++) {
+		assert_status(LEASH_OK, leash_multi_acquire(both, LEASH_FOREVER, &err));
+		assert_int_equal(inside++, 0);
+		inside--;
+		assert_status(LEASH_OK, leash_multi_release(both, &err));
+	}
+	leash_multi_free(both);
+	leash_lock_free(first);
+	leash_lock_free(second);
+	return NULL;
+}
+
+SENTENCE(who_names_them_in_another_order_does_not_wait_in_a_circle)
+{
+	struct taker takers[6];
+
+	for (int i = 0; i < 6; i++) {
+		takers[i] = (struct taker){.client = i % 2 == 0 ? ours : others, .backwards = i % 3 == 0};
+		assert_int_equal(pthread_create(&takers[i].thread, NULL, take_turns, &takers[i]), 0);
+	}
+	for (int i = 0; i < 6; i++)
+		pthread_join(takers[i].thread, NULL);
+	await_all_free();
+}
