@@ -135,8 +135,10 @@ acquire(struct lsh_lease *lease, struct lsh_wish *want)
 	heard = lsh_subscription_is_heard(r, v->host);
 	/* It took no place, because no message could have come. It asks for one as soon as that is mended, or when the
 	 * lease ends. */
-	if (v->state == LSH_VOTE_REFUSED && !want->tries && !heard && now < v->again_at)
+	if (v->state == LSH_VOTE_REFUSED && !want->tries && !heard && now < v->again_at) {
+		lsh_subscription_want(r); /* it may have been refused to one who only tried, and listens to nothing */
 		return v->again_at;
+	}
 	place = !want->tries && (heard || LSH_MUTATES(LSH_THE_DEAF_TAKE_PLACES));
 	lsh_presence_tell(v->host, now);
 	if (lsh_vote_acquire(v, lease->lease_ms, place, 0, want->until, want->reader))
