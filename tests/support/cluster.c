@@ -329,19 +329,6 @@ cluster_move_end(struct cluster *c, int slot)
 }
 
 void
-cluster_move_undo(struct cluster *c, int slot)
-{
-	struct cluster_move move = begun(c, slot);
-	const struct node *from = &c->all.node[(int)move.from], *to = &c->all.node[(int)move.to];
-
-	node_tell(from, "CLUSTER SETSLOT %d STABLE", slot);
-	while (move_keys(to, from, slot, 100) > 0)
-		continue;
-	node_tell(to, "CLUSTER SETSLOT %d STABLE", slot);
-	c->move[slot] = (struct cluster_move){ 0, 0 };
-}
-
-void
 cluster_move_slot(struct cluster *c, int slot, int to)
 {
 	cluster_move_begin(c, slot, to);

@@ -49,8 +49,6 @@ void cluster_move_slot(struct cluster *cluster, int slot, int to);
 void cluster_move_begin(struct cluster *cluster, int slot, int to);
 size_t cluster_move_keys(struct cluster *cluster, int slot, size_t n);
 void cluster_move_end(struct cluster *cluster, int slot);
-/* Begun, but the slot stays where it was. What was moved goes back. */
-void cluster_move_undo(struct cluster *cluster, int slot);
 
 /* ---- masters that fail ---- */
 

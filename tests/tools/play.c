@@ -144,9 +144,16 @@ set_of(const char *name, const char *what, const char *value)
 	set(both, "%s", value);
 }
 
-/* One byte, or one variable, of `*from`, which goes on behind it. */
+static void
+check_room(const char *to, const char *end, size_t n)
+{
+	if (n >= (size_t)(end - to))
+		wrong("a text is too long with its variables");
+}
+
+/* One byte, or one variable, of `*from`, which goes on behind it; before `end`. */
 static char *
-take(char *to, const char **from)
+take(char *to, const char *end, const char **from)
 {
 	const char *f = *from;
 	char name[24];
@@ -156,8 +163,10 @@ take(char *to, const char **from)
 		n = (int)strspn(f + 1, "abcdefghijklmnopqrstuvwxyz_0123456789");
 		snprintf(name, sizeof name, "%.*s", n, f + 1);
 		*from = f + 1 + n;
+		check_room(to, end, strlen(value_of(name)));
 		return stpcpy(to, value_of(name));
 	}
+	check_room(to, end, 1);
 	*from += f[0] == '\\' && f[1] != '\0' ? 2 : 1;
 	if (f[0] == '\\' && f[1] == 'x') {
 		*to = (char)strtol((char[]){f[2], f[3], '\0'}, NULL, 16);
@@ -179,7 +188,7 @@ expand(const char *from)
 	char *to = texts[next = (next + 1) % 4], *end = to;
 
 	while (*from != '\0')
-		end = take(end, &from);
+		end = take(end, to + TEXT, &from);
 	*end = '\0';
 	return to;
 }
@@ -188,13 +197,15 @@ expand(const char *from)
 static int
 split(const char *from, const char *words[WORDS + 1], char space[TEXT])
 {
+	const char *end = space + TEXT;
 	int n = 0;
 
 	for (; *(from += strspn(from, " ")) != '\0'; *space++ = '\0') {
 		if (n == WORDS)
 			wrong("there are too many words");
 		words[n++] = space;
-		for (char quote = '\0'; *from != '\0' && (quote != '\0' || *from != ' ');)
+		for (char quote = '\0'; *from != '\0' && (quote != '\0' || *from != ' ');) {
+			check_room(space, end, 1);
 			if (quote != '\'' && quote != '"' && (*from == '\'' || *from == '"'))
 				quote = *from++;
 			else if (quote != '\0' && *from == quote)
@@ -202,7 +213,9 @@ split(const char *from, const char *words[WORDS + 1], char space[TEXT])
 			else if (quote == '\'')
 				*space++ = *from++;
 			else
-				space = take(space, &from);
+				space = take(space, end, &from);
+		}
+		check_room(space, end, 0);
 	}
 	words[n] = NULL;
 	return n;
