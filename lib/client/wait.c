@@ -104,12 +104,6 @@ lsh_wait_prepare(const leash_lock *lock, leash_error *err)
 
 /* ---- until it is done ---- */
 
-void
-lsh_wait_begin(struct lsh_wait *w, const struct lsh_op_verb *verb)
-{
-	w->waits = !lsh_op_begin(&w->op, verb, &w->outlook);
-}
-
 static bool
 is_over(void *arg)
 {
@@ -118,8 +112,8 @@ is_over(void *arg)
 	return atomic_load(&w->done) || atomic_load(&w->op.stirred) || lsh_op_is_canceled(&w->op);
 }
 
-static void
-wait_for(struct lsh_wait *w)
+void
+lsh_wait_until_done(struct lsh_wait *w)
 {
 	struct lsh_backend *b = lsh_lock_resource(w->op.lock)->backend;
 	struct lsh_outlook *outlook = &w->outlook;
@@ -138,14 +132,4 @@ wait_for(struct lsh_wait *w)
 	while (!atomic_load(&w->done))
 		lsh_park(&w->thread->parker, LSH_NEVER); /* it is about to be told */
 	lsh_backend_leave(b);
-}
-
-leash_status
-lsh_wait_end(struct lsh_wait *w, leash_error *err)
-{
-	if (w->waits)
-		wait_for(w);
-	if (w->op.status != LEASH_OK && err != NULL)
-		*err = w->op.why;
-	return w->op.status;
 }

@@ -29,9 +29,24 @@ void lsh_wait_vacate(leash_owner *owner);
 /* What acknowledges a hold, a thread and descriptors, is made before the server is asked. LEASH_NO_MEMORY */
 leash_status lsh_wait_prepare(const leash_lock *lock, leash_error *err);
 
+void lsh_wait_until_done(struct lsh_wait *w);
+
 /* What was begun must be ended, by the same thread. */
-void lsh_wait_begin(struct lsh_wait *w, const struct lsh_op_verb *verb);
-leash_status lsh_wait_end(struct lsh_wait *w, leash_error *err);
+static inline void
+lsh_wait_begin(struct lsh_wait *w, const struct lsh_op_verb *verb)
+{
+	w->waits = !lsh_op_begin(&w->op, verb, &w->outlook);
+}
+
+static inline leash_status
+lsh_wait_end(struct lsh_wait *w, leash_error *err)
+{
+	if (w->waits)
+		lsh_wait_until_done(w);
+	if (w->op.status != LEASH_OK && err != NULL)
+		*err = w->op.why;
+	return w->op.status;
+}
 
 static inline leash_status
 lsh_wait_run(struct lsh_wait *w, const struct lsh_op_verb *verb, leash_error *err)
