@@ -185,18 +185,17 @@ move(void)
 	sim_cluster_move(lsh_slot_of(key, strlen(key)));
 }
 
-/* What one server keeps as the last fence of a lock; NULL: nothing. */
+/* What one server keeps as the last fence of a lock; for an hour, or for ever. */
 static void
-set_fence(const char *key, const char *fence)
+set_fence(const char *key, const char *fence, bool for_ever)
 {
 	char name[40];
 	struct lsh_arg args[] = {
-		fence != NULL ? LSH_ARG("SET") : LSH_ARG("DEL"),
-		{name, (size_t)snprintf(name, sizeof name, "%s:fence", key)},
-		{fence, fence != NULL ? strlen(fence) : 0},
+		LSH_ARG("SET"), {name, (size_t)snprintf(name, sizeof name, "%s:fence", key)}, {fence, strlen(fence)},
+		LSH_ARG("PX"), LSH_ARG("3600000"),
 	};
 
-	sim_instance_run(&sim_site.instances[0], args, fence != NULL ? 3 : 2);
+	sim_instance_run(&sim_site.instances[0], args, for_ever ? 3 : 5);
 }
 
 /* One server of a quorum, and always the same one, has a fence that is so far ahead of the clocks that it goes on from
@@ -212,7 +211,7 @@ misnumber(void)
 		return;
 	snprintf(fence, sizeof fence, "%" PRId64, sim_server_us(n->server, sim_world_us()) + SIM_FAR_US + 3600000000);
 	sim_trace("server %d has %s as the fence of %s", n->host.number, fence, key);
-	set_fence(key, fence);
+	set_fence(key, fence, true);
 }
 
 /* Out of memory for Lua, say. */
@@ -463,7 +462,8 @@ sim_faults_end(void)
 	}
 	for (int c = 0; c < sim_client_count; c++)
 		sim_clients[c].process.tired = sim_clients[c].process.short_until = 0;
-	for (int l = 0; l < sim_terms.locks && sim_site.deployment == SIM_QUORUM; l++)
-		set_fence(sim_judge_key(l), NULL);
+	/* else what is late would get a smaller one */
+	for (int l = 0; l < sim_terms.locks && sim_has_struck[SIM_FENCE]; l++)
+		set_fence(sim_judge_key(l), sim_judge_last_fence(l), false);
 	sim_trace("nothing goes wrong any more");
 }

@@ -507,6 +507,15 @@ sim_judge_data_lost(bool is_guarded)
 
 /* ---- the end ---- */
 
+const char *
+sim_judge_last_fence(int l)
+{
+	static char text[24];
+
+	snprintf(text, sizeof text, "%" PRIu64, known[l].fence / 256);
+	return text;
+}
+
 void
 sim_judge_closed(const struct sim_client *c)
 {

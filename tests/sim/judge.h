@@ -41,6 +41,7 @@ void sim_judge_told(void *client, const leash_event *event);
 
 void sim_judge_went_back(const struct sim_instance *instance); /* it has older data now */
 void sim_judge_data_lost(bool is_guarded); /* what was granted may be granted again */
+const char *sim_judge_last_fence(int lock); /* that anybody has got, as servers have it */
 void sim_judge_end(void);             /* all have gone */
 
 #endif
