@@ -257,7 +257,7 @@ SENTENCE(many_locks_need_no_more_memory_and_hold_nobody_up)
 	printf("# for %ld locks leash took %lld bytes (for %ld: %lld), the process %ld KiB more\n", locks,
 	       (long long)memory[1], few, (long long)memory[0], water);
 	free(visited);
-	assert_in_range(memory[1], 0, memory[0] + memory[0] / 4);
+	assert_in_range(memory[1], 0, 2 * memory[0]); /* for a hundred times as many; a connection may be made anew meanwhile */
 	assert_true(water <= 4096 || UNDER_ASAN || UNDER_TSAN); /* which keep books of what was freed */
 	/* in steps that are short, between which others are served; and one holder is one question */
 	assert_int_equal(calls_of("keys"), 0);
