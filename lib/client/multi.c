@@ -13,7 +13,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/process.h"
 #include "client/cancel.h"
 
 #include <leash/multi.h>
@@ -81,7 +80,6 @@ leash_multi_new(leash_multi **out, leash_lock *const *locks, size_t count, leash
 	lsh_guarded();
 	leash_status status = LEASH_OK;
 	struct leash_multi *m;
-	size_t at;
 
 	if (out == NULL || locks == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call, out == NULL ? "`out`" : "`locks`");
@@ -97,7 +95,9 @@ leash_multi_new(leash_multi **out, leash_lock *const *locks, size_t count, leash
 	if (m == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a set of locks");
 	for (m->count = 0; m->count < count; m->count++) {
-		for (at = m->count; at > 0 && compare(m->locks[at - 1], locks[m->count]) > 0; at--)
+		size_t at = m->count;
+
+		for (; at > 0 && compare(m->locks[at - 1], locks[m->count]) > 0; at--)
 			m->locks[at] = m->locks[at - 1];
 		m->locks[at] = locks[m->count];
 	}
@@ -126,6 +126,7 @@ struct member {
 /* One call that acquires. */
 struct call {
 	const leash_acquire *how;
+	struct lsh_backend *backend;
 	int64_t deadline;
 	size_t count;
 	struct member members[];
@@ -133,8 +134,8 @@ struct call {
 
 #define each_member(m, c) (struct member *m = (c)->members; m < (c)->members + (c)->count; m++)
 
-/* Of several that are begun the first reads for all. In a cluster the others may come over connections of their own,
- * whose own threads read for them. */
+/* Of several that are begun the first reads for all. In a cluster the others may go over connections of their own,
+ * whose own threads read for them. All are flushed, as another thread may sleep there while it reads. */
 static void
 begin(struct lsh_wait *first, struct lsh_wait *w, const struct lsh_op_verb *verb)
 {
@@ -199,6 +200,7 @@ try_all(struct call *c)
 			begin_acquire(c, first, m, 0);
 		}
 	}
+	lsh_backend_flush(c->backend);
 	for each_member(m, c) {
 		if (m->tried)
 			m->has = lsh_wait_end(&m->wait, NULL) == LEASH_OK;
@@ -214,9 +216,8 @@ check_order(const struct call *c, const struct member *m, leash_error *err)
 {
 	for (const struct member *behind = m + 1; behind < c->members + c->count; behind++)
 		if (behind->had)
-			return lsh_fail(err, LEASH_DEADLOCK, 0,
-			                "lock '%s': another owner has it, and may wait for '%.80s', which this owner had before: "
-			                "take both in one set", lsh_lock_shown(m->lock->lock),
+			return lsh_fail(err, LEASH_DEADLOCK, 0, "lock '%s': another owner has it, and may wait for '%.80s', "
+			                "which this owner had before: take both in one set", lsh_lock_shown(m->lock->lock),
 			                lsh_lock_shown(behind->lock->lock));
 	return LEASH_OK;
 }
@@ -254,6 +255,7 @@ acquire_all(struct call *c, leash_error *err)
 		if (status == LEASH_OK && !missing->has) {
 			give_back_from(c, missing + 1);
 			begin_acquire(c, &missing->wait, missing, c->how->wait_ms);
+			lsh_backend_flush(c->backend);
 			status = lsh_wait_end(&missing->wait, err);
 			missing->has = status == LEASH_OK;
 		}
@@ -263,6 +265,7 @@ acquire_all(struct call *c, leash_error *err)
 	}
 	if (status != LEASH_OK)
 		give_back_from(c, c->members);
+	lsh_backend_flush(c->backend);
 	return status;
 }
 
@@ -326,6 +329,7 @@ check_and_acquire(leash_multi *m, const leash_acquire *how, const char *call, le
 	if (c == NULL)
 		return lsh_wait_no_memory(m->locks[0], err);
 	c->how = &a;
+	c->backend = lsh_lock_resource(m->locks[0]->lock)->backend;
 	status = lsh_wait_occupy(m->locks[0]->owner, lsh_lock_shown(m->locks[0]->lock), &why);
 	if (status == LEASH_OK) {
 		status = acquire(m, c, &why);
@@ -370,6 +374,7 @@ leash_multi_release(leash_multi *m, leash_error *err)
 			lsh_wait_make(&at[j], m->locks[i + j], NULL); /* without memory it is released in the background */
 			begin(at, &at[j], &lsh_releasing);
 		}
+		lsh_backend_flush(lsh_lock_resource(m->locks[0]->lock)->backend);
 		for (size_t j = 0; j < n; j++) {
 			leash_status status = lsh_wait_end(&at[j], &why);
 

@@ -119,7 +119,8 @@ lsh_wait_until_done(struct lsh_wait *w)
 	struct lsh_outlook *outlook = &w->outlook;
 
 	lsh_backend_enter(b);
-	lsh_backend_flush(b);
+	if (!b->strategy->has_queue) /* else who waits for its one server reads there, and flushes before */
+		lsh_backend_flush(b);
 	do {
 		if (outlook->source.host != NULL)
 			lsh_source_read(&outlook->source, &w->thread->parker, is_over, w, outlook->tick_at);

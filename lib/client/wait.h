@@ -15,7 +15,6 @@ struct lsh_wait {
 };
 
 leash_status lsh_wait_no_memory(const leash_lock *lock, leash_error *err);
-
 /* For one op. LEASH_NO_MEMORY: no thread can wait for it; begun all the same it is done in the background. */
 leash_status lsh_wait_make(struct lsh_wait *w, leash_lock *lock, leash_error *err);
 

@@ -265,8 +265,6 @@ lsh_resource_opened(struct lsh_resource *r)
 void
 lsh_backend_flush(struct lsh_backend *b)
 {
-	if (b->strategy->has_queue && !lsh_router_is_cluster(b->router))
-		return; /* who waits for its one server reads there, and flushes before */
 	lsh_each_host(host, b)
 		lsh_pipeline_flush(lsh_node_pipeline(host->server.node));
 }

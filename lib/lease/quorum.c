@@ -186,9 +186,8 @@ static void
 count_end(struct lsh_lease *lease)
 {
 	unsigned majority = lease->resource->backend->majority;
-	unsigned held = 0, gone = 0;          /* by the servers' answers */
-	unsigned open_votes = 0, willing = 0; /* may answer yet, and have not refused */
-	unsigned unheard = 0;                 /* were asked, never answered, and have ended by themselves */
+	unsigned held = 0, gone = 0;       /* by the servers' answers */
+	unsigned unknown = 0, willing = 0; /* not answered (yet); may answer yet, and have not refused */
 	enum lsh_found found = LSH_FOUND_NOT_YET;
 	leash_error why = {LEASH_OK, 0, ""};
 
@@ -200,13 +199,12 @@ count_end(struct lsh_lease *lease)
 
 		held += v->found == LSH_FOUND_HELD;
 		gone += v->found == LSH_FOUND_NOTHING;
-		unheard += v->found == LSH_FOUND_NOT_YET && v->state == LSH_VOTE_ENDED && v->asked;
-		open_votes += open_vote;
+		unknown += open_vote || (v->found == LSH_FOUND_NOT_YET && v->state == LSH_VOTE_ENDED && v->asked);
 		willing += open_vote && v->found != LSH_FOUND_REFUSED;
 	}
 	if (held >= majority || (lease->breaks && held + gone >= majority)) {
 		found = LSH_FOUND_HELD;
-	} else if (!lease->breaks && held + open_votes + unheard < majority) {
+	} else if (!lease->breaks && held + unknown < majority) {
 		found = LSH_FOUND_NOTHING;
 		lsh_fail(&why, LEASH_LOST, 0, "only %u of %u servers still had it", held, lease->count);
 	} else if (willing == 0) { /* what may mend that comes too late for whoever waits */
