@@ -7,7 +7,6 @@
 #include "tests/support/socket.h"
 #include "tests/support/trouble.h"
 
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,25 +116,7 @@ node_runs(const struct node *node)
 static redisContext *
 dial(const struct node *node)
 {
-	struct timeval timeout = { .tv_sec = (time_t)await_slowness() };
-	redisContext *c = node_runs(node) ? redisConnectUnixWithTimeout(server_socket(node->server), timeout) : NULL;
-	redisReply *reply;
-
-	if (!c)
-		return NULL;
-	if (!c->err) {
-		fcntl(c->fd, F_SETFD, FD_CLOEXEC);
-		redisSetTimeout(c, timeout);
-		if (!node->password)
-			return c;
-		reply = redisCommand(c, "AUTH %s", node->password);
-		if (reply) {
-			freeReplyObject(reply);
-			return c;
-		}
-	}
-	redisFree(c);
-	return NULL;
+	return node_runs(node) ? server_dial(node->server, 1) : NULL;
 }
 
 redisReply *
@@ -181,8 +162,9 @@ node_tell(const struct node *node, const char *format, ...)
 	redisFree(c);
 }
 
-bool
-node_field(const struct node *node, const char *command, const char *field, char out[static 64])
+/* A field of INFO, CLUSTER INFO: "role". False: it does not answer, or there is none. */
+static bool
+field_of(const struct node *node, const char *command, const char *field, char out[static 64])
 {
 	redisReply *reply = node_ask(node, command);
 	size_t size = strlen(field);
@@ -202,7 +184,7 @@ node_says(const struct node *node, const char *command, const char *field, const
 {
 	char text[64];
 
-	return node_field(node, command, field, text) && strcmp(text, expected) == 0;
+	return field_of(node, command, field, text) && strcmp(text, expected) == 0;
 }
 
 bool
@@ -216,7 +198,7 @@ node_number(const struct node *node, const char *command, const char *field)
 {
 	char text[64];
 
-	return node_field(node, command, field, text) ? strtoll(text, NULL, 10) : -1;
+	return field_of(node, command, field, text) ? strtoll(text, NULL, 10) : -1;
 }
 
 /* Keys of a slot that is coming in are there for who says ASKING first. */

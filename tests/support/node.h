@@ -67,8 +67,7 @@ bool node_runs(const struct node *node);   /* it is neither dead nor paused */
 redisReply *node_ask(const struct node *node, const char *format, ...);
 /* Say it until it is done: an error is trouble, no answer too. */
 void node_tell(const struct node *node, const char *format, ...);
-/* A field of INFO, CLUSTER INFO: "role". `out` has room for 64 bytes; false: it does not answer, or there is none. */
-bool node_field(const struct node *node, const char *command, const char *field, char out[static 64]);
+/* A field of INFO, CLUSTER INFO: "role". */
 bool node_says(const struct node *node, const char *command, const char *field, const char *expected);
 int64_t node_number(const struct node *node, const char *command, const char *field);   /* -1: none */
 bool node_is_master(const struct node *node); /* it says so; false if it does not run */

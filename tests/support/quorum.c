@@ -40,17 +40,3 @@ quorum_await_uptime(struct quorum *q, int64_t ms)
 		if (quorum_runs(q, i))
 			await_true_for(node_number(&q->all.node[i], "INFO server", "uptime_in_seconds") * 1000 > ms, 60 + (double)ms / 1000);
 }
-
-int
-quorum_having(struct quorum *q, const char *key)
-{
-	int n = 0;
-
-	for (int i = 0; i < q->all.count; i++) {
-		redisReply *reply = node_ask(&q->all.node[i], "EXISTS %s", key);
-
-		n += reply && reply->integer == 1;
-		freeReplyObject(reply);
-	}
-	return n;
-}

@@ -27,8 +27,7 @@ void quorum_await_uptime(struct quorum *quorum, int64_t ms);
 #define quorum_server(quorum, i) ((quorum)->all.node[i].server)
 #define quorum_runs(quorum, i) node_runs(&(quorum)->all.node[i])    /* it is neither dead nor paused */
 
-/* Those that run: how many have the key; keys that match, counted at each. */
-int quorum_having(struct quorum *quorum, const char *key);
+/* Keys that match, counted at each that runs. */
 #define quorum_keys(quorum, pattern, lasting) nodes_keys(&(quorum)->all, (pattern), (lasting))
 
 #endif

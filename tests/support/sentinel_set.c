@@ -144,11 +144,8 @@ uri_of(struct sentinel_set *set)
 	if (!set->all.options.sentinel_password)
 		return nodes_uri(sentinel_node(set, 0), SENTINEL_SENTINELS, "sentinel", set->all.options.password, "/" NAME, "");
 	set->all.folder = sweep_folder();
-	char *path = text_of("%s/sentinel-password", set->all.folder);
+	char *path = sweep_file(set->all.folder, "sentinel-password", set->all.options.sentinel_password);
 	char *query = text_of("sentinel_password_file=%s", path);
-	FILE *file = fopen(path, "we");
-	if (!file || fputs(set->all.options.sentinel_password, file) < 0 || fclose(file) != 0)
-		trouble("cannot write %s", path);
 	uri = nodes_uri(sentinel_node(set, 0), SENTINEL_SENTINELS, "sentinel", set->all.options.password, "/" NAME, query);
 	free(path);
 	free(query);

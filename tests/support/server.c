@@ -9,25 +9,19 @@
 #include "tests/support/clock_shim.h"
 #include "tests/support/ports.h"
 #include "tests/support/socket.h"
-#include "tests/support/sweep.h"
 #include "tests/support/trouble.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-enum { PORT_TRIES = 20 };
 
 static const char *
 program(void)
@@ -86,38 +80,11 @@ read_log(const struct server *server)
 	return text;
 }
 
-/* Only what is safe after a fork of many threads. */
-static _Noreturn void
-become_server(char *const *argv, char *const *environment, int log, int report, pid_t parent, bool by_main_thread)
-{
-	sigset_t none;
-
-	/* It would fire as soon as the forking thread ends; for other threads than the main one the sweeper must do. */
-	if (by_main_thread && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent))
-		_exit(1);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
-	dup2(log, 1);
-	dup2(log, 2);
-	/* Others' connections have no place in the server: they would stay open for as long as it runs. */
-	dup2(report, 3);
-	fcntl(3, F_SETFD, FD_CLOEXEC);
-	close_range(4, ~0U, 0);
-	execvpe(argv[0], argv, environment);
-	int error = errno;
-	if (write(3, &error, sizeof error) < 0)
-		_exit(126);
-	_exit(127);
-}
-
 static void
 spawn(struct server *server)
 {
 	struct words argv = { .count = 0 };
-	int log, report[2], error = 0;
-	pid_t parent = getpid();
-	bool by_main_thread = gettid() == parent;
+	pid_t pid;
 
 	words_add(&argv, program());
 	if (server->config)
@@ -132,27 +99,17 @@ spawn(struct server *server)
 	if (server->config)
 		words_add(&argv, "--sentinel");
 
-	log = open(server->log, O_WRONLY | O_CREAT | O_APPEND | O_TRUNC | O_CLOEXEC, 0600);
-	if (log < 0 || pipe2(report, O_CLOEXEC) != 0)
-		trouble("cannot start a server: %s", strerror(errno));
-	pid_t pid = fork();
-	if (pid < 0)
-		trouble("fork: %s", strerror(errno));
-	if (pid == 0)
-		become_server(argv.at, server->environment.at ? server->environment.at : environ, log, report[1], parent,
-		              by_main_thread);
+	int log = open(server->log, O_WRONLY | O_CREAT | O_APPEND | O_TRUNC | O_CLOEXEC, 0600);
+	if (log < 0)
+		trouble("%s: %s", server->log, strerror(errno));
+	int error = sweep_spawn(&pid, argv.at, server->environment.at ? server->environment.at : environ, (int[]){-1, log, log}, NULL);
 	words_free(&argv);
 	close(log);
-	close(report[1]);
-	while (read(report[0], &error, sizeof error) < 0 && errno == EINTR)
-		continue;
-	close(report[0]);
 	if (error == 0) {
 		sweep_process(pid);
 		server->pid = pid;
 		return;
 	}
-	waitpid(pid, NULL, 0);
 	if (error != ENOENT || getenv("LEASH_TEST_SERVER"))
 		trouble("cannot run %s: %s", program(), strerror(error));
 	fprintf(stderr, "skipped: redis-server is not installed (on Debian: apt-get install redis-server)\n");
@@ -178,32 +135,31 @@ end(struct server *server)
 	reap(server);
 }
 
-/* A connection that nobody has said anything on; NULL: the server does not listen. */
-static redisContext *
-dial(struct server *server)
+redisContext *
+server_dial(struct server *server, double seconds)
 {
-	double limit = 30 * await_slowness();
-	struct timeval timeout = { .tv_sec = (time_t)limit };
+	struct timeval timeout = { .tv_sec = (time_t)(seconds * await_slowness()) };
 	redisContext *c = redisConnectUnixWithTimeout(server->socket, timeout);
 
 	if (!c)
 		trouble("no memory");
-	if (c->err) {
-		redisFree(c);
-		return NULL;
+	if (!c->err) {
+		fcntl(c->fd, F_SETFD, FD_CLOEXEC);
+		redisSetTimeout(c, timeout);
+		redisReply *reply = server->password ? redisCommand(c, "AUTH %s", server->password) : NULL;
+		freeReplyObject(reply);
+		if (reply || !server->password)
+			return c;
 	}
-	fcntl(c->fd, F_SETFD, FD_CLOEXEC);
-	redisSetTimeout(c, timeout);
-	if (server->password)
-		freeReplyObject(redisCommand(c, "AUTH %s", server->password));
-	return c;
+	redisFree(c);
+	return NULL;
 }
 
 /* Does it answer? `loaded`: and is it not loading? */
 static bool
 answers(struct server *server, bool loaded)
 {
-	redisContext *c = dial(server);
+	redisContext *c = server_dial(server, 30);
 	redisReply *reply = c ? redisCommand(c, "PING") : NULL;
 	bool yes = reply && !(loaded && reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "LOADING", 7) == 0);
 
@@ -212,8 +168,8 @@ answers(struct server *server, bool loaded)
 	return yes;
 }
 
-/* life held; false: another has taken the port meanwhile. */
-static bool
+/* life held */
+static void
 run(struct server *server, bool loaded)
 {
 	int64_t limit = await_limit_ns(30);
@@ -221,38 +177,14 @@ run(struct server *server, bool loaded)
 
 	unlink(server->socket);
 	spawn(server);
-	while (!answers(server, loaded)) {
+	for (; !answers(server, loaded); await_ms(1)) {
 		waitid(P_PID, (id_t)server->pid, &end, WEXITED | WNOHANG | WNOWAIT);
-		if (end.si_pid != 0 || await_is_past(limit))
-			break;
-		await_ms(1);
+		if (end.si_pid == 0 && !await_is_past(limit))
+			continue;
+		if (end.si_pid != 0)
+			reap(server);
+		trouble("%s %s; it said:\n%s", program(), end.si_pid != 0 ? "ended instead of answering" : "does not answer", read_log(server));
 	}
-	if (end.si_pid == 0 && !await_is_past(limit))
-		return true;
-
-	char *log = read_log(server);
-	if (end.si_pid != 0) {
-		reap(server);
-		if (server->port && strstr(log, "Address already in use")) {
-			free(log);
-			return false;
-		}
-		trouble("%s ended instead of answering; it said:\n%s", program(), log);
-	}
-	trouble("%s does not answer; it said:\n%s", program(), log);
-}
-
-/* A server that is to keep its users in a file does not start without one. */
-static void
-make_user_file(const struct server *server, const char *name)
-{
-	char *path = text_of("%s/%s", server->folder, name);
-	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-
-	if (fd < 0)
-		trouble("%s: %s", path, strerror(errno));
-	close(fd);
-	free(path);
 }
 
 /* Its own clock, in a file that it maps as well, and the environment in which it does. */
@@ -285,18 +217,9 @@ give_clock(struct server *server)
 
 STOP_BY(server_stop)
 
-static void
-write_config(struct server *server, const char *text)
-{
-	server->config = text_of("%s/sentinel.conf", server->folder);
-	FILE *file = fopen(server->config, "we");
-	if (!file || fputs(text, file) < 0 || fclose(file) != 0)
-		trouble("%s: %s", server->config, strerror(errno));
-}
-
 /* What its arguments say that we have to know or do, too. */
 static void
-heed_args(struct server *server, bool has_port)
+heed_args(struct server *server)
 {
 	for (size_t i = 0; i + 1 < server->args.count; i++) {
 		const char *arg = server->args.at[i];
@@ -304,8 +227,8 @@ heed_args(struct server *server, bool has_port)
 		if (strcmp(arg, "--requirepass") == 0)
 			server->password = server->args.at[i + 1];
 		else if (strcmp(arg, "--aclfile") == 0)
-			make_user_file(server, server->args.at[i + 1]);
-		else if (strcmp(arg, "--cluster-enabled") == 0 && !has_port) /* else all of them would have one port for their bus */
+			free(sweep_file(server->folder, server->args.at[i + 1], "")); /* without one the server does not start */
+		else if (strcmp(arg, "--cluster-enabled") == 0 && !server->port) /* else all of them would have one port for their bus */
 			words_add_number(&server->args, "--cluster-port", ports_take());
 	}
 }
@@ -314,8 +237,7 @@ struct server *
 server_start_with(const struct server_options *o)
 {
 	struct server *server = zeroed(sizeof *server);
-	bool has_port = o->tcp || o->port != 0;
-	int tries = 0;
+	int port = o->port || !o->tcp ? o->port : ports_take();
 
 	pthread_mutex_init(&server->life, NULL);
 	pthread_mutex_init(&server->talk, NULL);
@@ -324,23 +246,17 @@ server_start_with(const struct server_options *o)
 	server->log = text_of("%s/redis.log", server->folder);
 	server->uri = text_of("unix://%s", server->socket);
 	words_add_all(&server->args, o->args);
-	heed_args(server, has_port);
+	server->port = port;
+	server->uri_tcp = text_of("redis://127.0.0.1:%d", port);
+	server->uri_tls = text_of("rediss://127.0.0.1:%d?%s", port, o->tls ? certs_query() : "");
+	heed_args(server);
 	server->tls = o->tls;
 	if (o->clocked)
 		give_clock(server);
 	if (o->sentinel)
-		write_config(server, o->sentinel);
+		server->config = sweep_file(server->folder, "sentinel.conf", o->sentinel);
 	sweep_add(&server->item, stop, server);
-
-	do {
-		free(server->uri_tcp);
-		free(server->uri_tls);
-		server->port = o->port ? o->port : has_port ? socket_free_port() : 0;
-		server->uri_tcp = text_of("redis://127.0.0.1:%d", server->port);
-		server->uri_tls = text_of("rediss://127.0.0.1:%d?%s", server->port, o->tls ? certs_query() : "");
-		if (tries++ == PORT_TRIES)
-			trouble("no port of 127.0.0.1 stays free");
-	} while (!run(server, true));
+	run(server, true);
 	return server;
 }
 
@@ -384,8 +300,7 @@ start_again(struct server *server, bool loaded)
 {
 	pthread_mutex_lock(&server->life);
 	end(server);
-	if (!run(server, loaded))
-		trouble("port %d was taken by another process", server->port);
+	run(server, loaded);
 	pthread_mutex_unlock(&server->life);
 }
 
@@ -432,7 +347,7 @@ server_stop_clock(struct server *server, int64_t unix_us)
 redisContext *
 server_connect(struct server *server)
 {
-	redisContext *c = dial(server);
+	redisContext *c = server_dial(server, 30);
 
 	if (!c)
 		trouble("the server on %s does not take connections", server->socket);

@@ -110,6 +110,9 @@ redisContext *server_connect(struct server *server);
 
 /* ---- its inside: not for tests ---- */
 
+/* The same, but what it says is waited for so long at most; NULL: it does not listen, or does not say who may log in. */
+redisContext *server_dial(struct server *server, double seconds);
+
 struct server {
 	struct sweep_item item;
 	char *folder, *socket, *log, *uri, *uri_tcp, *uri_tls;

@@ -1,6 +1,6 @@
 /* Cleaning up after a test process. See sweep.h.
  *
- * PR_SET_PDEATHSIG alone would not do: it fires when the *thread* ends that forked, and it removes no folder. */
+ * PR_SET_PDEATHSIG would not do: it fires when the *thread* ends that started the process, and it removes no folder. */
 #include "tests/support/sweep.h"
 
 #include "tests/support/trouble.h"
@@ -10,6 +10,7 @@
 #include <ftw.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 #include <unistd.h>
 
 /* A pid may have passed to somebody else by then, hence the time at which the process started (field 22 of its stat). */
-static const char SWEEPER[] =
+static char SWEEPER[] =
 	"trap '' HUP INT QUIT TERM PIPE\n"
 	"all=$(cat)\n"
 	"printf '%s\\n' \"$all\" | while read -r kind what start; do\n"
@@ -97,53 +98,55 @@ hook(void)
 	atexit(at_exit);
 }
 
-static _Noreturn void
-become_sweeper(int from)
+int
+sweep_spawn(pid_t *pid, char *const *argv, char *const *environment, const int streams[static 3], const char *terminal)
 {
-	int null = open("/dev/null", O_RDWR);
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t how;
+	sigset_t all, none;
 
-	setsid();   /* Ctrl-C is not for it */
-	dup2(from, 0);
-	dup2(null, 1);
-	dup2(null, 2);
-	close_range(3, ~0U, 0);
-	execl("/bin/sh", "sh", "-c", SWEEPER, (char *)NULL);
-	_exit(127);
+	sigfillset(&all);
+	sigemptyset(&none);
+	posix_spawnattr_init(&how);
+	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setsigdefault(&how, &all);
+	posix_spawnattr_setsigmask(&how, &none);
+	posix_spawn_file_actions_init(&files);
+	if (terminal)   /* by being the first that is opened it becomes the session's */
+		posix_spawn_file_actions_addopen(&files, 0, terminal, O_RDWR, 0);
+	for (int i = 0; i < 3; i++)
+		if (streams[i] >= 0)
+			posix_spawn_file_actions_adddup2(&files, streams[i], i);
+		else
+			posix_spawn_file_actions_addopen(&files, i, "/dev/null", O_RDWR, 0);
+	/* Others' connections have no place there: they would stay open for as long as it runs. */
+	posix_spawn_file_actions_addclosefrom_np(&files, 3);
+	int error = posix_spawnp(pid, argv[0], &files, &how, argv, environment);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&how);
+	return error;
 }
 
 /* The pipe to it; it is started when it is needed first. */
 static int
 sweeper_pipe(void)
 {
-	int ends[2];
+	char *const argv[] = {"/bin/sh", "-c", SWEEPER, NULL};
+	int ends[2], error = 0;
 
-	pthread_mutex_lock(&mutex);
-	hook();
-	int to = sweeper;
-	pthread_mutex_unlock(&mutex);
-	if (to >= 0)
-		return to;
 	if (access("/proc/self/stat", R_OK) != 0)
 		trouble("/proc is not mounted: the tests need it to end exactly the processes that they started");
-	if (pipe2(ends, O_CLOEXEC) != 0)
-		trouble("pipe: %s", strerror(errno));
-
-	/* Forking takes the mutex. Two threads may come here at once: one sweeper is then told nothing, and goes at once. */
-	pid_t pid = fork();
-	if (pid < 0)
-		trouble("fork: %s", strerror(errno));
-	if (pid == 0)
-		become_sweeper(ends[0]);
-	close(ends[0]);
 	pthread_mutex_lock(&mutex);
-	if (sweeper < 0) {
+	hook();
+	if (sweeper < 0 && (error = pipe2(ends, O_CLOEXEC) != 0 ? errno : 0) == 0) {
+		error = sweep_spawn(&sweeper_pid, argv, environ, (int[]){ends[0], -1, -1}, NULL);
+		close(ends[0]);
 		sweeper = ends[1];
-		sweeper_pid = pid;
-	} else {
-		close(ends[1]);
 	}
-	to = sweeper;
+	int to = sweeper;
 	pthread_mutex_unlock(&mutex);
+	if (error != 0)
+		trouble("no sweeper: %s", strerror(error));
 	return to;
 }
 
@@ -170,6 +173,17 @@ sweep_folder(void)
 	tell_sweeper(line);
 	free(line);
 	return folder;
+}
+
+char *
+sweep_file(const char *folder, const char *name, const char *text)
+{
+	char *path = text_of("%s/%s", folder, name);
+	FILE *file = fopen(path, "we");
+
+	if (!file || fputs(text, file) < 0 || fclose(file) != 0)
+		trouble("%s: %s", path, strerror(errno));
+	return path;
 }
 
 static int

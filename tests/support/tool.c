@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,46 +54,6 @@ forget_theirs(void)
 
 /* ---- starting ---- */
 
-/* In a session of its own, or it would ask the developer who runs the tests. Its terminal is the other end of
- * `terminal`; -1: none. */
-static void
-begin_session(int terminal)
-{
-	char path[64];
-
-	if (setsid() < 0)
-		_exit(255);
-	if (terminal < 0)
-		return;
-	/* by being the first that is opened it becomes the session's */
-	if (ptsname_r(terminal, path, sizeof path) != 0 || open(path, O_RDWR | O_CLOEXEC) < 0)
-		_exit(255);
-}
-
-/* Only what is safe after a fork of many threads. */
-static _Noreturn void
-become_leash(const char *path, char *const *argv, const struct tool *tool, pid_t parent)
-{
-	sigset_t none;
-	int null;
-
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
-		_exit(1);
-	for (int i = 1; i < NSIG; i++)
-		signal(i, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	begin_session(tool->terminal);
-	null = open("/dev/null", O_RDWR);
-	dup2(null, 0);
-	dup2(tool->file[OUT], 1);
-	dup2(tool->file[ERR], 2);
-	close_range(3, ~0U, 0);
-	execv(path, argv);
-	dprintf(2, "cannot run %s: %s\n", path, strerror(errno));
-	_exit(255);
-}
-
 STOP_BY(tool_free)
 
 static int
@@ -112,31 +71,30 @@ tool_start(const char *uri, const char *const words[], bool at_terminal)
 {
 	struct tool *tool = zeroed(sizeof *tool);
 	const char *path = words[0] != NULL && words[0][0] == '/' ? words[0] : tool_path();
-	char *argv[TOOL_WORDS + 2];
-	pid_t parent = getpid();
-	size_t n = 0;
+	char *argv[TOOL_WORDS + 2], terminal[64];
+	size_t n = 1;
 
 	forget_theirs();
 	tool_setenv("LEASH_URI", uri);
-	if (path != words[0])
-		argv[n++] = (char *)(uintptr_t)"leash"; /* exec changes none of them */
-	for (size_t i = 0; words[i] != NULL; i++) {
-		if (i == TOOL_WORDS)
+	argv[0] = (char *)(uintptr_t)path; /* exec changes none of them */
+	for (size_t i = path == words[0]; words[i] != NULL; i++) {
+		if (n > TOOL_WORDS)
 			trouble("more than %d words", TOOL_WORDS);
 		argv[n++] = (char *)(uintptr_t)words[i];
 	}
 	argv[n] = NULL;
 	tool->terminal = at_terminal ? open_terminal() : -1;
+	if (at_terminal && ptsname_r(tool->terminal, terminal, sizeof terminal) != 0)
+		trouble("no terminal: %s", strerror(errno));
 	for (int i = 0; i < STREAMS; i++)
 		/* to append, as several write: the kernel guards the common offset of a file, but not of a memfd, and lines
 		 * would be lost */
 		if ((tool->file[i] = memfd_create("said", MFD_CLOEXEC)) < 0 || fcntl(tool->file[i], F_SETFL, O_APPEND) != 0)
 			trouble("memfd_create: %s", strerror(errno));
-	tool->pid = fork();
-	if (tool->pid < 0)
-		trouble("fork: %s", strerror(errno));
-	if (tool->pid == 0)
-		become_leash(path, argv, tool, parent);
+	/* In a session of its own, or it would ask the developer who runs the tests. */
+	int error = sweep_spawn(&tool->pid, argv, environ, (int[]){-1, tool->file[OUT], tool->file[ERR]}, at_terminal ? terminal : NULL);
+	if (error != 0)
+		trouble("cannot run %s: %s", path, strerror(error));
 	sweep_process(tool->pid);
 	sweep_add(&tool->item, stop, tool);
 	return tool;
