@@ -1,4 +1,4 @@
-/* What a server was told, exactly: its MONITOR, read by a thread.
+/* What a server was told, exactly: its MONITOR, read when something is asked, by one thread at a time.
  *
  * Every count first sends a command that occurs nowhere else and waits until the monitor has seen it: so all that the
  * server did before the question is counted. The tests' own commands (server_command) are counted like anybody's,
