@@ -428,7 +428,6 @@ support_sources += tests/support/ports.c
 support_sources += tests/support/ports.h
 support_sources += tests/support/proxy.c
 support_sources += tests/support/proxy.h
-support_sources += tests/support/proxy_knobs.c
 support_sources += tests/support/proxy_lane.c
 support_sources += tests/support/proxy_link.h
 support_sources += tests/support/proxy_value.c

@@ -26,19 +26,14 @@
 
 enum { CHUNK = 65536, OUT = FAKE_MOST, WORDS = 1024 };
 
-struct text {
-	char *at;
-	size_t size, capacity;
-};
-
 struct guest {
 	struct guest *next;
 	int fd;
-	struct text in;            /* what it said: the thread's */
+	struct bytes in;           /* what it said: the thread's */
 	struct frame frame;
 	size_t scanned;            /* of `in`, by the frame */
 	/* under the mutex: */
-	struct text out;           /* what it is to be told */
+	struct bytes out;          /* what it is to be told */
 	char channel[128];         /* that it subscribed to last; "": none */
 	bool ends;                 /* when all is said */
 };
@@ -50,38 +45,18 @@ struct fake {
 	pthread_t thread;
 	fake_answer *answer;
 	void *ctx;
-	char *answer_bytes;        /* the thread's */
-	char *chunk;
+	/* the thread's: */
+	char answer_bytes[OUT], chunk[CHUNK];
+	const char *argv[WORDS];
+	size_t argl[WORDS];
 
 	pthread_mutex_t mutex;     /* guards the rest */
 	struct guest *guests;
 	bool stopping;
 	atomic_bool hanging_up;
-	struct text heard;         /* commands: their words joined by spaces, with a NUL behind the last */
+	struct bytes heard;        /* commands: their words joined by spaces, with a NUL behind the last */
 	size_t accepted, open;
 };
-
-static void
-append(struct text *t, const char *at, size_t size)
-{
-	if (t->capacity - t->size < size) {
-		t->capacity = 2 * t->capacity + size;
-		t->at = realloc(t->at, t->capacity);
-		if (!t->at)
-			trouble("no memory");
-	}
-	if (size > 0)
-		memcpy(t->at + t->size, at, size);
-	t->size += size;
-}
-
-static void
-remove_front(struct text *t, size_t size)
-{
-	t->size -= size;
-	if (t->size > 0)
-		memmove(t->at, t->at + size, t->size);
-}
 
 /* --- answers --- */
 
@@ -206,8 +181,8 @@ record(struct fake *f, int argc, const char **argv, const size_t *argl)
 {
 	pthread_mutex_lock(&f->mutex);
 	for (int i = 0; i < argc; i++) {
-		append(&f->heard, argv[i], argl[i]);
-		append(&f->heard, i + 1 < argc ? " " : "", 1);
+		bytes_append(&f->heard, argv[i], argl[i]);
+		bytes_append(&f->heard, i + 1 < argc ? " " : "", 1);
 	}
 	pthread_mutex_unlock(&f->mutex);
 }
@@ -215,22 +190,20 @@ record(struct fake *f, int argc, const char **argv, const size_t *argl)
 static void
 on_command(struct fake *f, struct guest *guest, const char *at, size_t size)
 {
-	static __thread const char *argv[WORDS];
-	static __thread size_t argl[WORDS];
 	const size_t special = FAKE_SILENT | FAKE_CLOSE;
-	int argc = split(at, size, argv, argl);
+	int argc = split(at, size, f->argv, f->argl);
 	size_t n = FAKE_DEFAULT;
 
 	if (argc == 0)
 		return;
-	record(f, argc, argv, argl);
+	record(f, argc, f->argv, f->argl);
 	if (f->answer)
-		n = f->answer(f->ctx, argc, argv, argl, f->answer_bytes, OUT);
+		n = f->answer(f->ctx, argc, f->argv, f->argl, f->answer_bytes, OUT);
 	if (n == FAKE_DEFAULT)
-		n = answer_like_redis(f, guest, argc, argv, argl, f->answer_bytes);
+		n = answer_like_redis(f, guest, argc, f->argv, f->argl, f->answer_bytes);
 	pthread_mutex_lock(&f->mutex);
 	if (!guest->ends)
-		append(&guest->out, f->answer_bytes, n & ~special);
+		bytes_append(&guest->out, f->answer_bytes, n & ~special);
 	guest->ends |= (n & FAKE_CLOSE) != 0;
 	pthread_mutex_unlock(&f->mutex);
 }
@@ -259,13 +232,15 @@ listen_to(struct fake *f, struct guest *guest)
 
 	if (n <= 0)
 		return n < 0 && (errno == EAGAIN || errno == EINTR);
-	append(&guest->in, f->chunk, (size_t)n);
-	while (guest->scanned < guest->in.size && !guest->ends) {
-		guest->scanned += frame_feed(&guest->frame, guest->in.at + guest->scanned, guest->in.size - guest->scanned, &whole);
+	bytes_append(&guest->in, f->chunk, (size_t)n);
+	while (guest->scanned < bytes_length(&guest->in) && !guest->ends) {
+		const char *at = guest->in.at + guest->in.head;
+
+		guest->scanned += frame_feed(&guest->frame, at + guest->scanned, bytes_length(&guest->in) - guest->scanned, &whole);
 		if (!whole)
 			break;
-		on_command(f, guest, guest->in.at, guest->scanned);
-		remove_front(&guest->in, guest->scanned);
+		on_command(f, guest, at, guest->scanned);
+		guest->in.head += guest->scanned;
 		guest->scanned = 0;
 	}
 	return true;
@@ -275,12 +250,12 @@ listen_to(struct fake *f, struct guest *guest)
 static bool
 talk_to(struct guest *guest)
 {
-	while (guest->out.size > 0) {
-		ssize_t n = send(guest->fd, guest->out.at, guest->out.size, MSG_NOSIGNAL);
+	while (bytes_length(&guest->out) > 0) {
+		ssize_t n = send(guest->fd, guest->out.at + guest->out.head, bytes_length(&guest->out), MSG_NOSIGNAL);
 
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR;
-		remove_front(&guest->out, (size_t)n);
+		guest->out.head += (size_t)n;
 	}
 	return !guest->ends;
 }
@@ -291,10 +266,8 @@ welcome(struct fake *f)
 	int fd;
 
 	while ((fd = socket_accept(f->listener)) >= 0) {
-		struct guest *guest = calloc(1, sizeof *guest);
+		struct guest *guest = zeroed(sizeof *guest);
 
-		if (!guest)
-			trouble("no memory");
 		socket_private(fd);
 		guest->fd = fd;
 		guest->next = f->guests;
@@ -356,7 +329,7 @@ run(void *arg)
 		polls[0] = (struct pollfd){ .fd = f->listener, .events = POLLIN };
 		polls[1] = (struct pollfd){ .fd = f->kick, .events = POLLIN };
 		for (const struct guest *guest = f->guests; guest; guest = guest->next)
-			polls[n++] = (struct pollfd){ .fd = guest->fd, .events = guest->out.size > 0 ? POLLIN | POLLOUT : POLLIN };
+			polls[n++] = (struct pollfd){ .fd = guest->fd, .events = bytes_length(&guest->out) > 0 ? POLLIN | POLLOUT : POLLIN };
 		pthread_mutex_unlock(&f->mutex);
 		if (poll(polls, n, -1) < 0 && errno != EINTR)
 			trouble("poll: %s", strerror(errno));
@@ -382,24 +355,20 @@ STOP_BY(fake_stop)
 static struct fake *
 start(fake_answer *answer, void *ctx, bool tcp)
 {
-	struct fake *f = calloc(1, sizeof *f);
-	int port = 0, n;
+	struct fake *f = zeroed(sizeof *f);
+	int port;
 
-	if (!f || !(f->answer_bytes = malloc(OUT)) || !(f->chunk = malloc(CHUNK)))
-		trouble("no memory");
 	f->answer = answer;
 	f->ctx = ctx;
 	if (tcp) {
 		f->listener = socket_listen_tcp(&port);
-		n = asprintf(&f->listening, "127.0.0.1:%d", port);
+		f->listening = text_of("127.0.0.1:%d", port);
 	} else {
 		f->folder = sweep_folder();
-		n = asprintf(&f->listening, "%s/fake.sock", f->folder);
-		if (n > 0)
-			f->listener = socket_listen(f->listening);
+		f->listening = text_of("%s/fake.sock", f->folder);
+		f->listener = socket_listen(f->listening);
 	}
-	if (n < 0 || asprintf(&f->uri, "%s%s", tcp ? "redis://" : "unix://", f->listening) < 0)
-		trouble("no memory");
+	f->uri = text_of("%s%s", tcp ? "redis://" : "unix://", f->listening);
 	socket_private(f->listener);
 	f->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&f->mutex, NULL);
@@ -444,8 +413,6 @@ fake_stop(struct fake *f)
 	free(f->heard.at);
 	free(f->listening);
 	free(f->uri);
-	free(f->answer_bytes);
-	free(f->chunk);
 	pthread_mutex_destroy(&f->mutex);
 	free(f);
 }
@@ -472,7 +439,7 @@ send_to(struct fake *f, const char *channel, const char *bytes, size_t size)
 	for (struct guest *guest = f->guests; guest; guest = guest->next) {
 		if (strcmp(guest->channel, channel ? channel : "") != 0 || guest->ends)
 			continue;
-		append(&guest->out, bytes, size);
+		bytes_append(&guest->out, bytes, size);
 		n++;
 	}
 	unlock_and_kick(f);
@@ -488,13 +455,10 @@ fake_send(struct fake *f, const char *bytes, size_t size)
 size_t
 fake_publish(struct fake *f, const char *channel, const char *payload)
 {
-	char *message;
-	int size = asprintf(&message, "*3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(channel), channel,
-	                    strlen(payload), payload);
+	char *message = text_of("*3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(channel), channel,
+	                        strlen(payload), payload);
+	size_t n = send_to(f, channel, message, strlen(message));
 
-	if (size < 0)
-		trouble("no memory");
-	size_t n = send_to(f, channel, message, (size_t)size);
 	free(message);
 	return n;
 }
@@ -522,7 +486,7 @@ fake_count(struct fake *f, const char *word)
 	size_t n = 0;
 
 	pthread_mutex_lock(&f->mutex);
-	for (size_t at = 0; at < f->heard.size; at += strlen(f->heard.at + at) + 1)
+	for (size_t at = 0; at < f->heard.tail; at += strlen(f->heard.at + at) + 1)
 		n += !word || begins(f->heard.at + at, word);
 	pthread_mutex_unlock(&f->mutex);
 	return n;
@@ -532,7 +496,7 @@ void
 fake_forget(struct fake *f)
 {
 	pthread_mutex_lock(&f->mutex);
-	f->heard.size = 0;
+	f->heard.tail = 0;
 	pthread_mutex_unlock(&f->mutex);
 }
 

@@ -1,9 +1,39 @@
 /* The ends of RESP values. See frame.h. */
 #include "tests/support/frame.h"
 
+#include "tests/support/trouble.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 enum { BIGGEST = 1 << 30 };
+
+void
+bytes_append(struct bytes *b, const void *at, size_t size)
+{
+	if (b->head == b->tail)
+		b->head = b->tail = 0;
+	if (b->capacity - b->tail < size && b->head > 0) {
+		memmove(b->at, b->at + b->head, b->tail - b->head);
+		b->tail -= b->head;
+		b->head = 0;
+	}
+	if (b->capacity - b->tail < size) {
+		b->capacity = 2 * b->capacity + size;
+		b->at = realloc(b->at, b->capacity);
+		if (!b->at)
+			trouble("no memory");
+	}
+	if (size > 0)
+		memcpy(b->at + b->tail, at, size);
+	b->tail += size;
+}
+
+size_t
+bytes_length(const struct bytes *b)
+{
+	return b->tail - b->head;
+}
 
 /* The line has ended; has the value? */
 static bool

@@ -1,10 +1,19 @@
-/* Where a RESP value ends, found out byte by byte. What is not RESP counts line by line. Knows RESP 2 and 3; checks nothing. */
+/* What comes by a connection, and where a RESP value in it ends, found out byte by byte. What is not RESP counts line by line. Knows RESP 2 and 3; checks nothing. */
 #ifndef LEASH_TEST_FRAME_H
 #define LEASH_TEST_FRAME_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Bytes, taken from the front and added at the end. */
+struct bytes {
+	char *at;
+	size_t head, tail, capacity;
+};
+
+void bytes_append(struct bytes *bytes, const void *at, size_t size);
+size_t bytes_length(const struct bytes *bytes);
 
 /* All zero: at the start of a value. */
 struct frame {

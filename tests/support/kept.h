@@ -1,8 +1,5 @@
 /* Things of a sentence that nobody has to end: kept(open_client()). They are ended when it has ended, however it did and
- * before its fixture's end, the last first. So nothing of the sentence's stack may be known to them, as an event_arg is.
- *
- * A program that measures its memory does without it: with this the fakes and proxies are linked in, whose thread-locals
- * each thread of a client has, too. */
+ * before its fixture's end, the last first. So nothing of the sentence's stack may be known to them, as an event_arg is. */
 #ifndef LEASH_TEST_KEPT_H
 #define LEASH_TEST_KEPT_H
 

@@ -1,12 +1,12 @@
-/* A proxy that misbehaves on demand: its thread, and its life. See proxy.h, and proxy_link.h for what is in it.
+/* A proxy that misbehaves on demand: its thread, its life, and its knobs. See proxy.h, and proxy_link.h for what is in it.
  *
  * One thread does all of it, and holds the mutex unless it sleeps; so a knob that was turned is in effect. */
 #include "tests/support/proxy_link.h"
 
-#include "tests/support/await.h"
 #include "tests/support/socket.h"
 #include "tests/support/trouble.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -193,14 +193,9 @@ run(void *arg)
 
 /* ---- for the tests ---- */
 
-void
-proxy_lock(struct proxy *p)
-{
-	pthread_mutex_lock(&p->mutex);
-}
-
-void
-proxy_unlock_and_kick(struct proxy *p)
+/* The thread looks again at what it may do. */
+static void
+unlock_and_kick(struct proxy *p)
 {
 	pthread_mutex_unlock(&p->mutex);
 	if (write(p->kick, &(uint64_t){ 1 }, sizeof(uint64_t)) < 0 && errno != EAGAIN)
@@ -250,9 +245,9 @@ proxy_stop(struct proxy *p)
 {
 	if (!p || !sweep_drop(&p->item))
 		return;
-	proxy_lock(p);
+	pthread_mutex_lock(&p->mutex);
 	p->stopping = true;
-	proxy_unlock_and_kick(p);
+	unlock_and_kick(p);
 	pthread_join(p->thread, NULL);
 	socket_close(p->listener);
 	close(p->kick);
@@ -277,4 +272,119 @@ const char *
 proxy_target(const struct proxy *p)
 {
 	return p->listening;
+}
+
+/* ---- what is done to all ---- */
+
+void
+proxy_turn(struct proxy *p, enum proxy_way way, enum proxy_knob knob, int64_t value)
+{
+	pthread_mutex_lock(&p->mutex);
+	if (way & PROXY_TO_SERVER)
+		p->up.knob[knob] = value;
+	if (way & PROXY_TO_CLIENT)
+		p->down.knob[knob] = value;
+	for (struct link *link = p->links; link; link = link->next)
+		link->down.messages_held &= p->down.knob[PROXY_MESSAGES_HELD] != 0;
+	unlock_and_kick(p);
+}
+
+void
+proxy_release(struct proxy *p)
+{
+	pthread_mutex_lock(&p->mutex);
+	for (struct link *link = p->links; link; link = link->next)
+		link->up.held = link->down.held = false;
+	unlock_and_kick(p);
+	proxy_turn(p, PROXY_BOTH, PROXY_MESSAGES_HELD, 0);
+	proxy_turn(p, PROXY_BOTH, PROXY_HELD, 0);
+}
+
+static bool
+comes_from(const struct link *link, const char *address)
+{
+	struct sockaddr_in peer;
+	socklen_t size = sizeof peer;
+
+	return getpeername(link->client.fd, (struct sockaddr *)&peer, &size) == 0 && peer.sin_family == AF_INET &&
+	       peer.sin_addr.s_addr == inet_addr(address);
+}
+
+size_t
+proxy_set_held_from(struct proxy *p, const char *address, bool held)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&p->mutex);
+	for (struct link *link = p->links; link; link = link->next)
+		if (comes_from(link, address)) {
+			link->up.held = link->down.held = held;
+			n++;
+		}
+	unlock_and_kick(p);
+	return n;
+}
+
+void
+proxy_reset_all(struct proxy *p)
+{
+	pthread_mutex_lock(&p->mutex);
+	p->resetting = true;
+	unlock_and_kick(p);
+	pthread_mutex_lock(&p->mutex);
+	while (p->resetting)
+		pthread_cond_wait(&p->changed, &p->mutex);
+	pthread_mutex_unlock(&p->mutex);
+}
+
+void
+proxy_weather(struct proxy *p, const struct proxy_weather *weather)
+{
+	pthread_mutex_lock(&p->mutex);
+	p->changeable = weather != NULL;
+	if (weather != NULL) {
+		p->weather = *weather;
+		p->random = weather->seed;
+	}
+	unlock_and_kick(p);
+}
+
+/* ---- what is done to one request ---- */
+
+void
+proxy_arm(struct proxy *p, enum proxy_fault fault, const char *text, size_t bytes)
+{
+	char *copy = text ? text_of("%s", text) : NULL;
+
+	pthread_mutex_lock(&p->mutex);
+	for (struct link *link = p->links; link; link = link->next)
+		link->awaited = false;
+	free(p->text);
+	p->text = copy;
+	p->fault = fault;
+	p->keep = bytes;
+	p->skip = p->skip_next;
+	p->skip_next = 0;
+	p->armed = fault != PROXY_NO_FAULT;
+	p->counts.hit = false;
+	unlock_and_kick(p);
+}
+
+void
+proxy_skip(struct proxy *p, unsigned n)
+{
+	pthread_mutex_lock(&p->mutex);
+	p->skip_next = n;
+	unlock_and_kick(p);
+}
+
+struct proxy_counts
+proxy_counts(struct proxy *p)
+{
+	struct proxy_counts counts;
+
+	pthread_mutex_lock(&p->mutex);
+	counts = p->counts;
+	pthread_mutex_unlock(&p->mutex);
+	return counts;
 }

@@ -1,42 +1,9 @@
 /* The lanes of a proxy: bytes that wait until they are due, and go out. See proxy_link.h. */
 #include "tests/support/proxy_link.h"
 
-#include "tests/support/await.h"
-#include "tests/support/trouble.h"
-
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-
-/* ---- bytes ---- */
-
-void
-bytes_append(struct bytes *b, const void *at, size_t size)
-{
-	if (b->head == b->tail)
-		b->head = b->tail = 0;
-	if (b->capacity - b->tail < size && b->head > 0) {
-		memmove(b->at, b->at + b->head, b->tail - b->head);
-		b->tail -= b->head;
-		b->head = 0;
-	}
-	if (b->capacity - b->tail < size) {
-		b->capacity = 2 * b->capacity + size;
-		b->at = realloc(b->at, b->capacity);
-		if (!b->at)
-			trouble("no memory");
-	}
-	if (size > 0)
-		memcpy(b->at + b->tail, at, size);
-	b->tail += size;
-}
-
-size_t
-bytes_length(const struct bytes *b)
-{
-	return b->tail - b->head;
-}
 
 /* ---- what goes in ---- */
 

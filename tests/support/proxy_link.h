@@ -16,12 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes, taken from the front and added at the end. */
-struct bytes {
-	char *at;
-	size_t head, tail, capacity;
-};
-
 struct piece {
 	size_t size;       /* 0: the end of the stream */
 	int64_t due_ns;
@@ -87,14 +81,6 @@ struct proxy {
 	size_t keep;               /* bytes of the answer that arrive */
 	struct proxy_counts counts;
 };
-
-/* For the knobs: take the mutex, and give it back. */
-void proxy_lock(struct proxy *p);
-/* The thread looks again at what it may do. */
-void proxy_unlock_and_kick(struct proxy *p);
-
-void bytes_append(struct bytes *b, const void *at, size_t size);
-size_t bytes_length(const struct bytes *b);
 
 /* ---- what goes in ---- */
 
