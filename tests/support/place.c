@@ -213,14 +213,12 @@ place_assert_free(const char *lock)
 bool
 place_is_empty(void)
 {
+	static const char script[] = "local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do if not string.find(k, ':fence$') "
+	                             "and not string.find(k, '^leash:client:') then n = n + 1 end end return n";
 	struct server *server;
 
 	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++)
-		if (server_pid(server) != 0 && server_integer(server, "EVAL %s 0",
-		                                              "local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do "
-		                                              "if not string.find(k, ':fence$') and not string.find(k, "
-		                                              "'^leash:client:') "
-		                                              "then n = n + 1 end end return n") != 0)
+		if (server_pid(server) != 0 && server_integer(server, "EVAL %s 0", script) != 0)
 			return false;
 	return true;
 }
@@ -264,36 +262,26 @@ place_restart(void)
 void
 place_cut(void)
 {
-	struct server *server;
-
-	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++)
-		server_integer(server, "CLIENT KILL TYPE normal SKIPME yes");
+	place_say_all("CLIENT KILL TYPE normal SKIPME yes");
 }
 
 void
 place_flush(void)
 {
-	struct server *server;
-
-	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++)
-		freeReplyObject(server_command(server, "FLUSHALL"));
+	place_say_all("FLUSHALL");
 }
 
 void
 place_take_away(const char *lock)
 {
-	struct server *server;
-
 	if (!deployment_quorum(place)) {
 		place_integer(lock, "DEL leash:{%s}", lock);
 		return;
 	}
-	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++)
-		server_integer(server, "EVAL %s 1 leash:{%s}",
-		               "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], "
-		               "'00000000-0000-4000-8000-000000000000:1', 1) "
-		               "return redis.call('PEXPIRE', KEYS[1], 1000)",
-		               lock);
+	place_say_all("EVAL %s 1 leash:{%s}",
+	              "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], '00000000-0000-4000-8000-000000000000:1', 1) "
+	              "return redis.call('PEXPIRE', KEYS[1], 1000)",
+	              lock);
 }
 
 int
