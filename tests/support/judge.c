@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { NOTES = 16 };
+enum { NOTES = 16 };   /* so many violations are described */
 
 /* pid << 32 | tid of a thread; 0: nobody. */
 typedef uint64_t who;
@@ -19,18 +19,10 @@ struct room {
 	_Atomic uint64_t fence;   /* the last one seen */
 };
 
-struct note {
-	_Atomic bool written;
-	size_t lock;
-	who entered, inside;   /* inside is 0: it was the fence */
-	uint64_t fence, last;
-};
-
 struct judge {
 	size_t size, locks;
 	_Atomic size_t violations;
 	_Atomic size_t entries;
-	struct note notes[NOTES];
 	struct room rooms[];
 };
 
@@ -52,15 +44,11 @@ judge_free(struct judge *j)
 		child_unshare(j, j->size);
 }
 
-static void
-note(struct judge *j, struct note seen)
+/* Is this one to be described? */
+static bool
+count(struct judge *j)
 {
-	size_t n = atomic_fetch_add(&j->violations, 1);
-
-	if (n >= NOTES)
-		return;
-	j->notes[n] = seen;
-	atomic_store(&j->notes[n].written, true);
+	return atomic_fetch_add(&j->violations, 1) < NOTES;
 }
 
 static struct room *
@@ -85,13 +73,14 @@ judge_enter(struct judge *j, size_t lock, uint64_t fence)
 	who other = atomic_exchange(&r->inside, me);
 
 	atomic_fetch_add(&j->entries, 1);
-	if (other != 0)
-		note(j, (struct note){ .lock = lock, .entered = me, .inside = other, .fence = fence });
+	if (other != 0 && count(j))
+		fprintf(stderr, "judge: lock %zu: thread %u of process %u entered with fence %llu while thread %u of process %u was inside\n",
+		        lock, (unsigned)me, (unsigned)(me >> 32), (unsigned long long)fence, (unsigned)other, (unsigned)(other >> 32));
 	if (fence == 0)
 		return;
 	uint64_t last = atomic_exchange(&r->fence, fence);
-	if (fence <= last)
-		note(j, (struct note){ .lock = lock, .entered = me, .fence = fence, .last = last });
+	if (fence <= last && count(j))
+		fprintf(stderr, "judge: lock %zu: fence %llu after fence %llu\n", lock, (unsigned long long)fence, (unsigned long long)last);
 }
 
 void
@@ -119,14 +108,4 @@ void
 judge_print(const struct judge *j)
 {
 	fprintf(stderr, "judge: %zu violations in %zu entries\n", judge_violations(j), judge_entries(j));
-	for (size_t i = 0; i < NOTES && atomic_load(&j->notes[i].written); i++) {
-		const struct note *n = &j->notes[i];
-
-		fprintf(stderr, "judge: lock %zu: thread %u of process %u entered with fence %llu", n->lock,
-		        (unsigned)n->entered, (unsigned)(n->entered >> 32), (unsigned long long)n->fence);
-		if (n->inside)
-			fprintf(stderr, " while thread %u of process %u was inside\n", (unsigned)n->inside, (unsigned)(n->inside >> 32));
-		else
-			fprintf(stderr, " after fence %llu\n", (unsigned long long)n->last);
-	}
 }
