@@ -50,12 +50,13 @@ struct fake {
 	const char *argv[WORDS];
 	size_t argl[WORDS];
 
+	_Atomic size_t accepted, open;
+
 	pthread_mutex_t mutex;     /* guards the rest */
 	struct guest *guests;
 	bool stopping;
 	atomic_bool hanging_up;
 	struct bytes heard;        /* commands: their words joined by spaces, with a NUL behind the last */
-	size_t accepted, open;
 };
 
 /* --- answers --- */
@@ -151,28 +152,15 @@ answer_like_redis(struct fake *f, struct guest *guest, int argc, const char **ar
 
 /* --- commands --- */
 
-/* Take apart one whole command: an array of strings, or a line. Returns the number of words. */
+/* Take apart one whole command, an array of strings. Returns the number of words. */
 static int
 split(const char *at, size_t size, const char **argv, size_t *argl)
 {
-	static const char blank[] = " \r\n";
 	size_t next = 0;
 	int argc = 0;
 
-	if (at[0] == '*') {
-		while (argc < WORDS && (argv[argc] = frame_string(at, size, &next, &argl[argc])) != NULL)
-			argc++;
-		return argc;
-	}
-	for (const char *end = at + size; argc < WORDS; at += argl[argc++]) {
-		while (at < end && strchr(blank, *at))
-			at++;
-		if (at == end)
-			break;
-		argv[argc] = at;
-		for (argl[argc] = 0; at + argl[argc] < end && !strchr(blank, at[argl[argc]]);)
-			argl[argc]++;
-	}
+	while (argc < WORDS && (argv[argc] = frame_string(at, size, &next, &argl[argc])) != NULL)
+		argc++;
 	return argc;
 }
 
@@ -352,8 +340,8 @@ run(void *arg)
 
 STOP_BY(fake_stop)
 
-static struct fake *
-start(fake_answer *answer, void *ctx, bool tcp)
+struct fake *
+fake_start_with(fake_answer *answer, void *ctx, bool tcp)
 {
 	struct fake *f = zeroed(sizeof *f);
 	int port;
@@ -376,18 +364,6 @@ start(fake_answer *answer, void *ctx, bool tcp)
 		trouble("cannot start a fake server");
 	sweep_add(&f->item, stop, f);
 	return f;
-}
-
-struct fake *
-fake_start(fake_answer *answer, void *ctx)
-{
-	return start(answer, ctx, false);
-}
-
-struct fake *
-fake_start_tcp(fake_answer *answer, void *ctx)
-{
-	return start(answer, ctx, true);
 }
 
 static void
@@ -500,23 +476,14 @@ fake_forget(struct fake *f)
 	pthread_mutex_unlock(&f->mutex);
 }
 
-static size_t
-look_at(struct fake *f, const size_t *size)
-{
-	pthread_mutex_lock(&f->mutex);
-	size_t n = *size;
-	pthread_mutex_unlock(&f->mutex);
-	return n;
-}
-
 size_t
 fake_accepted(struct fake *f)
 {
-	return look_at(f, &f->accepted);
+	return f->accepted;
 }
 
 size_t
 fake_open(struct fake *f)
 {
-	return look_at(f, &f->open);
+	return f->open;
 }
