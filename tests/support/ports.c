@@ -4,14 +4,12 @@
 #include "tests/support/ports.h"
 
 #include "tests/support/await.h"
+#include "tests/support/socket.h"
 #include "tests/support/trouble.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 enum { LOWEST = 10500, COUNT = 9400 };   /* the buses end at 29900 */
@@ -28,13 +26,11 @@ begin_anywhere(void)
 static bool
 is_free(int port)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool free = fd >= 0 && bind(fd, (struct sockaddr *)&in, sizeof in) == 0;
+	int fd = socket_bind(&port);
 
 	if (fd >= 0)
 		close(fd);
-	return free;
+	return fd >= 0;
 }
 
 int

@@ -62,16 +62,17 @@ socket_listen(const char *path)
 	return fd;
 }
 
-/* A bound socket and its port. */
-static int
-bind_loopback(int *port)
+int
+socket_bind(int *port)
 {
-	struct sockaddr_in in = loopback(0);
+	struct sockaddr_in in = loopback(*port);
 	socklen_t size = sizeof in;
 	int fd = open_socket(AF_INET);
 
-	if (bind(fd, (struct sockaddr *)&in, sizeof in) != 0 || getsockname(fd, (struct sockaddr *)&in, &size) != 0)
-		trouble("cannot bind to 127.0.0.1: %s", strerror(errno));
+	if (bind(fd, (struct sockaddr *)&in, sizeof in) != 0 || getsockname(fd, (struct sockaddr *)&in, &size) != 0) {
+		close(fd);
+		return -1;
+	}
 	*port = ntohs(in.sin_port);
 	return fd;
 }
@@ -79,9 +80,11 @@ bind_loopback(int *port)
 int
 socket_listen_tcp(int *port)
 {
-	int fd = bind_loopback(port);
+	int fd;
 
-	if (listen(fd, 511) != 0)
+	*port = 0;
+	fd = socket_bind(port);
+	if (fd < 0 || listen(fd, 511) != 0)
 		trouble("cannot listen on 127.0.0.1:%d: %s", *port, strerror(errno));
 	return fd;
 }
@@ -89,9 +92,9 @@ socket_listen_tcp(int *port)
 int
 socket_free_port(void)
 {
-	int port;
+	int port = 0;
 
-	close(bind_loopback(&port));
+	close(socket_bind(&port));
 	return port;
 }
 
