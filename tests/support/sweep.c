@@ -127,6 +127,10 @@ sweep_spawn(pid_t *pid, char *const *argv, char *const *environment, const int s
 	return error;
 }
 
+/* Lines are shorter than PIPE_BUF: each is written whole. */
+#define tell_sweeper(...) \
+	(dprintf(sweeper_pipe(), __VA_ARGS__) < 0 ? trouble("the sweeper is gone: %s", strerror(errno)) : (void)0)
+
 /* The pipe to it; it is started when it is needed first. */
 static int
 sweeper_pipe(void)
@@ -150,28 +154,18 @@ sweeper_pipe(void)
 	return to;
 }
 
-/* Lines are shorter than PIPE_BUF: each is written whole. */
-static void
-tell_sweeper(const char *line)
-{
-	if (write(sweeper_pipe(), line, strlen(line)) < 0)
-		trouble("the sweeper is gone: %s", strerror(errno));
-}
-
 char *
 sweep_folder(void)
 {
 	const char *base = getenv("TMPDIR");
-	char *folder;
 
 	/* The path of a unix socket has 107 bytes at most. */
 	if (!base || base[0] != '/' || strlen(base) > 70)
 		base = "/tmp";
-	if (asprintf(&folder, "%s/leash-test-XXXXXX", base) < 0 || !mkdtemp(folder))
+	char *folder = text_of("%s/leash-test-XXXXXX", base);
+	if (!mkdtemp(folder))
 		trouble("cannot make a folder in %s: %s", base, strerror(errno));
-	char *line = text_of("folder %s\n", folder);
-	tell_sweeper(line);
-	free(line);
+	tell_sweeper("folder %s\n", folder);
 	return folder;
 }
 
@@ -208,8 +202,7 @@ sweep_remove(char *folder)
 void
 sweep_process(pid_t pid)
 {
-	char path[64], stat[1024], line[128];
-	char *field;
+	char path[64], stat[1024], start[32];
 
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
 	FILE *file = fopen(path, "re");
@@ -219,13 +212,9 @@ sweep_process(pid_t pid)
 	fclose(file);
 	stat[n] = '\0';
 	char *rest = strrchr(stat, ')');
-	if (!rest)
-		return;
-	field = strtok_r(rest + 1, " ", &rest);   /* field 3 */
-	for (int i = 3; field && i < 22; i++)
-		field = strtok_r(NULL, " ", &rest);
-	snprintf(line, sizeof line, "process %d %s\n", (int)pid, field ? field : "");
-	tell_sweeper(line);
+	/* field 3, and so on */
+	if (rest && sscanf(rest + 1, "%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%31s", start) == 1)
+		tell_sweeper("process %d %s\n", (int)pid, start);
 }
 
 void
