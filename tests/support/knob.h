@@ -2,7 +2,16 @@
 #ifndef LEASH_TEST_KNOB_H
 #define LEASH_TEST_KNOB_H
 
+#include <stdlib.h>
+
 /* The number that the variable says, if it is one above 0. */
-long knob(const char *variable, long otherwise);
+static inline long
+knob(const char *variable, long otherwise)
+{
+	const char *text = getenv(variable);
+	long n = text != NULL ? strtol(text, NULL, 10) : 0;
+
+	return n > 0 ? n : otherwise;
+}
 
 #endif
