@@ -4,6 +4,8 @@
  * assumed of bytes that are not RESP: they pass. See proxy_link.h. */
 #include "tests/support/proxy_link.h"
 
+#include "tests/support/random.h"
+
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -32,20 +34,11 @@ hit(struct proxy *p)
 	pthread_cond_broadcast(&p->changed);
 }
 
-static uint64_t
-roll(struct proxy *p)
-{
-	p->random ^= p->random << 13;
-	p->random ^= p->random >> 7;
-	p->random ^= p->random << 17;
-	return p->random;
-}
-
 /* So many of so many times. */
 static bool
 chance(struct proxy *p, unsigned share, unsigned of)
 {
-	return roll(p) % of < share;
+	return random_next(&p->random) % of < share;
 }
 
 /* ---- weather ---- */
@@ -56,7 +49,7 @@ lateness(struct proxy *p, unsigned percent)
 	if (p->weather.late_us <= 0 || !chance(p, percent, 100))
 		return 0;
 	p->counts.late++;
-	return (int64_t)(roll(p) % (uint64_t)p->weather.late_us) * 1000;
+	return (int64_t)(random_next(&p->random) % (uint64_t)p->weather.late_us) * 1000;
 }
 
 /* For the client the connection ends here. What it has sent so far goes on. */
