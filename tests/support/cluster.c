@@ -1,7 +1,6 @@
 /* Clusters. See cluster.h. */
 #include "tests/support/cluster.h"
 
-#include "tests/support/await.h"
 #include "tests/support/ports.h"
 #include "tests/support/trouble.h"
 
@@ -203,8 +202,8 @@ give_slots(struct cluster *c, int i)
 
 	freeReplyObject(reply);
 	for (int slot = first; !known && slot <= last; slot++)   /* before 7.0 */
-		node_tell(&c->all.node[i], "CLUSTER ADDSLOTS %d", slot);
-	node_tell(&c->all.node[i], "CLUSTER SET-CONFIG-EPOCH %d", i + 1);
+		server_say(c->all.node[i].server, "CLUSTER ADDSLOTS %d", slot);
+	server_say(c->all.node[i].server, "CLUSTER SET-CONFIG-EPOCH %d", i + 1);
 }
 
 static bool
@@ -233,7 +232,7 @@ bring_together(struct cluster *c)
 		give_slots(c, i);
 	for (int i = 1; i < c->all.count; i++)
 		for (int j = 0; j < i; j++)   /* all with all: nobody has to hear of anybody by gossip */
-			node_tell(&c->all.node[i], "CLUSTER MEET 127.0.0.1 %d %d", c->all.node[j].told, c->all.node[j].port + PORTS_BUS);
+			server_say(c->all.node[i].server, "CLUSTER MEET 127.0.0.1 %d %d", c->all.node[j].told, c->all.node[j].port + PORTS_BUS);
 	await_true_for(all_know_all(c), 60);
 	for (int i = CLUSTER_MASTERS; i < c->all.count; i++)
 		await_true_for(becomes_replica(c, i, c->id[i - CLUSTER_MASTERS]), 60);
@@ -265,8 +264,8 @@ cluster_move_begin(struct cluster *c, int slot, int to)
 	await_true_for((from = cluster_master_of_slot(c, slot)) >= 0, 60);
 	if (c->move[slot].from != c->move[slot].to || from == to)
 		trouble("slot %d moves already, or is there", slot);
-	node_tell(&c->all.node[to], "CLUSTER SETSLOT %d IMPORTING %s", slot, c->id[from]);
-	node_tell(&c->all.node[from], "CLUSTER SETSLOT %d MIGRATING %s", slot, c->id[to]);
+	server_say(c->all.node[to].server, "CLUSTER SETSLOT %d IMPORTING %s", slot, c->id[from]);
+	server_say(c->all.node[from].server, "CLUSTER SETSLOT %d MIGRATING %s", slot, c->id[to]);
 	c->move[slot] = (struct cluster_move){ (signed char)from, (signed char)to };
 }
 
@@ -285,31 +284,25 @@ static void
 migrate(const struct node *from, const struct node *to, const redisReply *key)
 {
 	if (to->password)
-		node_tell(from, "MIGRATE 127.0.0.1 %d %b 0 10000 REPLACE AUTH %s", to->port, key->str, key->len, to->password);
+		server_say(from->server, "MIGRATE 127.0.0.1 %d %b 0 10000 REPLACE AUTH %s", to->port, key->str, key->len, to->password);
 	else
-		node_tell(from, "MIGRATE 127.0.0.1 %d %b 0 10000 REPLACE", to->port, key->str, key->len);
-}
-
-static size_t
-move_keys(const struct node *from, const struct node *to, int slot, size_t n)
-{
-	redisReply *keys = node_ask(from, "CLUSTER GETKEYSINSLOT %d %d", slot, (int)n);
-	size_t moved;
-
-	if (!keys)
-		trouble("the server on port %d does not tell its keys", from->port);
-	for (moved = 0; moved < keys->elements; moved++)
-		migrate(from, to, keys->element[moved]);
-	freeReplyObject(keys);
-	return moved;
+		server_say(from->server, "MIGRATE 127.0.0.1 %d %b 0 10000 REPLACE", to->port, key->str, key->len);
 }
 
 size_t
 cluster_move_keys(struct cluster *c, int slot, size_t n)
 {
 	struct cluster_move move = begun(c, slot);
+	const struct node *from = &c->all.node[(int)move.from], *to = &c->all.node[(int)move.to];
+	redisReply *keys = node_ask(from, "CLUSTER GETKEYSINSLOT %d %d", slot, (int)n);
 
-	return move_keys(&c->all.node[(int)move.from], &c->all.node[(int)move.to], slot, n);
+	if (!keys)
+		trouble("the server on port %d does not tell its keys", from->port);
+	n = keys->elements;
+	for (size_t i = 0; i < n; i++)
+		migrate(from, to, keys->element[i]);
+	freeReplyObject(keys);
+	return n;
 }
 
 /* The new one first, or nobody would have it for a moment; the other masters would hear it from these. */
@@ -320,11 +313,11 @@ cluster_move_end(struct cluster *c, int slot)
 
 	while (cluster_move_keys(c, slot, 100) > 0)
 		continue;
-	node_tell(&c->all.node[(int)move.to], "CLUSTER SETSLOT %d NODE %s", slot, c->id[(int)move.to]);
-	node_tell(&c->all.node[(int)move.from], "CLUSTER SETSLOT %d NODE %s", slot, c->id[(int)move.to]);
+	server_say(c->all.node[(int)move.to].server, "CLUSTER SETSLOT %d NODE %s", slot, c->id[(int)move.to]);
+	server_say(c->all.node[(int)move.from].server, "CLUSTER SETSLOT %d NODE %s", slot, c->id[(int)move.to]);
 	for (int i = 0; i < c->all.count; i++)
 		if (i != move.from && i != move.to && cluster_is_master(c, i))
-			node_tell(&c->all.node[i], "CLUSTER SETSLOT %d NODE %s", slot, c->id[(int)move.to]);
+			server_say(c->all.node[i].server, "CLUSTER SETSLOT %d NODE %s", slot, c->id[(int)move.to]);
 	c->move[slot] = (struct cluster_move){ 0, 0 };
 }
 

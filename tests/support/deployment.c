@@ -1,7 +1,6 @@
 /* Deployments of all kinds, seen alike. See deployment.h. */
 #include "tests/support/deployment.h"
 
-#include "tests/support/await.h"
 #include "tests/support/cluster.h"
 #include "tests/support/least.h"
 #include "tests/support/quorum.h"
@@ -147,22 +146,15 @@ deployment_at(struct deployment *d, const char *key)
 void
 deployment_pause(struct deployment *d)
 {
-	struct server *server;
-
-	for (int i = 0; (server = deployment_member(d, i)) != NULL; i++)
-		if (server_pid(server) != 0)
-			server_pause(server);
+	for (int i = 0; i < deployment_members(d); i++)
+		if (server_pid(deployment_member(d, i)) != 0)
+			server_pause(deployment_member(d, i));
 }
 
 void
 deployment_resume(struct deployment *d)
 {
-	struct server *server;
-	int n = 0;
-
-	while (deployment_member(d, n))
-		n++;
-	while (n-- > 0)
-		if ((server = deployment_member(d, n)) && server_pid(server) != 0)
-			server_resume(server);
+	for (int i = deployment_members(d); i-- > 0;)
+		if (server_pid(deployment_member(d, i)) != 0)
+			server_resume(deployment_member(d, i));
 }

@@ -45,8 +45,9 @@ size_t deployment_masters(struct deployment *deployment);
 struct server *deployment_master(struct deployment *deployment, size_t i);
 /* The master that has a key, resp. would have it; of a quorum the first that runs. */
 struct server *deployment_at(struct deployment *deployment, const char *key);
-/* All of its servers: sentinels first, replicas too; NULL: no more. */
+/* All of its servers: sentinels first, replicas too; NULL: no more. And how many those are. */
 struct server *deployment_member(const struct deployment *deployment, int i);
+#define deployment_members(deployment) ((deployment)->all->count)
 
 /* Keys that match, over all masters; of a quorum each counts once for each server that has it. And how many have no TTL. */
 #define deployment_keys(deployment, pattern) nodes_keys((deployment)->all, (pattern), false)

@@ -6,7 +6,6 @@
 #include "tests/support/fake.h"
 #include "tests/support/monitor.h"
 #include "tests/support/proxy.h"
-#include "tests/support/server.h"
 
 #include <leash.h>
 

@@ -1,7 +1,6 @@
 /* See least.h. */
 #include "tests/support/least.h"
 
-#include "tests/support/node.h"
 #include "tests/support/sentinel_set.h"
 #include "tests/support/trouble.h"
 

@@ -7,8 +7,6 @@
 
 #include "tests/support/deployment.h"
 
-#include <stdbool.h>
-
 #define LEAST_USER "locks"
 
 /* Arguments of a server that is to know the user again after a restart. */

@@ -2,7 +2,6 @@
 #include "tests/support/node.h"
 
 #include "tests/support/asleep.h"
-#include "tests/support/await.h"
 #include "tests/support/ports.h"
 #include "tests/support/socket.h"
 #include "tests/support/trouble.h"
@@ -140,26 +139,6 @@ node_ask(const struct node *node, const char *format, ...)
 		return NULL;
 	}
 	return reply;
-}
-
-void
-node_tell(const struct node *node, const char *format, ...)
-{
-	sigset_t before;
-	va_list args;
-
-	socket_hush(&before);
-	redisContext *c = dial(node);
-	if (!c)
-		trouble("the server on port %d does not answer", node->port);
-	va_start(args, format);
-	redisReply *reply = redisvCommand(c, format, args);
-	va_end(args);
-	socket_unhush(&before);
-	if (!reply || reply->type == REDIS_REPLY_ERROR)
-		trouble("the server on port %d answers '%s' with: %s", node->port, format, reply ? reply->str : c->errstr);
-	freeReplyObject(reply);
-	redisFree(c);
 }
 
 /* A field of INFO, CLUSTER INFO: "role". False: it does not answer, or there is none. */

@@ -6,13 +6,8 @@
 #ifndef LEASH_TEST_NODE_H
 #define LEASH_TEST_NODE_H
 
-#include "tests/support/certs.h"
 #include "tests/support/proxy.h"
 #include "tests/support/server.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct node {
 	struct server *server;
@@ -65,8 +60,6 @@ bool node_runs(const struct node *node);   /* it is neither dead nor paused */
 
 /* What it answers, to be freed; NULL: it does not, or not in time, or says an error that is not asked for. */
 redisReply *node_ask(const struct node *node, const char *format, ...);
-/* Say it until it is done: an error is trouble, no answer too. */
-void node_tell(const struct node *node, const char *format, ...);
 /* A field of INFO, CLUSTER INFO: "role". */
 bool node_says(const struct node *node, const char *command, const char *field, const char *expected);
 int64_t node_number(const struct node *node, const char *command, const char *field);   /* -1: none */

@@ -1,7 +1,5 @@
 #include "tests/support/one_server.h"
 
-#include <stddef.h>
-
 struct server *server;
 const char *uri;
 

@@ -164,14 +164,6 @@ place_with(const char *key, size_t i)
 	return NULL;
 }
 
-void
-place_heed(redisReply *reply)
-{
-	if (reply->type == REDIS_REPLY_ERROR)
-		trouble("a server said: %s", reply->str);
-	freeReplyObject(reply);
-}
-
 int64_t
 place_introductions(void)
 {
@@ -236,21 +228,15 @@ place_assert_empty(void)
 void
 place_kill(void)
 {
-	struct server *server;
-
-	for (int i = 0; (server = deployment_member(place, i)) != NULL; i++)
-		server_kill(server);
+	for (int i = 0; i < deployment_members(place); i++)
+		server_kill(deployment_member(place, i));
 }
 
 void
 place_restart(void)
 {
-	int n = 0;
-
-	while (deployment_member(place, n))
-		n++;
-	while (n-- > 0)
-		server_restart(deployment_member(place, n));
+	for (int i = deployment_members(place); i-- > 0;)
+		server_restart(deployment_member(place, i));
 	if (deployment_sentinel_set(place))
 		sentinel_set_await_failover(deployment_sentinel_set(place), -1);
 	if (deployment_cluster(place))

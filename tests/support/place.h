@@ -76,11 +76,10 @@ struct server *place_with(const char *key, size_t i);
 /* Say to each of them, resp. to each that takes writes, what server_command takes; an answer that is an error ends the test. */
 #define place_say(key, ...) \
 	for (size_t said_ = 0; place_with((key), said_); said_++) \
-		place_heed(server_command(place_with((key), said_), __VA_ARGS__))
+		server_say(place_with((key), said_), __VA_ARGS__)
 #define place_say_all(...) \
 	for (size_t said_ = 0; deployment_master(place, said_); said_++) \
-		place_heed(server_command(deployment_master(place, said_), __VA_ARGS__))
-void place_heed(redisReply *reply);
+		server_say(deployment_master(place, said_), __VA_ARGS__)
 
 /* How many clients have told the place who they are, and have not gone (leashed_introductions); of a quorum where there are most. */
 int64_t place_introductions(void);

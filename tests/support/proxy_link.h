@@ -12,9 +12,6 @@
 #include "tests/support/sweep.h"
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct piece {
 	size_t size;       /* 0: the end of the stream */

@@ -1,8 +1,6 @@
 /* Quorums. See quorum.h. */
 #include "tests/support/quorum.h"
 
-#include "tests/support/await.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -4,8 +4,6 @@
  * being started and keep their normal pace after that, as what happens in those seconds is what tests are about. */
 #include "tests/support/sentinel_set.h"
 
-#include "tests/support/await.h"
-#include "tests/support/sweep.h"
 #include "tests/support/trouble.h"
 
 #include <stdio.h>

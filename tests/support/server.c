@@ -5,7 +5,6 @@
 #include "tests/support/server.h"
 
 #include "tests/support/await.h"
-#include "tests/support/child.h"
 #include "tests/support/clock_shim.h"
 #include "tests/support/ports.h"
 #include "tests/support/socket.h"
@@ -116,23 +115,14 @@ spawn(struct server *server)
 	exit(77);
 }
 
-/* Wait for the end of a process that was killed. */
-static void
-reap(struct server *server)
-{
-	pid_t pid = atomic_exchange(&server->pid, 0);
-
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		continue;
-}
-
 /* life held */
 static void
 end(struct server *server)
 {
-	if (server->pid > 0)
-		kill(server->pid, SIGKILL);
-	reap(server);
+	pid_t pid = atomic_exchange(&server->pid, 0);
+
+	if (pid > 0)
+		child_kill(pid);
 }
 
 redisContext *
@@ -181,8 +171,6 @@ run(struct server *server, bool loaded)
 		waitid(P_PID, (id_t)server->pid, &end, WEXITED | WNOHANG | WNOWAIT);
 		if (end.si_pid == 0 && !await_is_past(limit))
 			continue;
-		if (end.si_pid != 0)
-			reap(server);
 		trouble("%s %s; it said:\n%s", program(), end.si_pid != 0 ? "ended instead of answering" : "does not answer", read_log(server));
 	}
 }
@@ -295,37 +283,13 @@ server_kill(struct server *server)
 	pthread_mutex_unlock(&server->life);
 }
 
-static void
-start_again(struct server *server, bool loaded)
+void
+server_start_again(struct server *server, bool loaded)
 {
 	pthread_mutex_lock(&server->life);
 	end(server);
 	run(server, loaded);
 	pthread_mutex_unlock(&server->life);
-}
-
-void
-server_restart(struct server *server)
-{
-	start_again(server, true);
-}
-
-void
-server_boot(struct server *server)
-{
-	start_again(server, false);
-}
-
-void
-server_pause(struct server *server)
-{
-	child_pause(server->pid);
-}
-
-void
-server_resume(struct server *server)
-{
-	child_resume(server->pid);
 }
 
 void
@@ -431,6 +395,14 @@ server_command(struct server *server, const char *format, ...)
 	redisReply *reply = command_of(server, format, args);
 	va_end(args);
 	return reply;
+}
+
+void
+server_heed(redisReply *reply)
+{
+	if (reply->type == REDIS_REPLY_ERROR)
+		trouble("a server said: %s", reply->str);
+	freeReplyObject(reply);
 }
 
 int64_t

@@ -7,14 +7,12 @@
 #define LEASH_TEST_SERVER_H
 
 #include "tests/support/certs.h"
+#include "tests/support/child.h"
 #include "tests/support/sweep.h"
 
 #include <hiredis/hiredis.h>
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 enum { SERVER_TEXTS = 32 };
 
@@ -60,14 +58,15 @@ void server_kill(struct server *server);
 
 /* End it if it runs, and start it again: same arguments, same socket, same port, and nothing in it unless the arguments
  * said that it keeps its data. Returns when it answers and has loaded what it keeps. */
-void server_restart(struct server *server);
+#define server_restart(server) server_start_again((server), true)
 
 /* The same, but returns as soon as it answers at all, be it that it is still loading. */
-void server_boot(struct server *server);
+#define server_boot(server) server_start_again((server), false)
+void server_start_again(struct server *server, bool loaded);
 
 /* SIGSTOP and SIGCONT; it really stands still, resp. runs again, when these return. */
-void server_pause(struct server *server);
-void server_resume(struct server *server);
+#define server_pause(server) child_pause((server)->pid)
+#define server_resume(server) child_resume((server)->pid)
 
 /* From now on its wall clock is so far ahead of ours, or behind it; a restart changes nothing of that. Only of one
  * that is clocked; the server may be running, paused or dead. It expires keys by that clock, at a unix time that it fixed
@@ -91,6 +90,10 @@ void server_stop_clock(struct server *server, int64_t unix_us);
  * redisCommand: %s, %b, %d. Logs in with the password of a "--requirepass" among the arguments.
  * The caller frees the reply (freeReplyObject); an error reply is a reply. */
 redisReply *server_command(struct server *server, const char *format, ...);
+
+/* The same where nothing but an error would be of interest, which is trouble. */
+#define server_say(server, ...) server_heed(server_command((server), __VA_ARGS__))
+void server_heed(redisReply *reply);
 
 /* The same where an integer is expected; any other reply is trouble. */
 int64_t server_integer(struct server *server, const char *format, ...);

@@ -5,12 +5,12 @@
 #include "tests/support/tool.h"
 
 #include "tests/support/await.h"
+#include "tests/support/child.h"
 #include "tests/support/trouble.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,11 +175,8 @@ tool_free(struct tool *tool)
 {
 	if (tool == NULL || !sweep_drop(&tool->item))
 		return;
-	if (tool->pid > 0) {
-		kill(tool->pid, SIGKILL);
-		while (waitpid(tool->pid, NULL, 0) < 0 && errno == EINTR)
-			continue;
-	}
+	if (tool->pid > 0)
+		child_kill(tool->pid);
 	if (tool->terminal >= 0)
 		close(tool->terminal);
 	for (int i = 0; i < STREAMS; i++) {
