@@ -48,10 +48,10 @@ await_is_past(int64_t limit_ns)
 	return now - held_up > limit_ns;
 }
 
-static void
-sleep_ns(int64_t ns)
+void
+await_ms(int64_t ms)
 {
-	struct timespec t = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
 
 	while (nanosleep(&t, &t) != 0 && errno == EINTR)
 		continue;
@@ -62,13 +62,7 @@ await_step(int64_t limit_ns, double seconds, const char *what, const char *file,
 {
 	if (await_is_past(limit_ns))
 		trouble_at(file, line, "waited %g s in vain for: %s", seconds * await_slowness(), what);
-	sleep_ns(1000000);
-}
-
-void
-await_ms(int64_t ms)
-{
-	sleep_ns(ms * 1000000);
+	await_ms(1);
 }
 
 int64_t

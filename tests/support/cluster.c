@@ -232,7 +232,8 @@ bring_together(struct cluster *c)
 		give_slots(c, i);
 	for (int i = 1; i < c->all.count; i++)
 		for (int j = 0; j < i; j++)   /* all with all: nobody has to hear of anybody by gossip */
-			server_say(c->all.node[i].server, "CLUSTER MEET 127.0.0.1 %d %d", c->all.node[j].told, c->all.node[j].port + PORTS_BUS);
+			server_say(c->all.node[i].server, "CLUSTER MEET 127.0.0.1 %d %d", c->all.node[j].told,
+			           c->all.node[j].port + PORTS_BUS);
 	await_true_for(all_know_all(c), 60);
 	for (int i = CLUSTER_MASTERS; i < c->all.count; i++)
 		await_true_for(becomes_replica(c, i, c->id[i - CLUSTER_MASTERS]), 60);
@@ -284,7 +285,8 @@ static void
 migrate(const struct node *from, const struct node *to, const redisReply *key)
 {
 	if (to->password)
-		server_say(from->server, "MIGRATE 127.0.0.1 %d %b 0 10000 REPLACE AUTH %s", to->port, key->str, key->len, to->password);
+		server_say(from->server, "MIGRATE 127.0.0.1 %d %b 0 10000 REPLACE AUTH %s", to->port, key->str, key->len,
+		           to->password);
 	else
 		server_say(from->server, "MIGRATE 127.0.0.1 %d %b 0 10000 REPLACE", to->port, key->str, key->len);
 }

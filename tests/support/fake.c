@@ -222,9 +222,9 @@ listen_to(struct fake *f, struct guest *guest)
 		return n < 0 && (errno == EAGAIN || errno == EINTR);
 	bytes_append(&guest->in, f->chunk, (size_t)n);
 	while (guest->scanned < bytes_length(&guest->in) && !guest->ends) {
-		const char *at = guest->in.at + guest->in.head;
+		const char *at = guest->in.at + guest->in.head, *next = at + guest->scanned;
 
-		guest->scanned += frame_feed(&guest->frame, at + guest->scanned, bytes_length(&guest->in) - guest->scanned, &whole);
+		guest->scanned += frame_feed(&guest->frame, next, bytes_length(&guest->in) - guest->scanned, &whole);
 		if (!whole)
 			break;
 		on_command(f, guest, at, guest->scanned);
@@ -317,7 +317,7 @@ run(void *arg)
 		polls[0] = (struct pollfd){ .fd = f->listener, .events = POLLIN };
 		polls[1] = (struct pollfd){ .fd = f->kick, .events = POLLIN };
 		for (const struct guest *guest = f->guests; guest; guest = guest->next)
-			polls[n++] = (struct pollfd){ .fd = guest->fd, .events = bytes_length(&guest->out) > 0 ? POLLIN | POLLOUT : POLLIN };
+			polls[n++] = (struct pollfd){ guest->fd, .events = bytes_length(&guest->out) ? POLLIN | POLLOUT : POLLIN };
 		pthread_mutex_unlock(&f->mutex);
 		if (poll(polls, n, -1) < 0 && errno != EINTR)
 			trouble("poll: %s", strerror(errno));

@@ -25,7 +25,7 @@ struct fake;
  * Runs on the fake's thread, one at a time; it may call any function below but fake_stop and fake_hang_up. */
 typedef size_t fake_answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size);
 
-struct fake *fake_start_with(fake_answer *answer, void *ctx, bool tcp);   /* `answer` may be NULL: the default for all */
+struct fake *fake_start_with(fake_answer *answer, void *ctx, bool tcp);   /* `answer` NULL: the default for all */
 #define fake_start(answer, ctx) fake_start_with((answer), (ctx), false)
 #define fake_start_tcp(answer, ctx) fake_start_with((answer), (ctx), true)
 void fake_stop(struct fake *fake);                             /* NULL is allowed */

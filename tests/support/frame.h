@@ -1,4 +1,5 @@
-/* What comes by a connection, and where a RESP value in it ends, found out byte by byte. What is not RESP counts line by line. Knows RESP 2 and 3; checks nothing. */
+/* What comes by a connection, and where a RESP value in it ends, found out byte by byte. What is not RESP counts line
+ * by line. Knows RESP 2 and 3; checks nothing. */
 #ifndef LEASH_TEST_FRAME_H
 #define LEASH_TEST_FRAME_H
 

@@ -74,13 +74,13 @@ judge_enter(struct judge *j, size_t lock, uint64_t fence)
 
 	atomic_fetch_add(&j->entries, 1);
 	if (other != 0 && count(j))
-		fprintf(stderr, "judge: lock %zu: thread %u of process %u entered with fence %llu while thread %u of process %u was inside\n",
-		        lock, (unsigned)me, (unsigned)(me >> 32), (unsigned long long)fence, (unsigned)other, (unsigned)(other >> 32));
+		fprintf(stderr, "judge: lock %zu: thread %u of process %u entered while thread %u of process %u was inside\n",
+		        lock, (unsigned)me, (unsigned)(me >> 32), (unsigned)other, (unsigned)(other >> 32));
 	if (fence == 0)
 		return;
 	uint64_t last = atomic_exchange(&r->fence, fence);
 	if (fence <= last && count(j))
-		fprintf(stderr, "judge: lock %zu: fence %llu after fence %llu\n", lock, (unsigned long long)fence, (unsigned long long)last);
+		fprintf(stderr, "judge: lock %zu: fence %ju after fence %ju\n", lock, (uintmax_t)fence, (uintmax_t)last);
 }
 
 void

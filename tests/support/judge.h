@@ -22,6 +22,6 @@ void judge_leave(struct judge *judge, size_t lock);
 
 size_t judge_violations(const struct judge *judge);
 size_t judge_entries(const struct judge *judge);       /* enters so far, of all locks */
-void judge_print(const struct judge *judge);           /* how many of both, to stderr, where the first violations are described */
+void judge_print(const struct judge *judge);           /* how many of both, to stderr, where the first are described */
 
 #endif

@@ -1,5 +1,5 @@
 /* Things of a sentence that nobody has to end: kept(open_client()). They are ended when it has ended, however it did and
- * before its fixture's end, the last first. So nothing of the sentence's stack may be known to them, as an event_arg is. */
+ * before its fixture's end, the last first. So they may know nothing of the sentence's stack, as an event_arg is. */
 #ifndef LEASH_TEST_KEPT_H
 #define LEASH_TEST_KEPT_H
 

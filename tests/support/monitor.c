@@ -101,8 +101,8 @@ said(const char *line)
 	return quote ? quote : line;
 }
 
-static size_t
-count(struct monitor *m, const char *text, bool scripts)
+size_t
+monitor_count_of(struct monitor *m, const char *text, bool scripts)
 {
 	size_t n = 0;
 
@@ -110,18 +110,6 @@ count(struct monitor *m, const char *text, bool scripts)
 	for (size_t i = 0; i < m->count; i++)
 		n += by_script(m->said[i]->str) == scripts && (!text || strcasestr(said(m->said[i]->str), text));
 	return n;
-}
-
-size_t
-monitor_count(struct monitor *m, const char *text)
-{
-	return count(m, text, false);
-}
-
-size_t
-monitor_count_in_scripts(struct monitor *m, const char *text)
-{
-	return count(m, text, true);
 }
 
 char *

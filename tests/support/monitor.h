@@ -19,8 +19,9 @@ void monitor_stop(struct monitor *monitor);   /* NULL is allowed */
 void monitor_mark(struct monitor *monitor);
 
 /* How many commands since the mark contain `text`: that clients sent, resp. that scripts called. */
-size_t monitor_count(struct monitor *monitor, const char *text);
-size_t monitor_count_in_scripts(struct monitor *monitor, const char *text);
+#define monitor_count(monitor, text) monitor_count_of((monitor), (text), false)
+#define monitor_count_in_scripts(monitor, text) monitor_count_of((monitor), (text), true)
+size_t monitor_count_of(struct monitor *monitor, const char *text, bool scripts);
 
 /* Wait until clients have sent `n` such commands since the mark. */
 #define monitor_await(monitor, text, n) await_true(monitor_count((monitor), (text)) >= (n))

@@ -37,12 +37,6 @@ place_excuse(unsigned but)
 	return NULL;
 }
 
-bool
-place_is(enum place_reason reason)
-{
-	return place_excuse((unsigned)reason) != NULL;
-}
-
 /* ---- its life ---- */
 
 void
@@ -81,12 +75,6 @@ place_name(void)
 }
 
 /* ---- what is in it ---- */
-
-const char *
-place_uri(void)
-{
-	return deployment_uri(place);
-}
 
 int64_t
 place_lease_ms(int64_t ms)
@@ -205,8 +193,8 @@ place_assert_free(const char *lock)
 bool
 place_is_empty(void)
 {
-	static const char script[] = "local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do if not string.find(k, ':fence$') "
-	                             "and not string.find(k, '^leash:client:') then n = n + 1 end end return n";
+	static const char script[] = "local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do if not string.find(k, "
+	                             "':fence$') and not string.find(k, '^leash:client:') then n = n + 1 end end return n";
 	struct server *server;
 
 	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++)

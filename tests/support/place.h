@@ -43,9 +43,9 @@ const char *place_name(void);
 const char *place_excuse(unsigned but);
 
 /* Does the reason hold there? */
-bool place_is(enum place_reason reason);
+#define place_is(reason) (place_excuse(reason) != NULL)
 
-const char *place_uri(void);
+#define place_uri() deployment_uri(place)
 
 /* As whom: "default", or with LEASH_TEST_USER=least that one. */
 const char *place_user(void);

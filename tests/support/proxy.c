@@ -1,4 +1,4 @@
-/* A proxy that misbehaves on demand: its thread, its life, and its knobs. See proxy.h, and proxy_link.h for what is in it.
+/* A proxy that misbehaves on demand: its thread, life and knobs. See proxy.h, and proxy_link.h for what is in it.
  *
  * One thread does all of it, and holds the mutex unless it sleeps; so a knob that was turned is in effect. */
 #include "tests/support/proxy_link.h"

@@ -189,12 +189,6 @@ sentinel_set_master_number(struct sentinel_set *set)
 	return present_master(set);
 }
 
-struct server *
-sentinel_set_master(struct sentinel_set *set)
-{
-	return set->all.node[sentinel_set_master_number(set)].server;
-}
-
 int
 sentinel_set_await_failover(struct sentinel_set *set, int before)
 {

@@ -29,7 +29,7 @@ struct sentinel_set *sentinel_set_start(const struct nodes_options *options);   
 
 /* The number of the master, according to the first sentinel that runs. */
 int sentinel_set_master_number(struct sentinel_set *set);
-struct server *sentinel_set_master(struct sentinel_set *set);
+#define sentinel_set_master(set) sentinel_set_server((set), sentinel_set_master_number(set))
 
 /* Wait until all sentinels that run name the same master, another than `before` (-1: any), it says so itself (ROLE), and no sentinel
  * is in the middle of a failover. Returns its number. */

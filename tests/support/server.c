@@ -5,7 +5,6 @@
 #include "tests/support/server.h"
 
 #include "tests/support/await.h"
-#include "tests/support/clock_shim.h"
 #include "tests/support/ports.h"
 #include "tests/support/socket.h"
 #include "tests/support/trouble.h"
@@ -101,7 +100,8 @@ spawn(struct server *server)
 	int log = open(server->log, O_WRONLY | O_CREAT | O_APPEND | O_TRUNC | O_CLOEXEC, 0600);
 	if (log < 0)
 		trouble("%s: %s", server->log, strerror(errno));
-	int error = sweep_spawn(&pid, argv.at, server->environment.at ? server->environment.at : environ, (int[]){-1, log, log}, NULL);
+	char **environment = server->environment.at ? server->environment.at : environ;
+	int error = sweep_spawn(&pid, argv.at, environment, (int[]){-1, log, log}, NULL);
 	words_free(&argv);
 	close(log);
 	if (error == 0) {
@@ -171,7 +171,8 @@ run(struct server *server, bool loaded)
 		waitid(P_PID, (id_t)server->pid, &end, WEXITED | WNOHANG | WNOWAIT);
 		if (end.si_pid == 0 && !await_is_past(limit))
 			continue;
-		trouble("%s %s; it said:\n%s", program(), end.si_pid != 0 ? "ended instead of answering" : "does not answer", read_log(server));
+		trouble("%s %s; it said:\n%s", program(), end.si_pid != 0 ? "ended instead of answering" : "does not answer",
+		        read_log(server));
 	}
 }
 
@@ -216,7 +217,7 @@ heed_args(struct server *server)
 			server->password = server->args.at[i + 1];
 		else if (strcmp(arg, "--aclfile") == 0)
 			free(sweep_file(server->folder, server->args.at[i + 1], "")); /* without one the server does not start */
-		else if (strcmp(arg, "--cluster-enabled") == 0 && !server->port) /* else all of them would have one port for their bus */
+		else if (strcmp(arg, "--cluster-enabled") == 0 && !server->port) /* else all would have one port for the bus */
 			words_add_number(&server->args, "--cluster-port", ports_take());
 	}
 }
@@ -292,20 +293,12 @@ server_start_again(struct server *server, bool loaded)
 	pthread_mutex_unlock(&server->life);
 }
 
-void
-server_set_clock(struct server *server, int64_t ahead_ms)
+struct clock_page *
+server_clock(struct server *server)
 {
 	if (!server->clock)
 		trouble("only a server that is clocked has a clock that can be set");
-	atomic_store(&server->clock->wall_ns, ahead_ms * 1000000);
-}
-
-void
-server_stop_clock(struct server *server, int64_t unix_us)
-{
-	if (!server->clock)
-		trouble("only a server that is clocked has a clock that can be stopped");
-	atomic_store(&server->clock->still_ns, unix_us * 1000);
+	return server->clock;
 }
 
 redisContext *

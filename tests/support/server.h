@@ -8,6 +8,7 @@
 
 #include "tests/support/certs.h"
 #include "tests/support/child.h"
+#include "tests/support/clock_shim.h"
 #include "tests/support/sweep.h"
 
 #include <hiredis/hiredis.h>
@@ -72,10 +73,11 @@ void server_start_again(struct server *server, bool loaded);
  * that is clocked; the server may be running, paused or dead. It expires keys by that clock, at a unix time that it fixed
  * when their TTL was set: forward, all are gone at once whose TTL was less than the jump; back, all live longer by the jump.
  * It looks at the clock anew before each command. */
-void server_set_clock(struct server *server, int64_t ahead_ms);
+#define server_set_clock(server, ahead_ms) (server_clock(server)->wall_ns = (ahead_ms) * INT64_C(1000000))
 
 /* From now on its wall clock stands still, at this moment, likewise. */
-void server_stop_clock(struct server *server, int64_t unix_us);
+#define server_stop_clock(server, unix_us) (server_clock(server)->still_ns = (unix_us) * 1000)
+struct clock_page *server_clock(struct server *server);
 
 /* These last until it is stopped. A restart changes the pid and nothing else. */
 #define server_folder(server) ((server)->folder)
@@ -113,7 +115,7 @@ redisContext *server_connect(struct server *server);
 
 /* ---- its inside: not for tests ---- */
 
-/* The same, but what it says is waited for so long at most; NULL: it does not listen, or does not say who may log in. */
+/* The same, but it waits for so long at most; NULL: the server does not listen, or does not answer the log-in. */
 redisContext *server_dial(struct server *server, double seconds);
 
 struct server {

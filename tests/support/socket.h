@@ -6,7 +6,7 @@
 #include <signal.h>
 
 int socket_listen(const char *path);        /* on a unix socket */
-int socket_bind(int *port);                 /* to that port of 127.0.0.1, 0: to a free one, which is said; -1: somebody has it */
+int socket_bind(int *port);                 /* of 127.0.0.1; 0: a free one, which is said; -1: somebody has it */
 int socket_listen_tcp(int *port);           /* on a free one, which is said */
 int socket_accept(int listener);            /* -1: nobody there */
 int socket_dial(const char *target);        /* -1 and errno: refused; over TCP it may not have been established yet */

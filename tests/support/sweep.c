@@ -99,7 +99,7 @@ hook(void)
 }
 
 int
-sweep_spawn(pid_t *pid, char *const *argv, char *const *environment, const int streams[static 3], const char *terminal)
+sweep_spawn(pid_t *pid, char *const argv[], char *const environment[], const int streams[3], const char *terminal)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;

@@ -19,9 +19,9 @@ char *sweep_file(const char *folder, const char *name, const char *text);
 /* A child process, which dies at the latest with this process. */
 void sweep_process(pid_t pid);
 
-/* Run a program in a session of its own, with that terminal (NULL: none): `streams` are its input and outputs (-1: /dev/null), nothing else is
- * open, and no signal is blocked or ignored. 0, or the error; the process is still to be told to sweep_process. */
-int sweep_spawn(pid_t *pid, char *const *argv, char *const *environment, const int streams[static 3], const char *terminal);
+/* Run a program in a session of its own, with that terminal (NULL: none). `streams` are its input and outputs, -1:
+ * /dev/null; nothing else is open, and no signal is blocked or ignored. 0, or the error. See sweep_process. */
+int sweep_spawn(pid_t *pid, char *const argv[], char *const environment[], const int streams[3], const char *terminal);
 
 /* To be embedded in what must be stopped at exit. */
 struct sweep_item {

@@ -92,7 +92,8 @@ tool_start(const char *uri, const char *const words[], bool at_terminal)
 		if ((tool->file[i] = memfd_create("said", MFD_CLOEXEC)) < 0 || fcntl(tool->file[i], F_SETFL, O_APPEND) != 0)
 			trouble("memfd_create: %s", strerror(errno));
 	/* In a session of its own, or it would ask the developer who runs the tests. */
-	int error = sweep_spawn(&tool->pid, argv, environ, (int[]){-1, tool->file[OUT], tool->file[ERR]}, at_terminal ? terminal : NULL);
+	int streams[] = {-1, tool->file[OUT], tool->file[ERR]};
+	int error = sweep_spawn(&tool->pid, argv, environ, streams, at_terminal ? terminal : NULL);
 	if (error != 0)
 		trouble("cannot run %s: %s", path, strerror(error));
 	sweep_process(tool->pid);
