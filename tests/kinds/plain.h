@@ -1,6 +1,5 @@
 /* A kind that only tests have: a lock that is not reentrant, which is a string and a queue in Redis. */
-#ifndef LEASH_TEST_KINDS_PLAIN_H
-#define LEASH_TEST_KINDS_PLAIN_H
+#pragma once
 
 #include "kind/kind.h"
 
@@ -11,5 +10,3 @@ extern const struct lsh_kind plain_kind;
 /* As leash_lock_new(). */
 leash_status plain_lock_new(leash_lock **out, leash_client *client, const char *name, const leash_lock_options *options,
                             leash_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Who runs, sleeps, stands still or is gone, by /proc: whoever has something to do, and only waits for a CPU, does not. */
-#ifndef LEASH_TEST_ASLEEP_H
-#define LEASH_TEST_ASLEEP_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -16,5 +15,3 @@ unsigned long asleep_times(pid_t thread);
 
 /* Do all threads of this process, but the one that asks? */
 bool asleep_others(void);
-
-#endif

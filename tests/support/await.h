@@ -2,8 +2,7 @@
  *
  * The limits only end a test that would hang: they are far beyond what a slow machine needs, and are multiplied by
  * $LEASH_TEST_SLOWNESS for still slower ones (valgrind, emulation). No test may count on one of them. */
-#ifndef LEASH_TEST_AWAIT_H
-#define LEASH_TEST_AWAIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ int64_t slow_ms(int64_t ms);
 
 /* Times that were measured: the shortest comes first. */
 void sort_times(int64_t *times, size_t n);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Each is made when it is first asked for, in a folder of this process that goes with it. What is returned lasts for the life of the
  * process. All functions may be called from any thread. */
-#ifndef LEASH_TEST_CERTS_H
-#define LEASH_TEST_CERTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -33,5 +32,3 @@ const char *const *certs_server_args(enum certs_of whose, bool asks);
 
 /* What a URI has to say to believe in CERTS_AUTHORITY: "cafile=/..." */
 const char *certs_query(void);
-
-#endif

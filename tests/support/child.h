@@ -2,8 +2,7 @@
  *
  * A child runs one function and ends with its result. It must not use its parent's leash clients, proxies or monitors;
  * servers it may talk to after server_connect, or by their URI. */
-#ifndef LEASH_TEST_CHILD_H
-#define LEASH_TEST_CHILD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ void stage_set(struct stage *stage, uint32_t n);      /* now `n`, unless it is m
 void stage_raise(struct stage *stage);                /* now one more: for "all of them are ready" */
 void stage_await(struct stage *stage, uint32_t n);    /* until it is at least `n`; 60 s fail the test */
 uint32_t stage_now(const struct stage *stage);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * `doors` are for clients and for replicas, and their ports are what the nodes tell of each other (in CLUSTER SLOTS, MOVED, ASK);
  * the bus goes past them. See node.h for links that are held. */
-#ifndef LEASH_TEST_CLUSTER_H
-#define LEASH_TEST_CLUSTER_H
+#pragma once
 
 #include "tests/support/node.h"
 
@@ -60,5 +59,3 @@ int cluster_await_takeover(struct cluster *cluster, int master);
 void cluster_await_ok(struct cluster *cluster);
 /* Wait until each replica that runs has all that its master has, if that runs. */
 void cluster_await_synced(struct cluster *cluster);
-
-#endif

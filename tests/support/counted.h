@@ -1,6 +1,5 @@
 /* The memory that leash has, counted; and withheld, where a test wants that. All of the process' leash, from counted_start on. */
-#ifndef LEASH_TEST_COUNTED_H
-#define LEASH_TEST_COUNTED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void counted_withhold(bool all);
 
 /* How many blocks there are more than `before`; it says so if there are any. */
 long counted_left(long before);
-
-#endif

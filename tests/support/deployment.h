@@ -3,8 +3,7 @@
  * What only one kind can do is asked of that kind: sentinel_set.h, cluster.h, quorum.h. All servers listen on free ports of
  * 127.0.0.1, each in a folder of its own, and end with the test process (sweep.h). What fails ends the test (trouble.h).
  * Functions may be called from any thread, but start and stop only when nobody else uses the deployment. */
-#ifndef LEASH_TEST_DEPLOYMENT_H
-#define LEASH_TEST_DEPLOYMENT_H
+#pragma once
 
 #include "tests/support/node.h"
 
@@ -66,5 +65,3 @@ void deployment_resume(struct deployment *deployment);
 #define deployment_sentinel_set(deployment) ((deployment)->sentinels)
 #define deployment_cluster(deployment) ((deployment)->cluster)
 #define deployment_quorum(deployment) ((deployment)->quorum)
-
-#endif

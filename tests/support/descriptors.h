@@ -1,6 +1,5 @@
 /* Which descriptors this process has: what came back must not have left any. */
-#ifndef LEASH_TEST_DESCRIPTORS_H
-#define LEASH_TEST_DESCRIPTORS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -9,5 +8,3 @@ enum { DESCRIPTORS = 1024 };
 /* How many; and which. */
 unsigned descriptors_count(void);
 unsigned descriptors_list(bool has[static DESCRIPTORS]);
-
-#endif

@@ -4,8 +4,7 @@
  * leaves to it, it answers like a Redis 7.0 that is empty: AUTH, SELECT, CLIENT, INFO, TIME, PING, ECHO, SCRIPT LOAD,
  * SUBSCRIBE, UNSUBSCRIBE; SET and DEL of a key with ":client:" in it; EVALSHA with NOSCRIPT; anything else is an unknown
  * command. One thread does all of it. */
-#ifndef LEASH_TEST_FAKE_H
-#define LEASH_TEST_FAKE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ void fake_forget(struct fake *fake);
 
 size_t fake_accepted(struct fake *fake);   /* connections since the start */
 size_t fake_open(struct fake *fake);       /* connections there are now */
-
-#endif

@@ -1,7 +1,6 @@
 /* What comes by a connection, and where a RESP value in it ends, found out byte by byte. What is not RESP counts line
  * by line. Knows RESP 2 and 3; checks nothing. */
-#ifndef LEASH_TEST_FRAME_H
-#define LEASH_TEST_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ size_t frame_feed(struct frame *frame, const char *bytes, size_t size, bool *who
 
 /* A string of an array of strings (a command, a message): `*at` goes on behind it. NULL: no more, or something else. */
 const char *frame_string(const char *value, size_t size, size_t *at, size_t *length);
-
-#endif

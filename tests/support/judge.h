@@ -3,8 +3,7 @@
  * It lives in memory that all children forked after judge_new share. Every critical section calls judge_enter first and
  * judge_leave last: of a nested one only the outermost; one that knows that it lost its lease leaves at once.
  * Violations are an enter while another is inside, and a fence that is not larger than the one before it. */
-#ifndef LEASH_TEST_JUDGE_H
-#define LEASH_TEST_JUDGE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void judge_leave(struct judge *judge, size_t lock);
 size_t judge_violations(const struct judge *judge);
 size_t judge_entries(const struct judge *judge);       /* enters so far, of all locks */
 void judge_print(const struct judge *judge);           /* how many of both, to stderr, where the first are described */
-
-#endif

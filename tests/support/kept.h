@@ -1,7 +1,6 @@
 /* Things of a sentence that nobody has to end: kept(open_client()). They are ended when it has ended, however it did and
  * before its fixture's end, the last first. So they may know nothing of the sentence's stack, as an event_arg is. */
-#ifndef LEASH_TEST_KEPT_H
-#define LEASH_TEST_KEPT_H
+#pragma once
 
 #include "tests/support/fake.h"
 #include "tests/support/monitor.h"
@@ -21,5 +20,3 @@ struct proxy *keep_proxy(struct proxy *proxy);
 struct fake *keep_fake(struct fake *fake);
 struct monitor *keep_monitor(struct monitor *monitor);
 struct server *keep_server(struct server *server);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a test does how often, or for how long, is for its user to change, by variables of the environment: LEASH_TEST_... */
-#ifndef LEASH_TEST_KNOB_H
-#define LEASH_TEST_KNOB_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -13,5 +12,3 @@ knob(const char *variable, long otherwise)
 
 	return n > 0 ? n : otherwise;
 }
-
-#endif

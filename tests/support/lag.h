@@ -2,12 +2,9 @@
  *
  * A limit says what leash may take; what even a sleeper is late comes on top, several times over, because what is timed needs several
  * threads and processes to be run one after the other. On a quiet machine that is nothing. */
-#ifndef LEASH_TEST_LAG_H
-#define LEASH_TEST_LAG_H
+#pragma once
 
 #include <stdint.h>
 
 void lag_begin(void);    /* by one thread of the process at a time */
 int64_t lag_end(void);   /* the allowance, in ns: assert_true(took < 100 * MS + lag_end()) */
-
-#endif

@@ -1,6 +1,5 @@
 /* The few lines that every test of leash's interface begins with. */
-#ifndef LEASH_TEST_LEASHED_H
-#define LEASH_TEST_LEASHED_H
+#pragma once
 
 #include "tests/support/server.h"
 
@@ -37,5 +36,3 @@ struct leashed_events {
 };
 
 void leashed_note_event(void *events, const leash_event *event);
-
-#endif

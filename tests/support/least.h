@@ -2,8 +2,7 @@
  * there, so that what is tested is what is written.
  *
  * Nothing of this may be called by two threads at once. */
-#ifndef LEASH_TEST_LEAST_H
-#define LEASH_TEST_LEAST_H
+#pragma once
 
 #include "tests/support/deployment.h"
 
@@ -39,5 +38,3 @@ char *least_uri(struct deployment *deployment);
 
 /* What the user was denied, on any server, since this was asked last (ACL LOG): "ping hset", or "". It lasts until the next call. */
 const char *least_denied(struct deployment *deployment);
-
-#endif

@@ -3,8 +3,7 @@
  * Every count first sends a command that occurs nowhere else and waits until the monitor has seen it: so all that the
  * server did before the question is counted. The tests' own commands (server_command) are counted like anybody's,
  * except those. A text is looked for in a line as MONITOR writes it (arguments quoted), letter case aside; NULL is in every line. */
-#ifndef LEASH_TEST_MONITOR_H
-#define LEASH_TEST_MONITOR_H
+#pragma once
 
 #include "tests/support/await.h"
 #include "tests/support/server.h"
@@ -28,5 +27,3 @@ size_t monitor_count_of(struct monitor *monitor, const char *text, bool scripts)
 
 /* The last command since the mark, of a client or a script, that contains `text`; NULL: none. To be freed. */
 char *monitor_last(struct monitor *monitor, const char *text);
-
-#endif

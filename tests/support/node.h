@@ -3,8 +3,7 @@
  * A node has a port of its own and one that others are told, which is its door's if a proxy stands before it. What it connects to for
  * replication it comes to from an address of its own (127.0.1.x), so that a door can tell it from clients. It is looked at over
  * short connections to its unix socket, so one that is dead, paused or paused meanwhile costs a second and no more. */
-#ifndef LEASH_TEST_NODE_H
-#define LEASH_TEST_NODE_H
+#pragma once
 
 #include "tests/support/proxy.h"
 #include "tests/support/server.h"
@@ -82,5 +81,3 @@ void nodes_let_links_go(const struct node *nodes, int count);
 
 /* "redis+<kind>://" with s for TLS, the password, all of their ports, "/name" or "", and parameters: what TLS needs, and `more` or "". */
 char *nodes_uri(const struct node *nodes, int count, const char *kind, const char *password, const char *path, const char *more);
-
-#endif

@@ -1,6 +1,5 @@
 /* One server for all tests of a program: the fixture of the group, and what the tests reach it by. */
-#ifndef LEASH_TEST_ONE_SERVER_H
-#define LEASH_TEST_ONE_SERVER_H
+#pragma once
 
 #include "tests/support/server.h"
 
@@ -11,5 +10,3 @@ extern const char *uri; /* the server's, by its socket */
 void start_server(void);
 void start_tcp_server(void); /* which listens on a port, too */
 void stop_server(void);
-
-#endif

@@ -2,8 +2,7 @@
  * subject is what leash promises, wherever the locks live.
  *
  * A lock is named here by its name, not by its keys: which server has them is found out at each call. */
-#ifndef LEASH_TEST_PLACE_H
-#define LEASH_TEST_PLACE_H
+#pragma once
 
 #include "tests/support/deployment.h"
 #include "tests/support/leashed.h"
@@ -113,5 +112,3 @@ void place_flush(void);
 
 /* Take the lock from whoever has it: its key goes, everywhere. In a quorum a renewal would make it anew, so somebody else has it for a second. */
 void place_take_away(const char *lock);
-
-#endif

@@ -4,8 +4,7 @@
  * the bytes. All knobs may be turned at any time, from any thread; when a knob function returns, it is so.
  *
  * Over a unix socket (proxy_start) a reset looks like an end to the client; over TCP (proxy_start_tcp) it is a RST. */
-#ifndef LEASH_TEST_PROXY_H
-#define LEASH_TEST_PROXY_H
+#pragma once
 
 #include "tests/support/await.h"
 
@@ -114,5 +113,3 @@ struct proxy_counts proxy_counts(struct proxy *proxy);
 #define proxy_open(proxy) (proxy_counts(proxy).open)
 #define proxy_accepted(proxy) (proxy_counts(proxy).accepted)
 #define proxy_wait_hit(proxy) await_true(proxy_hit(proxy))
-
-#endif

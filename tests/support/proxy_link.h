@@ -4,8 +4,7 @@
  * out, unless it is held (proxy_lane.c). Beside that each lane finds the ends of RESP values, so that a fault can wait for a
  * request, count the replies up to its answer, and take a value out of the stream (proxy_value.c). All of this belongs to the
  * proxy's mutex. */
-#ifndef LEASH_TEST_PROXY_LINK_H
-#define LEASH_TEST_PROXY_LINK_H
+#pragma once
 
 #include "tests/support/frame.h"
 #include "tests/support/proxy.h"
@@ -96,5 +95,3 @@ const struct piece *lane_next(const struct lane *lane);
 int64_t lane_due(const struct lane *lane, const struct way *way);
 /* Send what is due by now, both ways. */
 void link_deliver(struct proxy *p, struct link *link, int64_t now);
-
-#endif

@@ -1,8 +1,7 @@
 /* Servers that know nothing of each other, for Redlock: five, or as many as are asked for.
  *
  * They are killed, paused and restarted as any server: server_kill(quorum_server(q, i)). */
-#ifndef LEASH_TEST_QUORUM_H
-#define LEASH_TEST_QUORUM_H
+#pragma once
 
 #include "tests/support/node.h"
 
@@ -29,5 +28,3 @@ void quorum_await_uptime(struct quorum *quorum, int64_t ms);
 
 /* Keys that match, counted at each that runs. */
 #define quorum_keys(quorum, pattern, lasting) nodes_keys(&(quorum)->all, (pattern), (lasting))
-
-#endif

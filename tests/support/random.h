@@ -1,6 +1,5 @@
 /* Numbers by chance that are the same at every run. */
-#ifndef LEASH_TEST_RANDOM_H
-#define LEASH_TEST_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ random_below(uint64_t *seed, uint32_t below)
 {
 	return (uint32_t)(random_next(seed) >> 32) % below;
 }
-
-#endif

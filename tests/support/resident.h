@@ -1,6 +1,5 @@
 /* The memory of this process that is resident. */
-#ifndef LEASH_TEST_RESIDENT_H
-#define LEASH_TEST_RESIDENT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -18,5 +17,3 @@ resident_bytes(void)
 		fclose(file);
 	return kib < 0 ? -1 : kib * 1024;
 }
-
-#endif

@@ -4,8 +4,7 @@
  *                     keeps a signal from its handler until the thread calls something that it knows to block, futexes not among it
  *   AddressSanitizer  takes the stack of a thread that was canceled for one in use, looks for leaks in a child, at exit(), among the
  *                     threads that its parent had, and has an allocator that does not survive a fork amid calls of other threads */
-#ifndef LEASH_TEST_SANITIZER_H
-#define LEASH_TEST_SANITIZER_H
+#pragma once
 
 #if defined(__SANITIZE_THREAD__)
 #define UNDER_TSAN 1
@@ -23,6 +22,4 @@
 #endif
 #ifndef UNDER_ASAN
 #define UNDER_ASAN 0
-#endif
-
 #endif

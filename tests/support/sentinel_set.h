@@ -6,8 +6,7 @@
  * With `doors` the proxies' ports are what the sentinels know: clients, sentinels and replicas all come that way. They can be
  * told to hold what goes from one server to one replica, which neither of the two notices. (A replica that was stopped reads, when
  * it goes on, what the kernel has kept for it: no write is lost.) */
-#ifndef LEASH_TEST_SENTINEL_SET_H
-#define LEASH_TEST_SENTINEL_SET_H
+#pragma once
 
 #include "tests/support/node.h"
 
@@ -44,5 +43,3 @@ int sentinel_set_switches(struct sentinel_set *set);
 
 /* Wait until each server that runs but is no master follows the present one, and has all that it has. */
 void sentinel_set_await_synced(struct sentinel_set *set);
-
-#endif

@@ -3,8 +3,7 @@
  * Whatever goes wrong in here ends the test with a text that says what (trouble.h), so no result need be checked.
  * Nothing outlives the test process: not when a test fails, and not when the process is killed (sweep.h).
  * All functions may be called from any thread; `server_stop` only when nobody else uses the server. */
-#ifndef LEASH_TEST_SERVER_H
-#define LEASH_TEST_SERVER_H
+#pragma once
 
 #include "tests/support/certs.h"
 #include "tests/support/child.h"
@@ -137,5 +136,3 @@ struct server {
 	char *texts[SERVER_TEXTS];
 	size_t next_text;
 };
-
-#endif

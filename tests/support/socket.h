@@ -1,7 +1,6 @@
 /* Sockets of the tests' own: listening, dialing, resetting. A target is a path ("/...") or "127.0.0.1:<port>".
  * All are non-blocking and CLOEXEC. */
-#ifndef LEASH_TEST_SOCKET_H
-#define LEASH_TEST_SOCKET_H
+#pragma once
 
 #include <signal.h>
 
@@ -24,5 +23,3 @@ void socket_reset(int fd);
  * is gone is an error of the calling thread's, and no SIGPIPE. */
 void socket_hush(sigset_t *before);
 void socket_unhush(const sigset_t *before);
-
-#endif

@@ -4,8 +4,7 @@
  * exit (a signal, a sanitizer's report), a sweeper does the rest: a child, running a shell that reads a pipe until the
  * process is gone and then kills the processes and removes the folders that it was told of.
  * A forked child keeps nothing of its parent's: what it registers itself is its own. */
-#ifndef LEASH_TEST_SWEEP_H
-#define LEASH_TEST_SWEEP_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -39,5 +38,3 @@ void sweep_add(struct sweep_item *item, void (*stop)(void *what), void *what);
 
 /* Take it out again. False if this is a forked child of the process that it belongs to: then it must not be touched. */
 int sweep_drop(struct sweep_item *item);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * A program runs its sentences in the order in which they stand in their file; main() is in test.c. What differs from
  * sentence to sentence is said behind its name: SENTENCE(name, BETWEEN(start, stop), .but = PLACE_NO_QUEUE). */
-#ifndef LEASH_TEST_TEST_H
-#define LEASH_TEST_TEST_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -124,5 +123,3 @@ void sentences_in_parts(const struct part *parts, size_t count);
 extern int (*sentences_prelude)(int argc, char **argv);
 
 enum { GO_ON = -1 };
-
-#endif

@@ -1,6 +1,5 @@
 /* The leash command, run as a user runs it, with what it said and how it ended. */
-#ifndef LEASH_TEST_TOOL_H
-#define LEASH_TEST_TOOL_H
+#pragma once
 
 #include "tests/support/sweep.h"
 
@@ -50,5 +49,3 @@ const char *tool_said(struct tool *tool, enum stream stream);
 
 /* Kill it if it still runs, and forget it. NULL is allowed. */
 void tool_free(struct tool *tool);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * In the thread that runs cmocka's tests that is a failed test, and the next one follows. Anywhere else (a thread of a
  * test, a forked child, a program without cmocka) a longjmp would go astray, so there the process aborts. */
-#ifndef LEASH_TEST_TROUBLE_H
-#define LEASH_TEST_TROUBLE_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ _Noreturn void trouble_at(const char *file, int line, const char *format, ...) _
 /* Zeroed memory, and a text, each to be freed. */
 void *zeroed(size_t size);
 char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif
