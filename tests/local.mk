@@ -4,7 +4,7 @@
 # meets (all of tests/contract) says so below, and tests/support, which both kinds use, must do without internal names.
 #
 # Tests that measure time wait for those that load the machine, or the other way round, by a line
-#   tests/contract/test_times.log: tests/contract/test_lease.log
+#   tests/contract/test_times.log: tests/contract/test_resources.log
 
 EXTRA_DIST += build-aux/valkey.sh
 EXTRA_DIST += tests/doctor/server.txt
@@ -71,7 +71,6 @@ test_programs += tests/contract/test_laws_least
 test_programs += tests/contract/test_laws_quorum
 test_programs += tests/contract/test_laws_sentinel
 test_programs += tests/contract/test_laws_tls
-test_programs += tests/contract/test_lease
 test_programs += tests/contract/test_least
 test_programs += tests/contract/test_manners
 test_programs += tests/contract/test_mixed
@@ -165,7 +164,6 @@ tests_contract_test_laws_least_LDADD = $(public_libs)
 tests_contract_test_laws_quorum_LDADD = $(public_libs)
 tests_contract_test_laws_sentinel_LDADD = $(public_libs)
 tests_contract_test_laws_tls_LDADD = $(public_libs)
-tests_contract_test_lease_LDADD = $(public_libs)
 tests_contract_test_least_LDADD = $(public_libs)
 tests_contract_test_manners_LDADD = $(public_libs)
 tests_contract_test_mixed_LDADD = $(public_libs)

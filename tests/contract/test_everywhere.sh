@@ -26,7 +26,6 @@ test_laws_least      -  a program of the laws
 test_laws_quorum     -  a program of the laws
 test_laws_sentinel   -  a program of the laws
 test_laws_tls        -  a program of the laws
-test_lease           quorum                leases, which one server counts as any other does
 test_least           -  goes through all deployments itself
 test_manners         tls,sentinel,cluster,quorum  no rights of its own
 test_mixed           -  a program of the laws: test_laws_* run them in each deployment

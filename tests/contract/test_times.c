@@ -1,5 +1,6 @@
-/* Times: leases and waits at and beyond their limits, and for how long a fence is kept. That no key is ever told a TTL
- * of zero or less is seen in the simulator's worlds (sim/judge.c). */
+/* Times: leases and waits at and beyond their limits, for how long a fence is kept, and a TTL that somebody took away.
+ * That no key is ever told a TTL of zero or less is seen in the simulator's worlds (sim/judge.c). When a hold is
+ * renewed: core/test_single and unit/test_watchdog. */
 #include "tests/contract/refusal.h"
 
 #include "tests/support/kept.h"
@@ -152,4 +153,31 @@ SENTENCE(negative_waits_are_refused_and_huge_ones_are_waits)
 		assert_status(LEASH_OK, leash_lock_release(held, &err));
 		end_waiting(&w);
 	}
+}
+
+/* Log lines that say so. */
+static void
+count_persistent(void *count, leash_log_level level, const char *line)
+{
+	*(_Atomic int *)count += level == LEASH_LOG_WARNING && strstr(line, "lock 'kept'") != NULL &&
+	                         strstr(line, "PERSIST") != NULL;
+}
+
+SENTENCE(a_key_that_somebody_made_persistent_ends_with_its_holder_again_and_the_log_says_so)
+{
+	static _Atomic int said;
+	leash_client *client = kept(place_client(LEASH_OPTIONS(.lease_ms = 3000, .on_log = count_persistent, .log_arg = &said)));
+	leash_lock *lock = kept(leashed_lock(client, "kept", NULL));
+
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
+	assert_status(LEASH_OK, leash_lock_extend(lock, 3000, &err));
+	assert_int_equal(said, 0);
+	place_say("leash:{kept}", "PERSIST leash:{kept}");
+	assert_status(LEASH_OK, leash_lock_extend(lock, 3000, &err));
+	await_true(said > 0 && place_left_ms("kept") > 0);
+	said = 0;
+	place_say("leash:{kept}", "PERSIST leash:{kept}");
+	await_true(said > 0 && place_left_ms("kept") > 0); /* the watchdog has renewed it */
+	assert_true(leash_lock_held(lock));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 }
