@@ -1,14 +1,12 @@
 /* Who has it: what a client tells about itself in Redis, for how long, and that nothing hangs on it. A forked child takes
- * nothing of it back: it sends not a byte on its parent's connections (test_forked). */
-#include "tests/support/child.h"
+ * nothing of it back: it sends not a byte on its parent's connections (test_forked). Who waits tells
+ * it, too (test_waiters), and it goes with each client that is closed (the laws). */
 #include "tests/support/cluster.h"
 #include "tests/support/kept.h"
 #include "tests/support/monitor.h"
 #include "tests/support/place.h"
 #include "tests/support/test.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -67,39 +65,17 @@ SENTENCE(who_holds_says_who_it_is)
 	await_true(place_introductions() == 1); /* it may want another one soon */
 }
 
-static void *
-acquire_in_vain(void *lock)
-{
-	return leash_lock_acquire(lock, LEASH_FOREVER, NULL) == LEASH_CLOSED ? lock : NULL;
-}
-
-SENTENCE(who_waits_says_who_it_is)
-{
-	leash_lock *held = kept(leashed_lock(kept(place_client(NULL)), "wanted", NULL));
-	leash_client *waiter = place_client(NULL);
-	pthread_t thread;
-	void *closed;
-
-	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	await_true(place_introductions() == 1);
-	pthread_create(&thread, NULL, acquire_in_vain, kept(leashed_lock(waiter, "wanted", NULL)));
-	await_true(place_introductions() == 2);
-	leash_close(waiter);
-	pthread_join(thread, &closed);
-	assert_non_null(closed);
-	await_true(place_introductions() == 1);
-	assert_status(LEASH_OK, leash_lock_release(held, &err));
-}
-
-/* Looked at in one step of the server that has both: at no moment does the lease reach further. */
-SENTENCE(it_outlives_the_lease_at_any_moment)
+/* Looked at in one step of the server that has both: at no moment does the lease reach further. So who was killed is known
+ * for longer than its lease. */
+SENTENCE(it_outlives_the_lease_at_any_moment_and_no_lease_makes_it_last_for_more_than_a_day)
 {
 	static const char script[] = "local lease = redis.call('PTTL', KEYS[1]) "
 	                             "if lease < 0 then return -1 end return redis.call('PTTL', KEYS[2]) - lease";
 	leash_client *client = kept(place_client(LEASH_OPTIONS(.lease_ms = 300)));
 	leash_lock *first = kept(leashed_lock(client, "first", NULL));
 	leash_lock *longer = kept(leashed_lock(client, "longer", NULL));
-	int64_t least = INT64_MAX, longest_ms = place_lease_ms(600000);
+	const int64_t day_ms = 86400000, leases[] = {place_lease_ms(600000), place_lease_ms(day_ms)};
+	int64_t least = INT64_MAX;
 	char key[96], name[CLUSTER_NAME] = "long";
 
 	assert_status(LEASH_OK, leash_lock_acquire(first, 0, &err));
@@ -122,65 +98,15 @@ SENTENCE(it_outlives_the_lease_at_any_moment)
 	}
 	printf("# it lasted at least %lld ms longer than the lease of 300 ms\n", (long long)least);
 	/* and a longer lease is outlived from its beginning */
-	assert_status(LEASH_OK, leash_lock_acquire_with(longer, LEASH_ACQUIRE(.lease_ms = longest_ms), &err));
-	await_true(deployment_integer(place, key, "PTTL %s", key) > longest_ms + 5000);
-	assert_true(deployment_integer(place, key, "PTTL %s", key) <= 86400000);
-	assert_status(LEASH_OK, leash_lock_release(longer, &err));
+	for (size_t i = 0; i < COUNT(leases); i++) {
+		int64_t enough_ms = leases[i] < day_ms ? leases[i] + 5000 : day_ms - 3600000;
+
+		assert_status(LEASH_OK, leash_lock_acquire_with(longer, LEASH_ACQUIRE(.wait_ms = 5000, .lease_ms = leases[i]), &err));
+		await_true(deployment_integer(place, key, "PTTL %s", key) > enough_ms);
+		assert_true(deployment_integer(place, key, "PTTL %s", key) <= day_ms);
+		assert_status(LEASH_OK, leash_lock_release(longer, &err));
+	}
 	leash_lock_release(lock, &err);
-}
-
-SENTENCE(no_lease_makes_it_last_for_more_than_a_day)
-{
-	int64_t day_ms = 86400000, lease_ms = place_lease_ms(day_ms);
-	leash_lock *lock = kept(leashed_lock(kept(place_client(LEASH_OPTIONS(.lease_ms = lease_ms))), "day", NULL));
-	char key[96];
-
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	key_of(lock, key);
-	await_true(deployment_integer(place, key, "EXISTS %s", key) == 1);
-	assert_in_range(deployment_integer(place, key, "PTTL %s", key), day_ms - 3600000, day_ms);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-}
-
-static int
-hold(void *stage)
-{
-	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 500));
-	leash_lock *lock = leashed_lock(client, "killed", NULL);
-
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	stage_raise(stage);
-	pause();
-	return 1;
-}
-
-/* What one of those who have said it has said. */
-static const char *
-what_was_said(void)
-{
-	struct server *at;
-
-	for (size_t i = 0; (at = deployment_master(place, i)) != NULL; i++)
-		if (server_integer(at, "EVAL %s 0", "return #redis.call('KEYS', 'leash:client:*')") > 0)
-			return server_text(at, "EVAL %s 0", "return redis.call('GET', redis.call('KEYS', 'leash:client:*')[1])");
-	return "";
-}
-
-SENTENCE(who_was_killed_is_known_for_longer_than_its_lease)
-{
-	struct stage *stage = child_share(sizeof *stage);
-	pid_t pid = child_run(hold, stage);
-	long long said;
-
-	stage_await(stage, 1);
-	await_true(place_introductions() == 1);
-	child_kill(pid);
-	await_true(place_is_free("killed"));
-	assert_int_equal(place_introductions(), 1);
-	assert_int_equal(sscanf(what_was_said(), "%lld", &said), 1);
-	assert_int_equal(said, pid);
-	place_flush();
-	child_unshare(stage, sizeof *stage);
 }
 
 SENTENCE(who_lost_everything_is_told_again)
