@@ -79,19 +79,9 @@ SENTENCE(a_lock_that_is_held_tells_all_that_its_holder_knows)
 	assert_in_range(info.remaining_ms, 1, 3000);
 	assert_int_equal(info.waiting, 0);
 	await_true((inspect(), info.depth == 3)); /* with its next renewal */
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	await_true((inspect(), info.depth == 2));
 	assert_true(leash_lock_held(theirs));
-}
-
-SENTENCE(a_lock_that_is_free_has_its_last_fence_and_its_holder_may_ask)
-{
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	uint64_t fence = leash_lock_fence(lock);
-	inspect();
-	assert_true(info.held && info.fence == fence && leash_lock_held(lock));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	inspect();
-	assert_true(!info.held && info.fence == fence);
-	place_assert_free("law"); /* and looking makes nothing */
 }
 
 /* ---- who that is ---- */
@@ -112,24 +102,12 @@ say_who(const char *text)
 	place_say("leash:client:" UUID, "SET leash:client:" UUID " %s", text);
 }
 
-SENTENCE(what_the_holder_wrote_about_itself_is_told)
-{
-	hold_by_hand();
-	inspect();
-	assert_holder_is_not_known();
-	say_who("4711 1760000000123 db-7.example.org nightly@~!");
-	inspect();
-	assert_string_equal(info.holder.host, "db-7.example.org");
-	assert_string_equal(info.holder.program, "nightly@~!");
-	assert_int_equal(info.holder.pid, 4711);
-	assert_int_equal(info.holder.since_ms, INT64_C(1760000000123));
-	assert_string_equal(info.holder.token, TOKEN);
-}
-
 /* Which texts those are is said by unit/test_lock_line. */
 SENTENCE(what_clients_do_not_write_is_not_told_and_harms_nobody)
 {
 	hold_by_hand();
+	inspect();
+	assert_holder_is_not_known(); /* nothing is there */
 	say_who("1 2 host program more");
 	inspect();
 	assert_holder_is_not_known();
