@@ -1,5 +1,6 @@
-/* Where TLS makes a difference to who locks: what a set-user-ID program believes, and a server that is no longer the one. Which
- * certificates are refused, and with what words, is said by redis/test_tls; the laws are tested there by test_laws_tls. */
+/* Where TLS makes a difference to who locks: what a set-user-ID program believes. Which certificates are refused, and with
+ * what words, is said by redis/test_tls; what becomes of who holds and waits then, by core/test_refusals; the laws are
+ * tested there by test_laws_tls. */
 #include "tests/support/certs.h"
 #include "tests/support/child.h"
 #include "tests/support/kept.h"
@@ -73,53 +74,6 @@ SENTENCE(a_set_user_id_program_takes_neither_a_server_nor_a_password_nor_an_auth
 	child_wait(child_run(exec_for_nobody, uri));
 	unsetenv("LEASH_URI");
 	unsetenv("SSL_CERT_FILE");
-}
-
-/* ---- certificates that change ---- */
-
-static void
-copy_file(const char *from, const char *to)
-{
-	char bytes[8192];
-	FILE *in = fopen(from, "re"), *out = fopen(to, "we");
-
-	assert_non_null(in);
-	assert_non_null(out);
-	size_t n = fread(bytes, 1, sizeof bytes, in);
-	assert_int_equal(fwrite(bytes, 1, n, out), n);
-	fclose(in);
-	assert_int_equal(fclose(out), 0);
-}
-
-/* It would not get right by waiting, so who asks is told, whatever the time that was given. */
-SENTENCE(a_wait_ends_when_the_server_is_no_longer_the_one)
-{
-	struct server *s = kept(server_start_tls(CERTS_SERVER, false, NULL));
-	leash_client *client = kept(leashed_open(server_uri_tls(s), NULL));
-	leash_lock *lock = kept(leashed_lock(client, "busy", NULL));
-	char cert[256], key[256];
-
-	/* it reads them when it is started */
-	snprintf(cert, sizeof cert, "%s/good.crt", server_folder(s));
-	snprintf(key, sizeof key, "%s/good.key", server_folder(s));
-	copy_file(certs_file(CERTS_SERVER), cert);
-	copy_file(certs_key(CERTS_SERVER), key);
-	copy_file(certs_file(CERTS_EXPIRED), certs_file(CERTS_SERVER));
-	copy_file(certs_key(CERTS_EXPIRED), certs_key(CERTS_SERVER));
-	server_restart(s);
-	copy_file(cert, certs_file(CERTS_SERVER));
-	copy_file(key, certs_key(CERTS_SERVER));
-
-	int64_t began = await_now_ns();
-	assert_status(LEASH_DENIED, leash_lock_acquire(lock, 600000, &err));
-	assert_true(await_now_ns() - began < 300 * INT64_C(1000000000));
-	if (strstr(err.text, "its certificate is refused: certificate has expired") == NULL)
-		fail_msg("%s", err.text);
-
-	/* and all is well again when the server is */
-	server_restart(s);
-	await_true(leash_lock_acquire(lock, 600000, &err) == LEASH_OK);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 }
 
 static int
