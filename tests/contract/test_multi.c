@@ -1,12 +1,10 @@
 /* Several locks as one: all of them or none, in what order they are waited for, and what is told when one of them is in
- * the way. */
+ * the way. That who names them in another order does not wait in a circle: test_examples.sh (both_accounts). */
 #include "tests/contract/actor.h"
 #include "tests/contract/refusal.h"
 #include "tests/support/child.h"
 #include "tests/support/counted.h"
 #include "tests/support/kept.h"
-
-#include <pthread.h>
 
 enum { A, B, C, LOCKS };
 
@@ -386,48 +384,4 @@ SENTENCE(a_forked_child_has_none_of_its_parents)
 	child_wait(child_run(use_as_child, NULL));
 	assert_true(leash_multi_held(all));
 	assert_status(LEASH_OK, leash_multi_release(all, &err));
-}
-
-/* ---- several that want the same ---- */
-
-struct taker {
-	leash_client *client;
-	bool backwards;
-	pthread_t thread;
-};
-
-static _Atomic int inside;
-
-static void *
-take_turns(void *arg)
-{
-	struct taker *t = arg;
-	leash_lock *first = leashed_lock(t->client, t->backwards ? "b" : "a", NULL);
-	leash_lock *second = leashed_lock(t->client, t->backwards ? "a" : "b", NULL);
-	leash_multi *both;
-
-	assert_status(LEASH_OK, leash_multi_new(&both, (leash_lock *[]){first, second}, 2, &err));
-	for (int i = 0; i < 20; i++) {
-		assert_status(LEASH_OK, leash_multi_acquire(both, LEASH_FOREVER, &err));
-		assert_int_equal(inside++, 0);
-		inside--;
-		assert_status(LEASH_OK, leash_multi_release(both, &err));
-	}
-	leash_multi_free(both);
-	leash_lock_free(first);
-	leash_lock_free(second);
-	return NULL;
-}
-
-SENTENCE(who_names_them_in_another_order_does_not_wait_in_a_circle)
-{
-	struct taker takers[6];
-
-	for (int i = 0; i < 6; i++) {
-		takers[i] = (struct taker){.client = i % 2 == 0 ? ours : others, .backwards = i % 3 == 0};
-		assert_int_equal(pthread_create(&takers[i].thread, NULL, take_turns, &takers[i]), 0);
-	}
-	for (int i = 0; i < 6; i++)
-		pthread_join(takers[i].thread, NULL);
-	await_all_free();
 }
