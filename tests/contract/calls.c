@@ -1,49 +1,34 @@
 /* See calls.h. */
 #include "tests/contract/calls.h"
 
-#include "tests/support/place.h"
-#include "tests/support/test.h"
+#include "tests/contract/refusal.h"
 
 #define TOKEN "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1"
 
-static bool
-visit_lock(void *arg, const leash_lock_info *info)
-{
-	(void)arg, (void)info;
-	return false;
-}
-
-static bool
-visit_waiter(void *arg, const leash_waiter_info *info)
-{
-	(void)arg, (void)info;
-	return false;
-}
-
 #define CALL(name, ...) \
-	static leash_status name(leash_client *client, leash_lock *lock, leash_error *err) \
+	static leash_status name(leash_client *client, leash_lock *lock, leash_error *error) \
 	{ \
 		(void)client, (void)lock; \
 		return __VA_ARGS__; \
 	}
 
-CALL(try, leash_lock_acquire(lock, 0, err))
-CALL(wait, leash_lock_acquire(lock, LEASH_FOREVER, err))
-CALL(acquire_with, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 5000), err))
-CALL(release, leash_lock_release(lock, err))
-CALL(extend, leash_lock_extend(lock, 1000, err))
-CALL(inspect, leash_lock_inspect(lock, &(leash_lock_info){.size = sizeof(leash_lock_info)}, err))
-CALL(waiters, leash_lock_waiters(lock, visit_waiter, NULL, err))
-CALL(adopt, leash_lock_adopt(lock, TOKEN, err))
-CALL(break_it, leash_lock_break(lock, err))
-CALL(scan, leash_client_scan(client, NULL, visit_lock, NULL, err))
-CALL(stats, leash_client_stats(client, &(leash_stats){.size = sizeof(leash_stats)}, err))
+CALL(try, leash_lock_acquire(lock, 0, error))
+CALL(wait, leash_lock_acquire(lock, LEASH_FOREVER, error))
+CALL(acquire_with, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 5000), error))
+CALL(release, leash_lock_release(lock, error))
+CALL(extend, leash_lock_extend(lock, 1000, error))
+CALL(inspect, leash_lock_inspect(lock, &(leash_lock_info){.size = sizeof(leash_lock_info)}, error))
+CALL(waiters, leash_lock_waiters(lock, count_waiter, &(int){0}, error))
+CALL(adopt, leash_lock_adopt(lock, TOKEN, error))
+CALL(break_it, leash_lock_break(lock, error))
+CALL(scan, leash_client_scan(client, NULL, count_lock, &(int){0}, error))
+CALL(stats, leash_client_stats(client, &(leash_stats){.size = sizeof(leash_stats)}, error))
 
 static leash_status
-new_lock(leash_client *client, leash_lock *lock, leash_error *err)
+new_lock(leash_client *client, leash_lock *lock, leash_error *error)
 {
 	leash_lock *another = NULL;
-	leash_status status = leash_lock_new(&another, client, "another", NULL, err);
+	leash_status status = leash_lock_new(&another, client, "another", NULL, error);
 
 	(void)lock;
 	leash_lock_free(another);
@@ -52,7 +37,7 @@ new_lock(leash_client *client, leash_lock *lock, leash_error *err)
 
 static const struct call {
 	const char *name;
-	leash_status (*make)(leash_client *client, leash_lock *lock, leash_error *err);
+	leash_status (*make)(leash_client *client, leash_lock *lock, leash_error *error);
 	bool in_callback; /* it may be made there */
 } calls[] = {
 	{"leash_lock_acquire", try, false},
@@ -84,7 +69,7 @@ calls_not_refused(leash_client *client, leash_lock *lock, leash_status expected)
 	for (size_t i = 0; i < COUNT(calls); i++) {
 		const struct call *c = &calls[i];
 		leash_status due = expected == LEASH_IN_CALLBACK && c->in_callback ? LEASH_OK : expected;
-		leash_error err = {.text = ""};
+		err = (leash_error){.text = ""};
 		leash_status status = c->make(client, lock, &err), unexplained = c->make(client, lock, NULL);
 
 		if (status == due && unexplained == due &&

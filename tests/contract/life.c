@@ -2,17 +2,10 @@
 #include "tests/contract/life.h"
 
 #include "tests/support/asleep.h"
-#include "tests/support/await.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-struct server *server;
-_Thread_local leash_error err;
 
 /* ---- memory ---- */
 
@@ -31,12 +24,6 @@ void
 nothing_is_left(void)
 {
 	assert_true(counted_left(at_first) == 0);
-}
-
-leash_client *
-open_client(void)
-{
-	return place_client(NULL);
 }
 
 /* ---- threads that are always in a call ---- */
@@ -80,6 +67,16 @@ read_task(const char *task, const char *field, char out[64])
 		if (strncmp(line, field, strlen(field)) == 0)
 			sscanf(line + strlen(field), ":%63s", out);
 	fclose(file);
+}
+
+long
+process_number(const char *field)
+{
+	char text[64];
+
+	snprintf(text, sizeof text, "%d", getpid());
+	read_task(text, field, text);
+	return atol(text);
 }
 
 static bool
@@ -132,7 +129,6 @@ count_fds(bool events)
 void
 life_open(void)
 {
-	place_open();
-	server = deployment_server(place);
+	refusal_open();
 	counted_start();
 }

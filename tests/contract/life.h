@@ -4,15 +4,10 @@
 #ifndef LEASH_TEST_LIFE_H
 #define LEASH_TEST_LIFE_H
 
+#include "tests/contract/refusal.h"
 #include "tests/support/counted.h"
-#include "tests/support/leashed.h"
-#include "tests/support/place.h"
-#include "tests/support/test.h"
 
 #include <pthread.h>
-
-extern struct server *server; /* of the deployments of one; else NULL */
-extern _Thread_local leash_error err; /* what the last call said */
 
 extern long at_first; /* how many blocks leash had when the test began */
 
@@ -23,8 +18,6 @@ void nothing_is_left(void);
 /* For PLACE(): with the counting allocator. */
 void life_open(void);
 
-leash_client *open_client(void); /* as place_client */
-
 /* A thread that is always in a call, until its client is closed. */
 struct busy {
 	leash_lock *lock[2];
@@ -34,8 +27,9 @@ struct busy {
 
 void *be_busy(void *busy); /* for pthread_create */
 
-/* What /proc says of a thread of this process: the value of `field`, or "". */
+/* What /proc says of a thread of this process: the value of `field`, or ""; and of its main thread, where that is a number. */
 void read_task(const char *task, const char *field, char out[64]);
+long process_number(const char *field);
 /* Until all servers, and all other threads of this process, sleep: no answer is on its way, and who has told somebody
  * of one has let go of it, too. */
 void await_rest(void);

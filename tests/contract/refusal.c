@@ -41,6 +41,29 @@ open_client(void)
 }
 
 void
+take_and_give_back(leash_lock *lock)
+{
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
+bool
+count_lock(void *count, const leash_lock_info *info)
+{
+	(void)info;
+	++*(int *)count;
+	return true;
+}
+
+bool
+count_waiter(void *count, const leash_waiter_info *info)
+{
+	(void)info;
+	++*(int *)count;
+	return true;
+}
+
+void
 begin_waiting(struct actor *a, leash_lock *lock, int64_t wait_ms)
 {
 	actor_begin(a, lock, wait_ms);

@@ -1,5 +1,5 @@
-/* What the tests of bad input share: what every refusal must be, a place that is the default, and a thread
- * that waits. */
+/* What the tests of the interface share: what every refusal must be, a place that is the default, and a thread that
+ * waits. */
 #ifndef LEASH_TEST_REFUSAL_H
 #define LEASH_TEST_REFUSAL_H
 
@@ -31,6 +31,13 @@ void spoil_error(void);
 	} while (0)
 
 leash_client *open_client(void); /* as place_client */
+
+/* It can be had within 5 s: by then what was released in the background is free. */
+void take_and_give_back(leash_lock *lock);
+
+/* Visits that count, in an int. */
+bool count_lock(void *count, const leash_lock_info *info);
+bool count_waiter(void *count, const leash_waiter_info *info);
 
 /* A thread that waits for a lock, or takes one turn: waits for ever, and gives it back at once. */
 void begin_waiting(struct actor *actor, leash_lock *lock, int64_t wait_ms);

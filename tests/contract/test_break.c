@@ -71,8 +71,7 @@ SENTENCE(the_holder_learns_of_it_at_its_next_renewal_and_the_next_one_has_a_larg
 SENTENCE(what_nobody_has_is_not_held)
 {
 	assert_refused(LEASH_NOT_HELD, "lock 'law'", leash_lock_break(lock, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	assert_status(LEASH_OK, leash_lock_release(held, &err));
+	take_and_give_back(held);
 	assert_refused(LEASH_NOT_HELD, "lock 'law'", leash_lock_break(lock, &err));
 	/* nor is one whose lease is over, though somebody waits */
 	place_say("leash:{law}", "ZADD leash:{law}:queue -1 " UUID " 5 %s", TOKEN " 3000");
@@ -85,8 +84,7 @@ SENTENCE(a_lock_that_was_held_and_broken_is_free)
 	assert_status(LEASH_OK, leash_lock_break(lock, &err));
 	place_assert_free("law");
 	assert_status(LEASH_NOT_HELD, leash_lock_break(lock, NULL));
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	take_and_give_back(lock);
 }
 
 SENTENCE(a_key_that_would_never_expire_is_broken_too)

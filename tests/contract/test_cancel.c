@@ -1,24 +1,15 @@
 /* Cancel: the threads that wait with it return, whoever fires it and whenever, and nothing is left behind. What is asked
- * of the server and who is next: core/test_cancel.c. Each test runs for plain and for fair locks.
- *
- * All memory that leash takes comes through a counting allocator; after each test nothing of it may be left. */
-#include "tests/contract/actor.h"
-#include "tests/support/child.h"
-#include "tests/support/counted.h"
-#include "tests/support/kept.h"
-#include "tests/support/leashed.h"
-#include "tests/support/place.h"
-#include "tests/support/sanitizer.h"
-#include "tests/support/test.h"
+ * of the server and who is next: core/test_cancel.c; that a callback may fire it: test_manners. Each test runs for plain
+ * and for fair locks. */
+#include "tests/contract/life.h"
 
-#include <pthread.h>
+#include "tests/support/child.h"
+#include "tests/support/kept.h"
+#include "tests/support/sanitizer.h"
+
 #include <signal.h>
 
 enum { ACTORS = 24 }; /* more than a cancel has room for at first */
-
-static _Thread_local leash_error err;
-
-static long at_first; /* blocks that leash had */
 
 /* Of each test. */
 static bool fair;
@@ -37,19 +28,15 @@ static void
 set_up(void)
 {
 	fair = *(const bool *)given;
-	place_flush();
-	at_first = counted.blocks;
-	client = place_client(NULL);
-	other = place_client(NULL);
+	note_what_there_is();
+	client = open_client();
+	other = open_client();
 	mine = open_lock(client, "law");
 	theirs = open_lock(other, "law");
-	assert_status(LEASH_OK, leash_cancel_new(&cancel, &err));
-	memset(actors, 0, sizeof actors);
+	cancel = leashed_cancel();
 	for (int i = 0; i < ACTORS; i++) {
-		actors[i].lock = mine;
+		actor_begin(&actors[i], mine, LEASH_FOREVER);
 		actors[i].cancel = cancel;
-		actors[i].wait_ms = LEASH_FOREVER;
-		actor_start(&actors[i]);
 	}
 }
 
@@ -70,7 +57,7 @@ no_queue(const char *lock)
 }
 
 static void
-nothing_is_left(void)
+tear_down(void)
 {
 	place_resume(); /* and whoever waits still, where a test has failed, is let go */
 	leash_close(client);
@@ -84,7 +71,7 @@ nothing_is_left(void)
 	leash_cancel_free(cancel);
 	await_true(place_introductions() == 0);
 	place_assert_empty();
-	assert_true(counted_left(at_first) == 0);
+	nothing_is_left();
 }
 
 /* It returned canceled, and soon after `fired_ns` (unless 0), whatever it waited for. */
@@ -98,8 +85,8 @@ check_canceled(struct actor *a, int64_t fired_ns)
 	assert_true(fired_ns == 0 || (double)(a->ended_ns - fired_ns) < 3000e6 * await_slowness());
 }
 
-FIXTURE(set_up, nothing_is_left);
-PLACE(place_open_counted);
+FIXTURE(set_up, tear_down);
+PLACE(life_open);
 
 BOTH(no_cancel_at_all_is_none_that_could_be_fired)
 {
@@ -195,28 +182,6 @@ BOTH(a_signal_handler_on_the_waiting_thread_can_fire_it)
 	}
 	leash_lock_release(theirs, &err); /* held, unless a pause was long */
 	leash_lock_release(local->lock, &err);
-}
-
-static void
-fire_on_event(void *arg, const leash_event *event)
-{
-	if (event->type == LEASH_EVENT_LOST)
-		leash_cancel_fire(arg);
-}
-
-BOTH(a_callback_can_fire_it)
-{
-	leash_lock *frail = kept(leashed_lock(client, "frail", LEASH_LOCK_OPTIONS(.lease_ms = 300, .fair = fair,
-	                                                                          .on_event = fire_on_event,
-	                                                                          .event_arg = cancel)));
-
-	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(frail, 5000, &err));
-	let_wait(&actors[0], 1);
-	place_take_away("frail");
-	check_canceled(&actors[0], 0);
-	assert_status(LEASH_LOST, leash_lock_release(frail, &err));
-	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
 }
 
 static int

@@ -2,11 +2,8 @@
  * hold and wait is said by the laws; who ends after a loss, by core/test_owner.c. */
 #include "tests/contract/life.h"
 
-#include "tests/contract/actor.h"
 #include "tests/contract/calls.h"
 #include "tests/support/kept.h"
-#include "tests/support/place.h"
-#include "tests/support/test.h"
 
 /* ---- close ---- */
 
@@ -68,8 +65,7 @@ SENTENCE(close_does_not_wait_at_all_for_a_server_that_is_gone)
 
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
-	actor_begin(&waiter, wanted, LEASH_FOREVER);
-	actor_tell(&waiter, actor_acquire);
+	begin_waiting(&waiter, wanted, LEASH_FOREVER);
 	place_await_waiting("wanted", 1);
 	place_kill();
 	int64_t begun = await_now_ns();

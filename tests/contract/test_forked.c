@@ -4,10 +4,8 @@
 #include "tests/contract/calls.h"
 #include "tests/support/child.h"
 #include "tests/support/kept.h"
-#include "tests/support/place.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
-#include "tests/support/test.h"
 
 #include <dirent.h>
 #include <unistd.h>
@@ -250,8 +248,7 @@ look_about_in_child(void *arg)
 		leash_client *client = open_client();
 		leash_lock *lock = leashed_lock(client, "child's", NULL);
 
-		assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
-		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		take_and_give_back(lock);
 		leash_lock_free(lock);
 		leash_close(client);
 	}
@@ -298,8 +295,7 @@ use_leash(void *arg)
 		return 0;
 	client = place_client(NULL);
 	leash_lock *lock = leashed_lock(client, "child", NULL);
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	take_and_give_back(lock);
 	leash_lock_free(lock);
 	leash_close(client);
 	return 0;

@@ -4,10 +4,8 @@
 #include "tests/contract/calls.h"
 #include "tests/support/child.h"
 #include "tests/support/kept.h"
-#include "tests/support/place.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
-#include "tests/support/test.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,6 +16,7 @@
 static struct {
 	leash_client *client;
 	leash_lock *held;
+	leash_cancel *cancel;
 	const char *wrong; /* "" */
 	leash_status open;
 	bool memory_only;
@@ -38,6 +37,7 @@ call_everything(void)
 	                     leash_lock_depth(inside.held) == 0 && leash_lock_fence(inside.held) == 0 &&
 	                     leash_lock_token(inside.held, token, sizeof token) == 0;
 	leash_lock_alive(inside.held);
+	leash_cancel_fire(inside.cancel);
 	leash_close(inside.client); /* does nothing */
 	inside.called++;
 }
@@ -64,12 +64,12 @@ check_inside(void)
 	assert_string_equal(inside.wrong, "");
 	assert_int_equal(inside.open, LEASH_IN_CALLBACK);
 	assert_true(inside.memory_only);
+	assert_true(leash_cancel_is_fired(inside.cancel));
 	/* the client is alive */
 	assert_true(leash_lock_held(inside.held));
 	assert_status(LEASH_OK, leash_lock_extend(inside.held, 5000, &err));
 	assert_status(LEASH_OK, leash_lock_release(inside.held, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(inside.held, 5000, &err));
-	assert_status(LEASH_OK, leash_lock_release(inside.held, &err));
+	take_and_give_back(inside.held);
 }
 
 FIXTURE(note_what_there_is, nothing_is_left);
@@ -84,6 +84,7 @@ SENTENCE(calls_from_a_callback_are_refused_if_they_might_wait)
 		inside.client = by_log ? place_client(LEASH_OPTIONS(.on_log = line_inside))
 		                       : place_client(LEASH_OPTIONS(.on_event = event_inside));
 		inside.held = leashed_lock(inside.client, "held", NULL);
+		inside.cancel = leashed_cancel();
 		trigger = leashed_lock(inside.client, "trigger", NULL);
 		assert_status(LEASH_OK, leash_lock_acquire(inside.held, 0, &err));
 		assert_status(LEASH_OK, leash_lock_acquire(trigger, 0, &err));
@@ -93,6 +94,7 @@ SENTENCE(calls_from_a_callback_are_refused_if_they_might_wait)
 			place_cut(); /* which is worth a line */
 		await_true(inside.called == 1);
 		check_inside();
+		leash_cancel_free(inside.cancel);
 		leash_lock_free(inside.held);
 		leash_close(inside.client);
 	}
@@ -365,13 +367,6 @@ end_canceled(pthread_t thread, const struct canceled *c)
 
 	pthread_join(thread, &result);
 	assert_ptr_not_equal(result, c); /* canceled: glibc does not always say so */
-}
-
-static void
-take_and_give_back(leash_lock *lock)
-{
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 }
 
 SENTENCE(a_thread_that_is_canceled_amid_a_wait_goes_on_waiting_and_leaves_nothing)

@@ -24,8 +24,7 @@ open_set(void)
 		theirs[i] = kept(leashed_lock(others, names[i], NULL));
 	}
 	assert_status(LEASH_OK, leash_multi_new(&all, (leash_lock *[]){mine[C], mine[A], mine[B]}, LOCKS, &err));
-	waiter = (struct actor){.wait_ms = LEASH_FOREVER};
-	actor_start(&waiter);
+	actor_begin(&waiter, NULL, LEASH_FOREVER);
 }
 
 static void

@@ -40,8 +40,7 @@ SENTENCE(a_release_and_the_next_request_go_out_in_one_write)
 	client = kept(leashed_open(server_uri_tcp(to), LEASH_OPTIONS(.lease_ms = 600000, .timeout_ms = 60000)));
 	leash_lock *lock = kept(leashed_lock(client, "written", LEASH_LOCK_OPTIONS(.no_handoff = true)));
 	uint64_t before = segments(to);
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	take_and_give_back(lock);
 	assert_true(segments(to) - before >= 2); /* two writes are told from one */
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	begin_waiting(&next, lock, LEASH_FOREVER);

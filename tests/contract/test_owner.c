@@ -1,21 +1,14 @@
 /* Owners: who holds is who the handle says, whichever thread calls; or that thread. How owners exclude each other,
  * nest and end, and what handles of one name must agree on: core/test_owner.c. */
-#include "tests/contract/actor.h"
+#include "tests/contract/life.h"
+
 #include "tests/support/child.h"
-#include "tests/support/counted.h"
 #include "tests/support/kept.h"
-#include "tests/support/leashed.h"
-#include "tests/support/place.h"
 #include "tests/support/sanitizer.h"
-#include "tests/support/test.h"
 
 #include <errno.h>
 
 enum { ACTORS = 2 };
-
-static _Thread_local leash_error err;
-
-static long at_first; /* blocks that leash had */
 
 /* Of each test. */
 static struct leashed_events events;
@@ -31,16 +24,9 @@ open_for(leash_client *of, const char *name, leash_owner *for_whom)
 }
 
 static leash_client *
-open_client(int64_t lease_ms)
+open_told(int64_t lease_ms)
 {
 	return place_client(LEASH_OPTIONS(.lease_ms = lease_ms, .on_event = leashed_note_event, .event_arg = &events));
-}
-
-static void
-acquire_and_release(leash_lock *lock)
-{
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err)); /* of what is released in the background */
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 }
 
 static void
@@ -53,10 +39,9 @@ release_times(leash_lock *lock, int times)
 static void
 set_up(void)
 {
-	place_flush();
-	at_first = counted.blocks;
+	note_what_there_is();
 	memset(&events, 0, sizeof events);
-	client = open_client(0);
+	client = open_told(0);
 	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
 	owned = open_for(client, "law", owner);
 	plain = open_for(client, "law", NULL);
@@ -64,11 +49,10 @@ set_up(void)
 		actor_begin(&actors[i], owned, 0);
 }
 
-/* Neither in memory nor in Redis. A test that frees one of these itself sets it to NULL. */
+/* Nothing is left, neither in memory nor in Redis. A test that frees one of these itself sets it to NULL. */
 static void
-nothing_is_left(void)
+tear_down(void)
 {
-	deployment_resume(place);
 	leash_close(client); /* lets go whoever waits still where a test has failed */
 	for (int i = 0; i < ACTORS; i++) {
 		actor_hear(&actors[i]);
@@ -78,11 +62,11 @@ nothing_is_left(void)
 	leash_lock_free(owned);
 	leash_lock_free(plain);
 	place_assert_empty();
-	assert_true(counted_left(at_first) == 0);
+	nothing_is_left();
 }
 
-FIXTURE(set_up, nothing_is_left);
-PLACE(place_open_counted);
+FIXTURE(set_up, tear_down);
+PLACE(life_open);
 
 /* ---- any thread ---- */
 
@@ -156,13 +140,13 @@ SENTENCE(a_thread_that_was_never_seen_before_releases_without_memory)
 	assert_true(in_the_background > 0);
 	for (size_t i = 0; i < COUNT(strangers); i++)
 		actor_end(&strangers[i]);
-	acquire_and_release(owned);
+	take_and_give_back(owned);
 }
 #endif
 
 SENTENCE(the_end_of_the_thread_that_acquired_ends_nothing)
 {
-	leash_client *brisk = kept(open_client(3000));
+	leash_client *brisk = kept(open_told(3000));
 	leash_stats stats = {.size = sizeof stats};
 	leash_lock *lock = kept(open_for(brisk, "brisk", owner));
 	static struct actor a;
@@ -285,7 +269,7 @@ SENTENCE(what_a_freed_owner_holds_is_abandoned_and_its_handles_are_of_no_use)
 	leash_lock *also = kept(open_for(client, "also", owner));
 
 	assert_done(LEASH_OK, &actors[0], acquire_three_times);
-	acquire_and_release(also);
+	take_and_give_back(also);
 	assert_status(LEASH_OK, leash_lock_acquire(also, 0, &err));
 	leash_owner_free(owner);
 	owner = NULL;
@@ -298,8 +282,8 @@ SENTENCE(what_a_freed_owner_holds_is_abandoned_and_its_handles_are_of_no_use)
 	leash_lock_free(owned);
 	owned = open_for(client, "law", owner);
 	assert_int_equal(leash_lock_depth(owned), 0);
-	acquire_and_release(plain);
-	acquire_and_release(owned);
+	take_and_give_back(plain);
+	take_and_give_back(owned);
 	assert_int_equal(events.total, 2);
 }
 
@@ -324,7 +308,7 @@ SENTENCE(a_hold_is_abandoned_whichever_thread_frees_the_last_handle)
 	plain = open_for(client, "law", NULL);
 	owned = open_for(client, "law", owner);
 	assert_int_equal(leash_lock_depth(plain), 0);
-	acquire_and_release(plain);
+	take_and_give_back(plain);
 }
 
 static int
@@ -358,7 +342,7 @@ SENTENCE(a_forked_child_that_frees_it_takes_nothing_from_its_parent)
 
 SENTENCE(an_owner_can_hold_locks_of_several_clients_and_outlives_them)
 {
-	leash_client *other = open_client(0), *brief = open_client(0);
+	leash_client *other = open_told(0), *brief = open_told(0);
 	leash_lock *same = kept(open_for(other, "law", owner)), *only = kept(open_for(other, "only", owner));
 	leash_lock *closed = kept(open_for(brief, "closed", owner));
 

@@ -1,13 +1,10 @@
 /* Memory and descriptors: how much is taken, what happens when there is no more, and what a process leaves when it ends. */
 #include "tests/contract/life.h"
 
-#include "tests/contract/actor.h"
 #include "tests/support/child.h"
-#include "tests/support/place.h"
 #include "tests/support/proxy.h"
 #include "tests/support/resident.h"
 #include "tests/support/sanitizer.h"
-#include "tests/support/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,8 +78,7 @@ SENTENCE(what_a_burst_of_many_threads_needed_is_given_back, .but = PLACE_ONE_SOC
 			place_pause(); /* so that all that is asked is on its way at once */
 		}
 		for (int i = 0; i < USERS; i++) {
-			actor_begin(&users[i], locks[i], LEASH_FOREVER);
-			actor_tell(&users[i], actor_acquire);
+			begin_waiting(&users[i], locks[i], LEASH_FOREVER);
 			if (round == 0)
 				actor_hear(&users[i]);
 		}
@@ -91,11 +87,8 @@ SENTENCE(what_a_burst_of_many_threads_needed_is_given_back, .but = PLACE_ONE_SOC
 			await_ms(100);
 			place_resume();
 		}
-		for (int i = 0; i < USERS; i++) {
-			assert_heard(LEASH_OK, &users[i]);
-			assert_done(LEASH_OK, &users[i], actor_release);
-			actor_end(&users[i]);
-		}
+		for (int i = 0; i < USERS; i++)
+			end_waiting(&users[i]);
 	}
 	assert_true(counted.most > bytes);
 	await_true(counted.bytes == bytes);
@@ -150,22 +143,6 @@ close:
 
 /* ---- what people ask, where memory may run out anywhere ---- */
 
-static bool
-see_lock(void *arg, const leash_lock_info *info)
-{
-	(void)info;
-	++*(int *)arg;
-	return true;
-}
-
-static bool
-see_waiter(void *arg, const leash_waiter_info *waiter)
-{
-	(void)waiter;
-	++*(int *)arg;
-	return true;
-}
-
 enum question { INSPECT, WAITERS, SCAN, ADOPT, BREAK, QUESTIONS };
 
 static leash_status
@@ -183,9 +160,9 @@ ask(enum question question, leash_client *client, leash_lock *lock, const char *
 		assert_true(status == LEASH_OK ? info.held : info.name[0] == 0x5a);
 		return status;
 	case WAITERS:
-		return leash_lock_waiters(lock, see_waiter, &seen, &err);
+		return leash_lock_waiters(lock, count_waiter, &seen, &err);
 	case SCAN:
-		status = leash_client_scan(client, NULL, see_lock, &seen, &err);
+		status = leash_client_scan(client, NULL, count_lock, &seen, &err);
 		assert_true(status != LEASH_OK || seen == 1);
 		return status;
 	case ADOPT:
@@ -278,29 +255,19 @@ SENTENCE(wherever_memory_runs_out_nothing_is_held_that_nobody_knows_of)
 	leash_close(other);
 }
 
-static int
-count_threads(void)
-{
-	char text[64];
-
-	snprintf(text, sizeof text, "%d", getpid());
-	read_task(text, "Threads", text);
-	return atoi(text);
-}
-
 /* Whatever is done so many times, no descriptor, no thread and no memory of it is left. */
 static void
 check_nothing_stays(void (*act)(int i), int times)
 {
 	leash_close(open_client()); /* what is made once for the process */
 	int fds = count_fds(false);
-	int threads = count_threads();
+	long threads = process_number("Threads");
 	for (int i = 0; i < times; i++) {
 		act(i);
 		assert_int_equal(counted.blocks, at_first);
 	}
 	assert_int_equal(count_fds(false), fds);
-	await_true(count_threads() == threads); /* the kernel counts one for a moment after it was joined */
+	await_true(process_number("Threads") == threads); /* the kernel counts one for a moment after it was joined */
 }
 
 static void

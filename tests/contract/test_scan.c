@@ -201,16 +201,6 @@ SENTENCE(what_is_no_lock_of_this_prefix_is_passed_over)
 
 /* ---- many ---- */
 
-static long
-high_water_kib(void)
-{
-	char text[64];
-
-	snprintf(text, sizeof text, "%d", getpid());
-	read_task(text, "VmHWM", text);
-	return atol(text);
-}
-
 static bool
 tally(void *arg, const leash_lock_info *info)
 {
@@ -249,11 +239,11 @@ SENTENCE(many_locks_need_no_more_memory_and_hold_nobody_up)
 	int64_t before = counted.bytes;
 	memory[0] = scan_many(few, visited);
 	await_true(counted.bytes <= before);
-	long water = high_water_kib();
+	long water = process_number("VmHWM");
 	make_locks("many", locks);
 	place_say_all("CONFIG RESETSTAT");
 	memory[1] = scan_many(locks, visited);
-	water = high_water_kib() - water;
+	water = process_number("VmHWM") - water;
 	printf("# for %ld locks leash took %lld bytes (for %ld: %lld), the process %ld KiB more\n", locks,
 	       (long long)memory[1], few, (long long)memory[0], water);
 	free(visited);

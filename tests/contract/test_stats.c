@@ -68,8 +68,7 @@ SENTENCE(what_was_acquired_and_what_became_of_it_is_told)
 	leash_lock *lost = kept(leashed_lock(client, "lost", LEASH_LOCK_OPTIONS(.lease_ms = 3000)));
 	leash_lock *theirs = kept(leashed_lock(kept(open_client()), "law", NULL));
 
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	take_and_give_back(lock);
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 	assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(last, 0, &err));
@@ -126,15 +125,12 @@ SENTENCE(commands_are_those_that_the_server_got, .but = PLACE_MANY_SERVERS)
 {
 	struct monitor *monitor = kept(monitor_start(place_at("law")));
 
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err)); /* it has listened, and introduced itself */
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	take_and_give_back(lock); /* it has listened, and introduced itself */
 	ask(client);
 	uint64_t before = stats.commands;
 	monitor_mark(monitor);
-	for (int i = 0; i < 50; i++) {
-		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-		assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	}
+	for (int i = 0; i < 50; i++)
+		take_and_give_back(lock);
 	ask(client);
 	assert_int_equal(stats.commands - before, monitor_count(monitor, NULL));
 	assert_true(stats.commands - before >= 100);
@@ -146,10 +142,8 @@ SENTENCE(a_connection_that_is_lost_is_told_and_counted_when_it_is_back, .but = P
 	leash_client *far = kept(leashed_open(proxy_uri(proxy), NULL));
 	leash_lock *theirs = kept(leashed_lock(far, "far", NULL));
 
-	for (int i = 0; i < 100; i++) {
-		assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
-		assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-	}
+	for (int i = 0; i < 100; i++)
+		take_and_give_back(theirs);
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 	await_true((ask(far), stats.connected && stats.listening));
 	uint64_t before = stats.commands;
