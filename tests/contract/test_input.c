@@ -4,7 +4,6 @@
 
 #include "tests/contract/calls.h"
 #include "tests/support/kept.h"
-#include "tests/support/test.h"
 
 PLACE(refusal_open);
 
@@ -73,25 +72,6 @@ SENTENCE(a_token_is_cut_off_where_there_is_no_room)
 	}
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_int_equal(leash_lock_token(lock, out, sizeof out), 0);
-}
-
-SENTENCE(a_call_that_succeeds_leaves_the_error_alone)
-{
-	leash_client *client;
-	leash_lock *lock;
-
-	spoil_error();
-	leash_error before = err;
-	assert_int_equal(leash_open(&client, LEASH_OPTIONS(.lease_ms = place_lease_ms(0)), &err), LEASH_OK);
-	assert_int_equal(leash_lock_new(&lock, client, "alone", NULL, &err), LEASH_OK);
-	assert_int_equal(leash_lock_acquire(lock, 100, &err), LEASH_OK);
-	assert_int_equal(leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 1), &err), LEASH_OK);
-	assert_int_equal(leash_lock_extend(lock, 1000, &err), LEASH_OK);
-	assert_int_equal(leash_lock_release(lock, &err), LEASH_OK);
-	assert_int_equal(leash_lock_release(lock, &err), LEASH_OK);
-	assert_memory_equal(&err, &before, sizeof err);
-	leash_lock_free(lock);
-	leash_close(client);
 }
 
 /* ---- options ---- */
