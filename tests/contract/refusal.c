@@ -47,6 +47,26 @@ take_and_give_back(leash_lock *lock)
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 }
 
+leash_stats
+stats_of(leash_client *client)
+{
+	leash_stats stats = {.size = sizeof stats};
+
+	assert_status(LEASH_OK, leash_client_stats(client, &stats, &err));
+	return stats;
+}
+
+int64_t
+calls_of(const char *command)
+{
+	struct server *at;
+	int64_t calls = 0;
+
+	for (size_t i = 0; (at = deployment_master(place, i)) != NULL; i++)
+		calls += server_calls(at, command);
+	return calls;
+}
+
 bool
 count_lock(void *count, const leash_lock_info *info)
 {

@@ -35,6 +35,11 @@ leash_client *open_client(void); /* as place_client */
 /* It can be had within 5 s: by then what was released in the background is free. */
 void take_and_give_back(leash_lock *lock);
 
+leash_stats stats_of(leash_client *client);
+
+/* How often all servers that take writes have executed a command since CONFIG RESETSTAT. */
+int64_t calls_of(const char *command);
+
 /* Visits that count, in an int. */
 bool count_lock(void *count, const leash_lock_info *info);
 bool count_waiter(void *count, const leash_waiter_info *info);

@@ -5,7 +5,6 @@
 
 #include "tests/support/child.h"
 #include "tests/support/kept.h"
-#include "tests/support/test.h"
 
 #include <unistd.h>
 
@@ -99,7 +98,6 @@ SENTENCE(the_hold_of_a_process_that_was_killed_goes_on_for_as_long_as_one_likes_
 {
 	enum { DAY_MS = 86400000, HOUR_MS = 3600000 };
 	struct legacy *legacy = child_share(sizeof *legacy);
-	leash_stats stats = {.size = sizeof stats};
 	pid_t pid = child_run(hold_until_killed, legacy);
 	static struct actor other;
 	char hash[LEASH_TOKEN_MAX + 2], key[64];
@@ -113,7 +111,7 @@ SENTENCE(the_hold_of_a_process_that_was_killed_goes_on_for_as_long_as_one_likes_
 	assert_status(LEASH_OK, leash_lock_adopt(lock, legacy->token, &err));
 	assert_true(leash_lock_fence(lock) == legacy->fence);
 	/* past the lease of the one that was killed, and two of ours */
-	await_true(leash_client_stats(client, &stats, &err) == LEASH_OK && stats.renewed >= 7);
+	await_true(stats_of(client).renewed >= 7);
 	assert_true(leash_lock_held(lock));
 	snprintf(hash, sizeof hash, "%s 1", legacy->token);
 	assert_string_equal(place_text("law", "HGETALL leash:{law}"), hash);

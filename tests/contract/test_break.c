@@ -3,7 +3,6 @@
 #include "tests/contract/refusal.h"
 
 #include "tests/support/kept.h"
-#include "tests/support/test.h"
 
 #define UUID "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10"
 #define TOKEN UUID ":42"
@@ -25,13 +24,7 @@ set_up(void)
 	                                                         .event_arg = &events))), "law", NULL));
 }
 
-static void
-go_on(void)
-{
-	place_resume();
-}
-
-FIXTURE(set_up, go_on);
+FIXTURE(set_up, NULL);
 PLACE(refusal_open);
 
 /* ---- who has it has it no more ---- */

@@ -3,7 +3,6 @@
 
 #include "tests/support/kept.h"
 #include "tests/support/proxy.h"
-#include "tests/support/test.h"
 
 #define UUID "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10"
 #define TOKEN UUID ":42"
@@ -16,22 +15,15 @@ static leash_lock_info info;
 static void
 set_up(void)
 {
+	place_resume();
 	place_flush();
-	client = open_client();
-	lock = leashed_lock(client, "law", NULL);
+	client = kept(open_client());
+	lock = kept(leashed_lock(client, "law", NULL));
 	memset(&info, 0x5a, sizeof info);
 	info.size = sizeof info;
 }
 
-static void
-tear_down(void)
-{
-	place_resume();
-	leash_lock_free(lock);
-	leash_close(client);
-}
-
-FIXTURE(set_up, tear_down);
+FIXTURE(set_up, NULL);
 PLACE(refusal_open);
 
 static void

@@ -307,11 +307,9 @@ SENTENCE(what_was_lost_before_is_to_be_released_first)
 
 SENTENCE(what_is_lost_while_others_are_waited_for_is_acquired_again)
 {
-	leash_stats stats = {.size = sizeof stats};
-
 	let_it_wait_for_b();
 	place_take_away("a");
-	await_true(leash_client_stats(ours, &stats, &err) == LEASH_OK && stats.lost == 1);
+	await_true(stats_of(ours).lost == 1);
 	give(theirs[B]);
 	assert_heard(LEASH_OK, &waiter);
 	assert_true(waiter.held);

@@ -3,7 +3,6 @@
 #include "tests/contract/refusal.h"
 #include "tests/support/cluster.h"
 #include "tests/support/kept.h"
-#include "tests/support/test.h"
 
 static const struct {
 	const char *name, *encoded;

@@ -3,7 +3,6 @@
 #include "tests/contract/refusal.h"
 
 #include "tests/support/kept.h"
-#include "tests/support/test.h"
 
 #include <arpa/inet.h>
 #include <linux/tcp.h>
@@ -35,7 +34,6 @@ SENTENCE(a_release_and_the_next_request_go_out_in_one_write)
 	struct server *to = kept(server_start_tcp(NULL));
 	leash_client *client;
 	struct actor next;
-	leash_stats stats = {.size = sizeof stats};
 
 	client = kept(leashed_open(server_uri_tcp(to), LEASH_OPTIONS(.lease_ms = 600000, .timeout_ms = 60000)));
 	leash_lock *lock = kept(leashed_lock(client, "written", LEASH_LOCK_OPTIONS(.no_handoff = true)));
@@ -44,7 +42,7 @@ SENTENCE(a_release_and_the_next_request_go_out_in_one_write)
 	assert_true(segments(to) - before >= 2); /* two writes are told from one */
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	begin_waiting(&next, lock, LEASH_FOREVER);
-	await_true(leash_client_stats(client, &stats, &err) == LEASH_OK && stats.waiting == 1);
+	await_true(stats_of(client).waiting == 1);
 	before = segments(to);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	actor_hear(&next);

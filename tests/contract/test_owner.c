@@ -147,14 +147,13 @@ SENTENCE(a_thread_that_was_never_seen_before_releases_without_memory)
 SENTENCE(the_end_of_the_thread_that_acquired_ends_nothing)
 {
 	leash_client *brisk = kept(open_told(3000));
-	leash_stats stats = {.size = sizeof stats};
 	leash_lock *lock = kept(open_for(brisk, "brisk", owner));
 	static struct actor a;
 
 	actor_begin(&a, lock, 0);
 	assert_done(LEASH_OK, &a, acquire_three_times);
 	actor_end(&a);
-	await_true(leash_client_stats(brisk, &stats, &err) == LEASH_OK && stats.renewed >= 2);
+	await_true(stats_of(brisk).renewed >= 2);
 	assert_true(leash_lock_held(lock));
 	assert_true(leash_lock_depth(lock) == 3 && leash_lock_fence(lock) == a.fence);
 	assert_status(LEASH_OK, leash_lock_extend(lock, 4000, &err));

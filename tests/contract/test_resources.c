@@ -28,9 +28,7 @@ open_and_use(leash_client **clients, int count)
 		assert_status(LEASH_OK, leash_lock_acquire(locks[i], 10000, &err));
 	}
 	for (int i = 0; i < count; i++) {
-		leash_stats stats = {.size = sizeof stats};
-
-		await_true(leash_client_stats(clients[i], &stats, &err) == LEASH_OK && stats.renewed > 0);
+		await_true(stats_of(clients[i]).renewed > 0);
 		assert_status(LEASH_OK, leash_lock_release(locks[i], &err));
 		leash_lock_free(locks[i]);
 	}
@@ -365,12 +363,6 @@ SENTENCE(a_program_without_standard_streams_prints_into_nothing_of_leash)
 
 /* ---- the process ends ---- */
 
-static void *
-wait_in_vain(void *lock)
-{
-	return leash_lock_acquire(lock, LEASH_FOREVER, NULL) == LEASH_OK ? lock : NULL;
-}
-
 static int
 end_amid_calls(void *arg)
 {
@@ -378,13 +370,13 @@ end_amid_calls(void *arg)
 	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 300));
 	leash_lock *held = leashed_lock(client, "exit held", NULL), *theirs = leashed_lock(client, "exit theirs", NULL);
 	static struct busy busy; /* outlives the main thread */
-	pthread_t thread;
+	static struct actor waiter;
 
 	busy.lock[0] = leashed_lock(client, "busy", NULL);
 	busy.lock[1] = leashed_lock(client, "even", NULL);
 	alarm(60);
 	assert_status(LEASH_OK, leash_lock_acquire(held, 5000, &err));
-	assert_int_equal(pthread_create(&thread, NULL, wait_in_vain, theirs), 0);
+	begin_waiting(&waiter, theirs, LEASH_FOREVER);
 	assert_int_equal(pthread_create(&busy.thread, NULL, be_busy, &busy), 0);
 	await_true(busy.turns > 5);
 	if (how == 0 && !UNDER_ASAN)
@@ -394,7 +386,7 @@ end_amid_calls(void *arg)
 	if (how == 2)
 		_exit(0);
 	/* the main thread ends before the others do, and holds a lock */
-	pthread_detach(thread);
+	pthread_detach(waiter.thread);
 	pthread_exit(NULL);
 }
 

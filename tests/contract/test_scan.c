@@ -9,7 +9,6 @@
 #include "tests/support/kept.h"
 #include "tests/support/knob.h"
 #include "tests/support/sanitizer.h"
-#include "tests/support/test.h"
 
 #include <fnmatch.h>
 #include <locale.h>
@@ -23,27 +22,21 @@ static void
 open_one(void)
 {
 	place_flush();
-	client = place_client(LEASH_OPTIONS(.timeout_ms = 20000));
+	client = kept(place_client(LEASH_OPTIONS(.timeout_ms = 20000)));
 }
 
-static void
-close_one(void)
-{
-	leash_close(client);
-}
-
-FIXTURE(open_one, close_one);
+FIXTURE(open_one, NULL);
 PLACE(life_open);
 
 /* In a cluster a client goes on connecting when it is open: what that takes is given back when it is done. */
 static void
 await_connected(void)
 {
-	leash_stats stats = {.size = sizeof stats};
+	leash_stats stats;
 
 	do {
 		await_ms(1);
-		assert_status(LEASH_OK, leash_client_stats(client, &stats, &err));
+		stats = stats_of(client);
 	} while (!stats.connected || !(stats.listening || place_is(PLACE_NO_QUEUE)) || !asleep_others());
 }
 
@@ -107,17 +100,6 @@ make_locks(const char *prefix, long long count)
 		for (long long from = 1; from <= count; from += AT_ONCE)
 			made += server_integer(at, "EVAL %s 0 %s %lld %lld", make, prefix, from, count);
 	assert_int_equal(made, deployment_quorum(place) ? count * (int64_t)deployment_masters(place) : count);
-}
-
-static long long
-calls_of(const char *command)
-{
-	struct server *at;
-	long long calls = 0;
-
-	for (size_t i = 0; (at = deployment_master(place, i)) != NULL; i++)
-		calls += server_calls(at, command);
-	return calls;
 }
 
 /* ---- what is visited ---- */

@@ -4,7 +4,6 @@
 #include "tests/support/kept.h"
 #include "tests/support/monitor.h"
 #include "tests/support/proxy.h"
-#include "tests/support/test.h"
 
 #include <pthread.h>
 
@@ -18,20 +17,12 @@ set_up(void)
 {
 	place_resume();
 	place_flush();
-	client = open_client();
-	lock = leashed_lock(client, "law", NULL);
+	client = kept(open_client());
+	lock = kept(leashed_lock(client, "law", NULL));
 	stats = (leash_stats){.size = sizeof stats};
 }
 
-static void
-tear_down(void)
-{
-	place_resume();
-	leash_close(client);
-	leash_lock_free(lock);
-}
-
-FIXTURE(set_up, tear_down);
+FIXTURE(set_up, NULL);
 PLACE(refusal_open);
 
 /* Numbers that change just now may be from different moments: then it adds up when it is asked again. */

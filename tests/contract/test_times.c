@@ -4,7 +4,6 @@
 #include "tests/contract/refusal.h"
 
 #include "tests/support/kept.h"
-#include "tests/support/test.h"
 
 PLACE(refusal_open);
 

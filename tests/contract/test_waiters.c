@@ -2,7 +2,6 @@
 #include "tests/contract/refusal.h"
 
 #include "tests/support/kept.h"
-#include "tests/support/test.h"
 
 #include <unistd.h>
 
@@ -13,18 +12,11 @@ static void
 open_one(void)
 {
 	place_flush();
-	client = place_client(LEASH_OPTIONS(.timeout_ms = 20000));
-	lock = leashed_lock(client, "wanted", NULL);
+	client = kept(place_client(LEASH_OPTIONS(.timeout_ms = 20000)));
+	lock = kept(leashed_lock(client, "wanted", NULL));
 }
 
-static void
-close_one(void)
-{
-	leash_lock_free(lock);
-	leash_close(client);
-}
-
-FIXTURE(open_one, close_one);
+FIXTURE(open_one, NULL);
 PLACE(refusal_open);
 
 /* What is told to who asks. */
@@ -103,27 +95,6 @@ SENTENCE(who_waits_is_told_in_order_with_all_that_is_known, .but = PLACE_NO_QUEU
 		end_waiting(&w[i]);
 }
 
-/* At all servers: in a cluster who a client is may be known by another one than who waits. */
-static long
-calls_of_getrange(void)
-{
-	struct server *at;
-	long calls = 0;
-
-	for (size_t i = 0; (at = deployment_master(place, i)) != NULL; i++)
-		calls += server_calls(at, "getrange");
-	return calls;
-}
-
-static leash_stats
-stats_of(leash_client *of)
-{
-	leash_stats stats = {.size = sizeof stats};
-
-	assert_status(LEASH_OK, leash_client_stats(of, &stats, &err));
-	return stats;
-}
-
 /* From now on the server has a replica, to which nothing is sent but what it has, and which says nothing. */
 static redisContext *
 join_as_replica(struct server *of)
@@ -180,7 +151,7 @@ SENTENCE(a_long_queue_is_told_whole, .but = PLACE_NO_QUEUE)
 	/* one question for each client, in a queue of 12345 places */
 	place_say_all("CONFIG RESETSTAT");
 	assert_status(LEASH_OK, ask(0));
-	assert_int_equal(calls_of_getrange(), 7);
+	assert_int_equal(calls_of("getrange"), 7); /* in a cluster another server may know who a client is */
 }
 
 /* The first 64, that is a batch, go while they are told of. */
