@@ -3,8 +3,6 @@
 
 #include "tests/contract/refusal.h"
 
-#define TOKEN "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1"
-
 #define CALL(name, ...) \
 	static leash_status name(leash_client *client, leash_lock *lock, leash_error *error) \
 	{ \

@@ -27,7 +27,7 @@ struct busy {
 
 void *be_busy(void *busy); /* for pthread_create */
 
-/* What /proc says of a thread of this process: the value of `field`, or ""; and of its main thread, where that is a number. */
+/* What /proc says of a thread of this process: the value of `field`, or ""; and of its main thread, as a number. */
 void read_task(const char *task, const char *field, char out[64]);
 long process_number(const char *field);
 /* Until all servers, and all other threads of this process, sleep: no answer is on its way, and who has told somebody

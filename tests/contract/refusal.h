@@ -13,6 +13,10 @@
 extern struct server *server; /* of the deployments of one; else NULL */
 extern _Thread_local leash_error err; /* what the last call said */
 
+/* Of no client that there is. */
+#define UUID "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10"
+#define TOKEN UUID ":42"
+
 /* One line of printable characters that fits, names what it is about, and ends without a full stop. */
 void check_text(const char *names);
 

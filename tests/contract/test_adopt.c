@@ -8,9 +8,6 @@
 
 #include <unistd.h>
 
-#define UUID "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10"
-#define TOKEN UUID ":42"
-
 /* Of each test: a client that adopts, and one that had the lock before, in the same process for convenience. */
 static leash_client *client;
 static leash_lock *lock, *held;      /* of "law", of each */

@@ -4,9 +4,6 @@
 
 #include "tests/support/kept.h"
 
-#define UUID "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10"
-#define TOKEN UUID ":42"
-
 /* Of each test: one that breaks, and one that holds. */
 static leash_client *client;
 static leash_lock *lock, *held;      /* of "law", of a client each */

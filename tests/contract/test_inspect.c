@@ -4,9 +4,6 @@
 #include "tests/support/kept.h"
 #include "tests/support/proxy.h"
 
-#define UUID "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10"
-#define TOKEN UUID ":42"
-
 /* Of each test. */
 static leash_client *client;
 static leash_lock *lock; /* "law", of a client that has nothing to do with those who hold it */

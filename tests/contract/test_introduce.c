@@ -56,8 +56,8 @@ SENTENCE(who_holds_says_who_it_is)
 	await_true(place_introductions() == 1); /* it may want another one soon */
 }
 
-/* Looked at in one step of the server that has both: at no moment does the lease reach further. So who was killed is known
- * for longer than its lease. */
+/* Looked at in one step of the server that has both: at no moment does the lease reach further. So who was killed is
+ * known for longer than its lease. */
 SENTENCE(it_outlives_the_lease_at_any_moment_and_no_lease_makes_it_last_for_more_than_a_day)
 {
 	static const char script[] = "local lease = redis.call('PTTL', KEYS[1]) "
@@ -92,7 +92,8 @@ SENTENCE(it_outlives_the_lease_at_any_moment_and_no_lease_makes_it_last_for_more
 	for (size_t i = 0; i < COUNT(leases); i++) {
 		int64_t enough_ms = leases[i] < day_ms ? leases[i] + 5000 : day_ms - 3600000;
 
-		assert_status(LEASH_OK, leash_lock_acquire_with(longer, LEASH_ACQUIRE(.wait_ms = 5000, .lease_ms = leases[i]), &err));
+		assert_status(LEASH_OK,
+		              leash_lock_acquire_with(longer, LEASH_ACQUIRE(.wait_ms = 5000, .lease_ms = leases[i]), &err));
 		await_true(deployment_integer(place, key, "PTTL %s", key) > enough_ms);
 		assert_true(deployment_integer(place, key, "PTTL %s", key) <= day_ms);
 		assert_status(LEASH_OK, leash_lock_release(longer, &err));

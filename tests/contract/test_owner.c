@@ -256,7 +256,7 @@ expect_of_no_use(leash_lock *lock, const char *named)
 	assert_non_null(strstr(err.text, named));
 	assert_non_null(strstr(err.text, "owner"));
 	assert_status(LEASH_INVALID, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER), &err));
-	assert_status(LEASH_INVALID, leash_lock_adopt(lock, "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:42", &err));
+	assert_status(LEASH_INVALID, leash_lock_adopt(lock, TOKEN, &err));
 	assert_status(LEASH_INVALID, leash_lock_release(lock, &err));
 	assert_status(LEASH_INVALID, leash_lock_extend(lock, 1000, &err));
 	assert_holds_nothing(lock);

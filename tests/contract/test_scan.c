@@ -14,8 +14,6 @@
 #include <locale.h>
 #include <unistd.h>
 
-#define TOKEN "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1"
-
 static leash_client *client;
 
 static void
@@ -91,7 +89,7 @@ make_locks(const char *prefix, long long count)
 	static const char make[] =
 		"local made = 0 for i = tonumber(ARGV[2]), math.min(tonumber(ARGV[2]) + 4999, tonumber(ARGV[3])) do "
 		"local key = string.format('leash:{%s%d}', ARGV[1], i) "
-		"if type(redis.pcall('HSET', key, '0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:' .. i, '1')) == 'number' then "
+		"if type(redis.pcall('HSET', key, '" UUID ":' .. i, '1')) == 'number' then "
 		"redis.call('PEXPIRE', key, 3600000) made = made + 1 end end return made";
 	struct server *at;
 	int64_t made = 0;
@@ -164,7 +162,7 @@ SENTENCE(what_is_no_lock_of_this_prefix_is_passed_over)
 		{"leash:{string}", "SET %s x"},
 		{"leash:{zset}", "ZADD %s 1 x"},
 		{"leashed:{x}", "HSET %s " TOKEN " 1"},
-		{"leash:client:0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10", "SET %s nonsense"},
+		{"leash:client:" UUID, "SET %s nonsense"},
 		{"leash:{broken}", "HSET %s " TOKEN " 1"},
 		{"leash:{broken}:fence", "HSET %s a b"},
 	};

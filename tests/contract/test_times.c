@@ -165,7 +165,8 @@ count_persistent(void *count, leash_log_level level, const char *line)
 SENTENCE(a_key_that_somebody_made_persistent_ends_with_its_holder_again_and_the_log_says_so)
 {
 	static _Atomic int said;
-	leash_client *client = kept(place_client(LEASH_OPTIONS(.lease_ms = 3000, .on_log = count_persistent, .log_arg = &said)));
+	leash_client *client = kept(place_client(LEASH_OPTIONS(.lease_ms = 3000, .on_log = count_persistent,
+	                                                       .log_arg = &said)));
 	leash_lock *lock = kept(leashed_lock(client, "kept", NULL));
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));

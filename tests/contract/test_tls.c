@@ -1,6 +1,6 @@
-/* Where TLS makes a difference to who locks: what a set-user-ID program believes. Which certificates are refused, and with
- * what words, is said by redis/test_tls; what becomes of who holds and waits then, by core/test_refusals; the laws are
- * tested there by test_laws_tls. */
+/* Where TLS makes a difference to who locks: what a set-user-ID program believes. Which certificates are refused, and
+ * with what words, is said by redis/test_tls; what becomes of who holds and waits then, by core/test_refusals; the laws
+ * are tested there by test_laws_tls. */
 #include "tests/support/certs.h"
 #include "tests/support/child.h"
 #include "tests/support/kept.h"

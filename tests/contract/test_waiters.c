@@ -174,9 +174,9 @@ SENTENCE(nobody_is_passed_over_who_moves_up_meanwhile, .but = PLACE_NO_QUEUE)
 SENTENCE(a_queue_that_is_none_is_a_mismatch, .but = PLACE_NO_QUEUE)
 {
 	static const char *const queues[] = {
-		"SET %s x", "HSET %s a b", "ZADD %s 5 x", "ZADD %s 5 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1",
-		"ZADD %s 1.5 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1_3000",
-		"ZADD %s 1e300 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1_3000", "ZADD %s inf 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1_3000",
+		"SET %s x", "HSET %s a b", "ZADD %s 5 x", "ZADD %s 5 " UUID ":1",
+		"ZADD %s 1.5 " UUID ":1_3000",
+		"ZADD %s 1e300 " UUID ":1_3000", "ZADD %s inf " UUID ":1_3000",
 	};
 
 	for (size_t i = 0; i < COUNT(queues); i++) {
