@@ -9,28 +9,9 @@ static=$build/lib/.libs/libleash.a
 
 # ---- three lists of names ----
 
-# Each name before a parenthesis, outside of comments and macros. Those that end in _ belong to macros.
-awk '
-	{ text = text $0 "\n" }
-	END {
-		while ((at = index(text, "/*")) > 0) {
-			rest = substr(text, at)
-			text = substr(text, 1, at - 1) " " substr(rest, index(rest, "*/") + 2)
-		}
-		gsub(/\\\n/, " ", text)
-		n = split(text, lines, "\n")
-		for (i = 1; i <= n; i++) {
-			line = lines[i]
-			if (line ~ /^[ \t]*#/)
-				continue
-			while (match(line, /leash_[a-z0-9_]*[a-z0-9][ \t]*\(/)) {
-				name = substr(line, RSTART, RLENGTH - 1)
-				sub(/[ \t]+$/, "", name)
-				print name
-				line = substr(line, RSTART + RLENGTH)
-			}
-		}
-	}' "$source"/include/leash.h "$source"/include/leash/*.h | sort >"$dir/declared"
+# Each name before a parenthesis, without comments and macros.
+(cd "$source/include" && printf '#include <%s>\n' leash.h leash/*.h) | ${CC:-cc} -E -P -I"$source/include" -x c - |
+	grep -oE '\<leash_[a-z0-9_]*[a-z0-9] *\(' | tr -d ' (' | sort >"$dir/declared"
 
 # With the node that each is in: name@@node.
 awk '

@@ -43,32 +43,23 @@ compiles_alone() { # LANGUAGE HEADER
 cat >"$dir/calls.c" <<'END'
 #include <leash.h>
 
-leash_status calls(leash_client **client, leash_lock **lock, leash_event_fn told, void *arg, leash_error *err);
+bool calls(leash_client **client, leash_lock **lock, leash_event_fn told, void *arg, leash_error *err);
 
-leash_status
+bool
 calls(leash_client **client, leash_lock **lock, leash_event_fn told, void *arg, leash_error *err)
 {
-	leash_options kept = *LEASH_OPTIONS(.uri = "redis://cache", .lease_ms = 10000);
-	leash_status st = leash_open(client, NULL, err);
+	leash_options kept = *LEASH_OPTIONS(.uri = "redis://cache", .lease_ms = 10000, .on_event = told, .event_arg = arg);
+	const leash_status made[] = {
+		leash_open(client, NULL, err), leash_open(client, &kept, err), leash_open(client, LEASH_OPTIONS(), err),
+		leash_open(client, LEASH_OPTIONS(.uri = "redis://cache"), err),
+		leash_open(client, LEASH_OPTIONS(.uri = "redis://cache", .on_event = told, .event_arg = arg), err),
+		leash_lock_new(lock, *client, "orders", LEASH_LOCK_OPTIONS(), err),
+		leash_lock_new(lock, *client, "orders", LEASH_LOCK_OPTIONS(.lease_ms = 500, .no_renew = true), err),
+		leash_lock_acquire_with(*lock, LEASH_ACQUIRE(), err),
+		leash_lock_acquire_with(*lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER, .lease_ms = 2000), err),
+	};
 
-	if (st == LEASH_OK)
-		st = leash_open(client, &kept, err);
-
-	if (st == LEASH_OK)
-		st = leash_open(client, LEASH_OPTIONS(), err);
-	if (st == LEASH_OK)
-		st = leash_open(client, LEASH_OPTIONS(.uri = "redis://cache"), err);
-	if (st == LEASH_OK)
-		st = leash_open(client, LEASH_OPTIONS(.uri = "redis://cache", .lease_ms = 10000, .on_event = told, .event_arg = arg), err);
-	if (st == LEASH_OK)
-		st = leash_lock_new(lock, *client, "orders", LEASH_LOCK_OPTIONS(), err);
-	if (st == LEASH_OK)
-		st = leash_lock_new(lock, *client, "orders", LEASH_LOCK_OPTIONS(.lease_ms = 500, .no_renew = true), err);
-	if (st == LEASH_OK)
-		st = leash_lock_acquire_with(*lock, LEASH_ACQUIRE(), err);
-	if (st == LEASH_OK)
-		st = leash_lock_acquire_with(*lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER, .lease_ms = 2000), err);
-	return st;
+	return made[0] == made[1];
 }
 END
 
@@ -135,25 +126,21 @@ main(void)
 	SAME(&how, LEASH_ACQUIRE, );
 
 	options.uri = uri;
-	lock_options.alive_ms = 100;
+	lock_options.no_renew = true;
 	how.lease_ms = 2000;
 	SAME(&options, LEASH_OPTIONS, .uri = uri);
-	SAME(&lock_options, LEASH_LOCK_OPTIONS, .alive_ms = 100);
+	SAME(&lock_options, LEASH_LOCK_OPTIONS, .no_renew = true);
 	SAME(&how, LEASH_ACQUIRE, .lease_ms = 2000);
 
 	options.lease_ms = 10000;
 	options.log_arg = &failed;
-	lock_options.lease_ms = 500;
-	lock_options.no_renew = true;
+	lock_options.alive_ms = 100;
 	how.wait_ms = LEASH_FOREVER;
 	SAME(&options, LEASH_OPTIONS, .uri = uri, .lease_ms = 10000, .log_arg = &failed);
-	{
-		leash_options kept = *LEASH_OPTIONS(.uri = uri, .lease_ms = 10000, .log_arg = &failed);
-
-		same("a copy of options", &options, &kept, sizeof(kept));
-	}
-	SAME(&lock_options, LEASH_LOCK_OPTIONS, .lease_ms = 500, .alive_ms = 100, .no_renew = true);
+	SAME(&lock_options, LEASH_LOCK_OPTIONS, .alive_ms = 100, .no_renew = true);
 	SAME(&how, LEASH_ACQUIRE, .wait_ms = LEASH_FOREVER, .lease_ms = 2000);
+	leash_options kept = *LEASH_OPTIONS(.uri = uri, .lease_ms = 10000, .log_arg = &failed);
+	same("a copy of options", &options, &kept, sizeof(kept));
 	return failed;
 }
 END
@@ -191,10 +178,7 @@ drops_are_told() { # LANGUAGE
 }
 
 for language in c cpp; do
-	case $language in
-	c) name=C11 ;;
-	cpp) name=C++20 ;;
-	esac
+	[ $language = c ] && name=C11 || name=C++20
 	echo "# $name by $(tr '\n' ' ' <"$dir/$language.compilers")"
 	for header in leash.h $(cd "$source/include" && ls leash/*.h); do
 		check "$header compiles alone as $name" compiles_alone $language "$header"

@@ -57,17 +57,6 @@ links_the_inside() { # but tests
 		diff - "$dir/links"
 }
 
-# Which object uses which, from their symbols: tsort names a loop if there is one.
-# shellcheck disable=SC2086 # words: libtool's nm carries arguments
-stands_in_one_order() { # ARCHIVE
-	${NM:-nm} -A "$1" | sed 's/^[^:]*:\([^:]*\):/\1 /' >"$dir/symbols"
-	awk '
-		NR == FNR { if ($(NF - 1) ~ /^[TDRBC]$/) at[$NF] = $1; next }
-		$(NF - 1) == "U" && $NF in at && at[$NF] != $1 { print $1, at[$NF] }' "$dir/symbols" "$dir/symbols" >"$dir/uses"
-	[ -s "$dir/uses" ] || echo 'no object uses another one: has nm changed its form?'
-	tsort "$dir/uses" >/dev/null
-}
-
 # A kind is handed to them; none is known.
 name_a_kind() {
 	grep -rnE '\<lsh_mutex\>' lib/core lib/lease lib/redis lib/base watchdog || true
@@ -112,7 +101,6 @@ check 'but for the doctor, which stands on base, redis, the scripts, and how opt
 check 'the leash command alone is linked with the inside, for its doctor' links_the_inside
 if [ -e "$build/tools/leash" ]; then
 	check 'nothing else in it uses a name of the inside' tools_name_nothing_inside
-	check 'no part of the doctor stands on one that stands on it' stands_in_one_order "$build/tools/doctor/.libs/libdoctor.a"
 else
 	skip 'what the leash command uses' 'built with --disable-command'
 fi
