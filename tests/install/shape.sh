@@ -33,37 +33,14 @@ symbols() { # FOLDER
 		[ -z "$object" ] || nm -P -g "$object" | sed "s|^|$file |"
 	done
 }
+# tsort names those of a loop.
 circles() {
 	# shellcheck disable=SC2086 # words
 	find $folders -name '*.c' -exec dirname {} + | sort -u | while read -r folder; do
 		symbols "$folder" >"$dir/symbols"
 		[ -s "$dir/symbols" ] || printf '%s\thas no objects in this build\n' "$folder"
-		awk '
-			$3 == "U" { needs[$1] = needs[$1] " " $2; next }
-			{ home[$2] = $1 }
-			END {
-				for (start in needs) { # the shortest way back to it
-					split("", from)
-					way[last = 1] = start
-					for (i = 1; i <= last && !(start in from); i++) {
-						n = split(needs[way[i]], symbol, " ")
-						for (j = 1; j <= n; j++)
-							if (symbol[j] in home && home[symbol[j]] != way[i] && !(home[symbol[j]] in from)) {
-								from[way[++last] = home[symbol[j]]] = way[i]
-								with[way[last]] = symbol[j]
-							}
-					}
-					if (!(start in from))
-						continue
-					text = ""
-					at = start
-					do {
-						text = " -> " with[at] " of " at text
-						at = from[at]
-					} while (at != start)
-					print start "\tis in a circle:" text
-				}
-			}' "$dir/symbols"
+		awk 'FNR == NR { if ($3 != "U") home[$2] = $1; next } $3 == "U" && $2 in home { print $1, home[$2] }' \
+			"$dir/symbols" "$dir/symbols" | tsort 2>&1 >"$dir/sorted" | sed -n 's/^tsort: \(.*\.c\)$/\1\tis in a circle/p'
 	done
 }
 
