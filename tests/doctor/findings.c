@@ -58,7 +58,10 @@ leash_status
 examine_with(const leash_options *options)
 {
 	forget();
-	return doctor_examine(options, take, found, &err);
+	leash_status status = doctor_examine(options, take, found, &err);
+	assert_null(strstr(all_found, SECRET));
+	assert_null(strstr(err.text, SECRET));
+	return status;
 }
 
 leash_status

@@ -16,6 +16,8 @@ struct row {
 
 #define ROW(info_, level_, text_, remedy_, ...) \
 	{.info = info_, .level = level_, .text = text_, .remedy = remedy_, __VA_ARGS__}
+#define SET(which, to) .config = CONFIG_##which, .value = to
+#define HINDERED(by) .hindrances = HINDERED_##by
 
 static void
 check_row(check_fn *check, const struct row *row)
@@ -61,7 +63,7 @@ static const struct row mode[] = {
 	ROW("redis_mode:sentinel", ERROR, "it is a Sentinel, which keeps no data", "SENTINEL MASTERS"),
 	ROW("server_mode:sentinel", ERROR, "it is a Sentinel, which keeps no data", "SENTINEL MASTERS"),
 	ROW("cluster_enabled:1", ERROR, "it runs in cluster mode", "redis+cluster://"),
-	ROW("", ERROR, "it runs in cluster mode", "redis+cluster://", .hindrances = HINDERED_CLUSTER),
+	ROW("", ERROR, "it runs in cluster mode", "redis+cluster://", HINDERED(CLUSTER)),
 	ROW("redis_mode:standalone cluster_enabled:0", FINE, NULL, NULL),
 };
 
@@ -87,37 +89,32 @@ static const struct row memory[] = {
 	    "give the machine more memory"),
 	ROW("used_memory:9 maxmemory:0 total_system_memory:100", FINE, "without a maxmemory; the machine has 100 B", NULL),
 	ROW("used_memory:9 maxmemory:0", FINE, "9 B used, without a maxmemory", NULL),
-	ROW("used_memory:9 maxmemory:8", ERROR, "the server is full, 9 B of 8 B", "CONFIG SET maxmemory",
-	    .hindrances = HINDERED_FULL),
-	ROW("", ERROR, "the server is full: it refuses", "CONFIG SET maxmemory", .hindrances = HINDERED_FULL),
+	ROW("used_memory:9 maxmemory:8", ERROR, "the server is full, 9 B of 8 B", "CONFIG SET maxmemory", HINDERED(FULL)),
+	ROW("", ERROR, "the server is full: it refuses", "CONFIG SET maxmemory", HINDERED(FULL)),
 	ROW("", FINE, NULL, NULL),
 };
 
 static const struct row persistence[] = {
 	ROW("loading:1 loading_loaded_perc:12.5 loading_eta_seconds:300", ERROR,
 	    "loading its data, 12.5 %, for about 5 min,", "wait"),
-	ROW("", ERROR, "the server is loading its data, and", "wait", .hindrances = HINDERED_LOADING),
+	ROW("", ERROR, "the server is loading its data, and", "wait", HINDERED(LOADING)),
 	ROW("aof_last_write_status:err", ERROR, "(aof_last_write_status is err), and refuses all writes", "fix its disk",
-	    .hindrances = HINDERED_NO_SAVE),
-	ROW("", ERROR, "cannot save its data, and refuses all writes", "stop-writes-on-bgsave-error no",
-	    .hindrances = HINDERED_NO_SAVE),
+	    HINDERED(NO_SAVE)),
+	ROW("", ERROR, "cannot save its data, and refuses all writes", "stop-writes-on-bgsave-error no", HINDERED(NO_SAVE)),
 	ROW("rdb_last_bgsave_status:err", WARNING, "rdb_last_bgsave_status is err", "BGSAVE"),
 	ROW("aof_last_bgrewrite_status:err", WARNING, "aof_last_bgrewrite_status is err", "BGREWRITEAOF"),
 	ROW("aof_enabled:1", FINE, "append-only file: locks survive", NULL),
-	ROW("aof_enabled:1", FINE, "appendfsync always", NULL, .config = CONFIG_APPENDFSYNC, .value = "always"),
-	ROW("aof_enabled:1", FINE, "appendfsync everysec", NULL, .config = CONFIG_APPENDFSYNC, .value = "everysec"),
-	ROW("aof_enabled:1", NOTE, "appendfsync no", NULL, .config = CONFIG_APPENDFSYNC, .value = "no"),
+	ROW("aof_enabled:1", FINE, "appendfsync always", NULL, SET(APPENDFSYNC, "always")),
+	ROW("aof_enabled:1", FINE, "appendfsync everysec", NULL, SET(APPENDFSYNC, "everysec")),
+	ROW("aof_enabled:1", NOTE, "appendfsync no", NULL, SET(APPENDFSYNC, "no")),
 	ROW("aof_enabled:0", NOTE, "none for 500 ms after one", NULL, .guard_ms = 500),
 	ROW("aof_enabled:0", NOTE, "a quorum does not count it", NULL, .deployment = LSH_QUORUM),
 	ROW("aof_enabled:0", WARNING, "if it takes any, are forgotten", "CONFIG SET appendonly yes"),
-	ROW("aof_enabled:0", WARNING, "neither append-only file nor snapshots", "restart_guard_ms", .config = CONFIG_SAVE,
-	    .value = ""),
+	ROW("aof_enabled:0", WARNING, "neither append-only file nor snapshots", "restart_guard_ms", SET(SAVE, "")),
 	ROW("aof_enabled:0 rdb_last_save_time:999880", WARNING, "(save 60 1), the last one 2 min old", "appendonly",
-	    .config = CONFIG_SAVE, .value = "60 1"),
-	ROW("aof_enabled:0 rdb_last_save_time:999881", WARNING, "the last one 119 s old", "appendonly",
-	    .config = CONFIG_SAVE, .value = "60 1"),
-	ROW("aof_enabled:0 rdb_last_save_time:0", WARNING, "the last one 11 days old", "appendonly", .config = CONFIG_SAVE,
-	    .value = "60 1"),
+	    SET(SAVE, "60 1")),
+	ROW("aof_enabled:0 rdb_last_save_time:999881", WARNING, "the last one 119 s old", "appendonly", SET(SAVE, "60 1")),
+	ROW("aof_enabled:0 rdb_last_save_time:0", WARNING, "the last one 11 days old", "appendonly", SET(SAVE, "60 1")),
 	ROW("", FINE, NULL, NULL),
 };
 
@@ -128,8 +125,8 @@ static const struct row replication[] = {
 	    "redis://[fe80::1]:6379"),
 	ROW("role:slave master_host:-x master_port:6379", ERROR, "it is a replica: locks", "INFO replication names it"),
 	ROW("role:slave master_link_status:down", ERROR, "its connection to that is down", "name the master"),
-	ROW("", ERROR, "it is a replica", "name the master", .hindrances = HINDERED_READ_ONLY),
-	ROW("", ERROR, "it is a replica", "name the master", .hindrances = HINDERED_MASTER_DOWN),
+	ROW("", ERROR, "it is a replica", "name the master", HINDERED(READ_ONLY)),
+	ROW("", ERROR, "it is a replica", "name the master", HINDERED(MASTER_DOWN)),
 	ROW("role:master connected_slaves:0", FINE, "a master without replicas", NULL),
 	ROW("role:master connected_slaves:0", WARNING, "the sentinels have nobody", "REPLICAOF",
 	    .deployment = LSH_SENTINEL),
@@ -142,10 +139,10 @@ static const struct row replication[] = {
 	ROW("role:master connected_slaves:2 slave0:ip=a,port=1,state=wait_bgsave,lag=0 slave1:state=send_bulk", WARNING,
 	    "2 of 2 replicas do not keep up: after a failover to them", "lag"),
 	ROW("role:master min_slaves_good_slaves:1", ERROR, "it wants 2 replicas that keep up, has 1",
-	    "CONFIG SET min-replicas-to-write 1", .config = CONFIG_MIN_REPLICAS, .value = "2"),
-	ROW("role:master connected_slaves:1 min_slaves_good_slaves:1", NOTE, "master of 1 replica:", NULL,
-	    .config = CONFIG_MIN_REPLICAS, .value = "1"),
-	ROW("", ERROR, "it wants 1 replicas", "CONFIG SET min-replicas-to-write 0", .hindrances = HINDERED_FEW_REPLICAS),
+	    "CONFIG SET min-replicas-to-write 1", SET(MIN_REPLICAS, "2")),
+	ROW("role:master connected_slaves:1 min_slaves_good_slaves:1", NOTE, "master of 1 replica:", NULL, SET(MIN_REPLICAS,
+	    "1")),
+	ROW("", ERROR, "it wants 1 replicas", "CONFIG SET min-replicas-to-write 0", HINDERED(FEW_REPLICAS)),
 	ROW("", FINE, NULL, NULL),
 };
 
@@ -153,12 +150,11 @@ static const struct row limits[] = {
 	ROW("connected_clients:91 maxclients:100", WARNING, "91 of at most 100 connections: when they run out",
 	    "CONFIG SET maxclients"),
 	ROW("connected_clients:90 maxclients:100", FINE, "90 of at most 100 connections", NULL),
-	ROW("connected_clients:1 rejected_connections:7", FINE, "it has refused 7 so far", NULL,
-	    .config = CONFIG_MAXCLIENTS, .value = "10"),
+	ROW("connected_clients:1 rejected_connections:7", FINE, "it has refused 7 so far", NULL, SET(MAXCLIENTS, "10")),
 	ROW("connected_clients:1", FINE, NULL, NULL),
-	ROW("", ERROR, "busy with somebody's script", "SCRIPT KILL", .hindrances = HINDERED_BUSY),
-	ROW("", NOTE, "idle for 60 s", "CONFIG SET timeout 0", .config = CONFIG_TIMEOUT, .value = "60"),
-	ROW("", FINE, NULL, NULL, .config = CONFIG_TIMEOUT, .value = "0"),
+	ROW("", ERROR, "busy with somebody's script", "SCRIPT KILL", HINDERED(BUSY)),
+	ROW("", NOTE, "idle for 60 s", "CONFIG SET timeout 0", SET(TIMEOUT, "60")),
+	ROW("", FINE, NULL, NULL, SET(TIMEOUT, "0")),
 };
 
 #define TABLE(sentence, check, rows) {#sentence, check, rows, COUNT(rows)}
