@@ -403,8 +403,11 @@ mutate(char *bytes, size_t size, uint64_t *seed)
 
 	go = go > size - at ? size - at : go;
 	memmove(bytes + at + come, bytes + at + go, size - at - go);
-	for (size_t i = 0; others && i < come; i++)
-		bytes[at + i] = random_below(seed, 3) == 0 ? (char)random_below(seed, 256) : telling[random_below(seed, sizeof telling)];
+	for (size_t i = 0; others && i < come; i++) {
+		uint32_t any = random_below(seed, 256);
+
+		bytes[at + i] = random_below(seed, 3) == 0 ? (char)any : telling[any % sizeof telling];
+	}
 	return size - go + come;
 }
 
