@@ -44,10 +44,8 @@ libraries_are_ours() {
 # All else that is there, one by one.
 files_are_those() {
 	{
-		for page in CHANGELOG.md LICENSE README.md; do
-			echo "$(folder docdir)/$page"
-		done
-		for page in docs/architecture.md docs/defences.md docs/deployments.md docs/faults.md lib/lua/README.md; do
+		for page in CHANGELOG.md LICENSE README.md docs/architecture.md docs/defences.md docs/deployments.md docs/faults.md \
+			lib/lua/README.md; do
 			echo "$(folder docdir)/$page"
 		done
 		(cd "$source" && ls examples/*.[ch]) | sed "s|^|$(folder docdir)/|"

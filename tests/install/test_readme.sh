@@ -48,13 +48,21 @@ links_lead_somewhere() {
 	done
 }
 
+all_named() { # FILE: of expressions, each of which the README has somewhere
+	[ -s "$1" ] || return
+	while read -r name; do
+		grep -qE -- "$name" "$readme" || echo "not named: $name"
+	done <"$1"
+}
 # By name, or as one of a row (`_depth`).
 names_every_call() {
-	grep -o 'leash_[a-z_]*;' "$source/lib/libleash.map" | tr -d ';' >"$dir/calls"
-	[ -s "$dir/calls" ] || return
-	while read -r call; do
-		grep -qE "\`(${call}|_${call#leash_lock_})[\`(]" "$readme" || echo "not named: $call"
-	done <"$dir/calls"
+	sed -nE 's/^[[:space:]]*(leash_lock(_[a-z_]*));$/`(\1|\2)[`(]/p; s/^[[:space:]]*(leash_[a-z_]*);$/`\1[`(]/p' \
+		"$source/lib/libleash.map" >"$dir/calls"
+	all_named "$dir/calls"
+}
+names_every_command() {
+	sed -n 's/.*command_[a-z]* = {"\([a-z]*\)",.*/`leash \1`/p' "$source"/tools/*.c >"$dir/commands"
+	all_named "$dir/commands"
 }
 
 # The numbers of the table that begins with "exit status"; a row may have several.
@@ -63,14 +71,6 @@ has_every_exit_status() {
 	awk -F'|' '/^\| exit status/ { on = 1; next } !/^\|/ { on = 0 } on { gsub(/[^0-9]+/, "\n", $2); print $2 }' "$readme" |
 		grep . | sort >"$dir/said"
 	diff "$dir/exits" "$dir/said"
-}
-
-names_every_command() {
-	sed -n 's/.*command_[a-z]* = {"\([a-z]*\)",.*/\1/p' "$source"/tools/*.c >"$dir/commands"
-	[ -s "$dir/commands" ] || return
-	while read -r name; do
-		grep -q "\`leash $name\`" "$readme" || echo "not named: leash $name"
-	done <"$dir/commands"
 }
 
 check 'a whole program stands on the first screen' is_on_the_first_screen
