@@ -93,17 +93,6 @@ ask_all(const char *command)
 		ask(deployment_master(deployment, i), command);
 }
 
-/* What a remedy says up to what comes behind its first command. */
-static void
-do_as_told(const struct found *f)
-{
-	char command[sizeof f->remedy];
-
-	snprintf(command, sizeof command, "%s", f->remedy);
-	command[strcspn(command, ",;")] = '\0';
-	ask_all(command);
-}
-
 static bool
 tries(const char *rule)
 {
@@ -112,6 +101,7 @@ tries(const char *rule)
 
 SENTENCE(each_permission_that_is_missing_is_told_and_given_by_the_line_that_is_told)
 {
+	char command[sizeof found->remedy];
 	struct least least;
 
 	least_of(&least, kind);
@@ -135,7 +125,8 @@ SENTENCE(each_permission_that_is_missing_is_told_and_given_by_the_line_that_is_t
 			show_all();
 			fail_msg("nothing is told of %s", rule);
 		}
-		do_as_told(f);
+		snprintf(command, sizeof command, "%.*s", (int)strcspn(f->remedy, ",;"), f->remedy); /* the first */
+		ask_all(command);
 		examine(as_least);
 		check_all_is_permitted(f->remedy);
 		check_all_are_empty();
@@ -245,14 +236,6 @@ SENTENCE(each_sentinel_is_looked_at, .of = 1U << DEPLOYMENT_SENTINEL)
 		check_is_of(&found[2 * i], sentinel(i));
 }
 
-/* Examined, by another's word each time, until this is found. */
-static bool
-comes_to_light(const char *part)
-{
-	examine(deployment_uri(deployment));
-	return of_sentinels(WARNING, part) > 0;
-}
-
 SENTENCE(a_quorum_and_times_by_which_no_failover_helps_are_told, .of = 1U << DEPLOYMENT_SENTINEL)
 {
 	ask(sentinel(0), "SENTINEL SET main down-after-milliseconds 30000");
@@ -329,8 +312,9 @@ SENTENCE(sentinels_that_are_gone_are_named_and_too_few_of_them_are_told, .of = 1
 	assert_int_equal(of_sentinels(WARNING, "it cannot be asked: connecting: Connection refused"), 1);
 	assert_null(first_at_least(ERROR));
 	server_kill(sentinel(2));
-	await_true(comes_to_light("of 3 sentinels it reaches 1, itself included, and a failover needs 2: none will "
-	                          "happen"));
+	/* by another's word each time */
+	await_true(examine(deployment_uri(deployment)) == LEASH_OK &&
+	           of_sentinels(WARNING, "it reaches 1, itself included, and a failover needs 2: none will happen") > 0);
 	assert_int_equal(count(FINE, "permissions", "a lock was acquired"), 1);
 	server_kill(sentinel(1));
 	assert_int_equal(examine(deployment_uri(deployment)), LEASH_UNAVAILABLE);

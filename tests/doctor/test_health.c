@@ -70,7 +70,7 @@ static const struct row mode[] = {
 static const struct row eviction[] = {
 	ROW("maxmemory_policy:noeviction maxmemory:1", FINE, "drops no lock", NULL),
 	ROW("maxmemory_policy:allkeys-lru maxmemory:1048576", ERROR, "allkeys-lru with a maxmemory of 1.0 MiB",
-	    "noeviction"),
+	    "redis.conf: maxmemory-policy noeviction"),
 	ROW("maxmemory_policy:allkeys-lfu maxmemory:1024", ERROR, "allkeys-lfu with a maxmemory of 1.0 KiB", "noeviction"),
 	ROW("maxmemory_policy:allkeys-random maxmemory:1", ERROR, "allkeys-random with a maxmemory of 1 B", "noeviction"),
 	ROW("maxmemory_policy:volatile-lru maxmemory:1", ERROR, "volatile-lru", "noeviction"),
