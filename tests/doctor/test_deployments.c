@@ -93,12 +93,6 @@ ask_all(const char *command)
 		ask(deployment_master(deployment, i), command);
 }
 
-static bool
-tries(const char *rule)
-{
-	return strchr("+~&", rule[0]) != NULL && least_is_known(deployment_master(deployment, 0), rule);
-}
-
 SENTENCE(each_permission_that_is_missing_is_told_and_given_by_the_line_that_is_told)
 {
 	char command[sizeof found->remedy];
@@ -108,7 +102,7 @@ SENTENCE(each_permission_that_is_missing_is_told_and_given_by_the_line_that_is_t
 	for (int i = 0; i < least.count; i++) {
 		const char *rule = least.rule[i];
 
-		if (!tries(rule))
+		if (strchr("+~&", rule[0]) == NULL || !least_is_known(deployment_master(deployment, 0), rule))
 			continue;
 		least_admit(deployment, rule);
 		examine(as_least);

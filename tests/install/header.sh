@@ -94,8 +94,8 @@ CAN_GROW(leash_lock_info, reserved_);
 CAN_GROW(leash_waiter_info, position);
 CAN_GROW(leash_stats, reserved_);
 
-HOLDS(sizeof(leash_error) == 256);
-HOLDS(offsetof(leash_error, text) + sizeof(((leash_error *)0)->text) == 256);
+HOLDS(sizeof(leash_error) == 256 && offsetof(leash_error, status) == 0 && offsetof(leash_error, sys_errno) == 4);
+HOLDS(offsetof(leash_error, text) == 8 && sizeof(((leash_error *)0)->text) == 248);
 
 #define SAME(seen, type, ...) same(#type "(" #__VA_ARGS__ ")", seen, type(__VA_ARGS__), sizeof(*type()))
 

@@ -33,8 +33,7 @@ check(const struct lsh_arg *args, size_t count)
 SENTENCE(numbers_are_written_in_decimal)
 {
 	static const int64_t numbers[] = {
-		0, 1, 9, 10, 99, 100, 999, 1000, 12345678, 999999999, 1000000000, INT64_C(999999999999999999),
-		INT64_C(1000000000000000000), -1, -9, -10, -100, INT32_MIN, INT64_MAX, INT64_MAX - 1, INT64_MIN, INT64_MIN + 1,
+		0, 1, 9, 10, 12345678, INT64_C(1000000000000000000), -1, -9, -10, INT64_MAX, INT64_MIN, INT64_MIN + 1,
 	};
 
 	for (size_t i = 0; i < COUNT(numbers); i++) {
