@@ -63,26 +63,6 @@ SENTENCE(who_speaks_tls_and_who_does_not_is_told_from_each_other)
 	server_stop(tls);
 }
 
-SENTENCE(connections_that_run_out_are_told)
-{
-	struct server *small = server_start((const char *const[]){"--maxclients", "4", "--timeout", "3600", NULL});
-	redisContext *guests[3];
-
-	ask(small, "PING");
-	for (int i = 0; i < 2; i++)
-		guests[i] = server_connect(small);
-	assert_status(LEASH_OK, examine(server_uri(small)));
-	the("limits", WARNING, "4 of at most 4");
-	the("connection", ERROR, "second connection");
-	the("limits", NOTE, "3600 s");
-	guests[2] = server_connect(small);
-	assert_status(LEASH_UNAVAILABLE, examine(server_uri(small)));
-	check_remedy(the("connection", ERROR, "max number of clients"), "CONFIG SET maxclients");
-	for (int i = 0; i < 3; i++)
-		redisFree(guests[i]);
-	server_stop(small);
-}
-
 /* ---- a connection that is slow, or breaks ---- */
 
 SENTENCE(a_slow_line_is_told_by_what_leash_has_patience_for)
