@@ -1,7 +1,6 @@
 /* A contender: a program whose threads take locks, keep them, write to what the locks protect, and write all of it down.
  *
- *   contender uri URI folder DIR name NAME [seed N] [locks N] [threads N] [lease-ms N] [guard-ms N] [timeout-ms N]
- *             [min-replicas N] [plain 1]
+ *   contender URI DIR NAME "SEED LOCKS THREADS LEASE_MS GUARD_MS TIMEOUT_MS MIN_REPLICAS PLAIN"
  *
  * It is a program of its own so that one that was killed can be replaced by a process that has threads, and it uses what leash.h
  * offers and nothing else. What it does goes into the history NAME in DIR (tests/judge/history.h), for others to judge, who also made
@@ -20,6 +19,7 @@
 #include "tests/judge/register.h"
 #include "tests/support/await.h"
 #include "tests/support/leashed.h"
+#include "tests/support/random.h"
 #include "tests/support/trouble.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_LOCKS = 64, MAX_THREADS = 64, SHARED = 2, NAME = 32, PULSE_MS = 10, STILL_MS = 15, MAX_PULSES = 8 };
+enum { MAX_LOCKS = 64, MAX_THREADS = 64, SHARED = 2, PULSE_MS = 10, STILL_MS = 15, MAX_PULSES = 8 };
 
 struct worker {
 	pthread_t thread;
@@ -68,18 +68,14 @@ static struct {
 	pthread_mutex_t mutex;
 	_Atomic uint64_t holds;
 	_Atomic bool ending, ended;
-} self = {.seed = 1, .lock_count = 6, .thread_count = 3, .lease_ms = 1000, .guard_ms = 2000, .timeout_ms = 500,
-          .mutex = PTHREAD_MUTEX_INITIALIZER};
+} self = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- chance ---- */
 
 static uint64_t
 roll(uint64_t *random, uint64_t below)
 {
-	*random ^= *random << 13;
-	*random ^= *random >> 7;
-	*random ^= *random << 17;
-	return (*random >> 11) % below;
+	return (random_next(random) >> 11) % below;
 }
 
 /* Once in `n` times. */
@@ -92,19 +88,7 @@ once_in(uint64_t *random, uint64_t n)
 static uint64_t
 seed_of(unsigned number)
 {
-	uint64_t random = ((uint64_t)self.seed + 1) * 1000003 + number * 8191 + 1;
-
-	for (int i = 0; i < 16; i++)
-		roll(&random, 2);
-	return random;
-}
-
-static void
-sleep_us(uint64_t us)
-{
-	struct timespec t = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000};
-
-	nanosleep(&t, NULL);
+	return ((uint64_t)self.seed + 1) * 1000003 + number * 8191 + 1;
 }
 
 /* ---- what is written down ---- */
@@ -113,13 +97,6 @@ static bool
 is_fair(unsigned lock)
 {
 	return lock % 2 == 1 && !self.plain;
-}
-
-static const char *
-name_of(unsigned lock, char name[NAME])
-{
-	snprintf(name, NAME, "lock-%u", lock);
-	return name;
 }
 
 static void
@@ -157,10 +134,8 @@ look(struct turn *turn)
 static _Noreturn void
 impossible(const struct turn *turn, const char *call, leash_status status, const leash_error *err)
 {
-	char name[NAME];
-
-	trouble("%s: %s of hold %" PRIu64 " of %s: %s: %s", self.name, call, turn->number, name_of(turn->lock, name), leash_status_name(status),
-	        err->text);
+	trouble("%s: %s of hold %" PRIu64 " of lock-%u: %s: %s", self.name, call, turn->number, turn->lock,
+	        leash_status_name(status), err->text);
 }
 
 /* ---- a turn ---- */
@@ -189,11 +164,11 @@ acquire(struct turn *turn, int64_t wait_ms, bool may_be_canceled, leash_error *e
 static bool
 begin(struct turn *turn, int64_t wait_ms, bool may_be_canceled)
 {
-	char name[NAME], token[LEASH_TOKEN_MAX];
+	char token[LEASH_TOKEN_MAX];
 	leash_error err = {0};
 
 	turn->number = ++self.holds;
-	history_note(self.history, "ask %" PRIu64 " %s %" PRId64 " %s", turn->number, name_of(turn->lock, name),
+	history_note(self.history, "ask %" PRIu64 " lock-%u %" PRId64 " %s", turn->number, turn->lock,
 	             wait_ms == LEASH_FOREVER ? -1 : wait_ms, is_fair(turn->lock) ? "fair" : "plain");
 	leash_status status = acquire(turn, wait_ms, may_be_canceled, &err);
 	int64_t came = await_now_ns();
@@ -202,7 +177,7 @@ begin(struct turn *turn, int64_t wait_ms, bool may_be_canceled)
 		if (status != LEASH_TIMEOUT && status != LEASH_CANCELED && status != LEASH_UNAVAILABLE && status != LEASH_DENIED)
 			impossible(turn, "acquire", status, &err);
 		if (status == LEASH_DENIED || status == LEASH_UNAVAILABLE)
-			sleep_us(20000);   /* a refusal comes at once, again and again */
+			await_ms(20);   /* a refusal comes at once, again and again */
 		return false;
 	}
 	turn->fence = leash_lock_fence(turn->handle);
@@ -231,12 +206,10 @@ end(struct turn *turn)
 static void
 write_down(struct turn *turn)
 {
-	char name[NAME];
-
 	if (turn->fence == 0)
 		return;   /* it was over before it could be asked for its fence */
 	bool taken = fenced_write(self.registers, turn->lock, turn->fence);
-	history_note(self.history, "wrote %" PRIu64 " %s %" PRIu64 " %s", turn->number, name_of(turn->lock, name), turn->fence,
+	history_note(self.history, "wrote %" PRIu64 " lock-%u %" PRIu64 " %s", turn->number, turn->lock, turn->fence,
 	             taken ? "taken" : "refused");
 }
 
@@ -252,7 +225,7 @@ nest(struct turn *turn)
 		return;
 	if (status != LEASH_OK)
 		impossible(turn, "nested acquire", status, &err);
-	sleep_us(roll(&w->random, 5000));
+	usleep((useconds_t)roll(&w->random, 5000));
 	status = leash_lock_release(other, &err);
 	if (status != LEASH_OK && status != LEASH_LOST)
 		impossible(turn, "nested release", status, &err);
@@ -294,14 +267,14 @@ keep(struct turn *turn)
 	if (held && once_in(random, 20))
 		extend(turn);
 	while (held && await_now_ns() < until && !self.ending) {
-		sleep_us(pause);
+		usleep((useconds_t)pause);
 		held = look(turn);
 		if (held && once_in(random, 4))
 			write_down(turn);
 	}
 	/* the mistake that fences are for: looked, was paused, wrote */
 	if (once_in(random, 8)) {
-		sleep_us(roll(random, 20000));
+		usleep((useconds_t)roll(random, 20000));
 		write_down(turn);
 	}
 }
@@ -328,7 +301,7 @@ take_them_all(struct worker *w)
 		struct turn turn = {.worker = w, .lock = i, .handle = self.shared[0][i]};
 
 		while (!begin(&turn, LEASH_FOREVER, false))
-			sleep_us(20000);
+			await_ms(20);
 		end(&turn);
 	}
 }
@@ -341,7 +314,7 @@ work(void *arg)
 	while (!self.ending) {
 		take_a_turn(w);
 		if (once_in(&w->random, 3))
-			sleep_us(roll(&w->random, 40000));
+			usleep((useconds_t)roll(&w->random, 40000));
 	}
 	take_them_all(w);
 	return NULL;
@@ -355,7 +328,7 @@ pulse(void *arg)
 	int64_t last = await_now_ns();
 
 	while (!self.ended) {
-		sleep_us(PULSE_MS * 1000);
+		await_ms(PULSE_MS);
 		int64_t now = await_now_ns();
 		if (now - last > (PULSE_MS + STILL_MS) * INT64_C(1000000))
 			history_note_at(self.history, now, "still %" PRId64, (now - last) / 1000000 + 1);
@@ -397,16 +370,17 @@ open_client(void)
 	while ((status = leash_open(&self.client, &options, &err)) != LEASH_OK) {
 		if (status != LEASH_UNAVAILABLE && status != LEASH_DENIED)
 			trouble("%s: open: %s: %s", self.name, leash_status_name(status), err.text);
-		sleep_us(20000);
+		await_ms(20);
 	}
 }
 
 static leash_lock *
 handle(unsigned lock, leash_owner *owner)
 {
-	char name[NAME];
+	char name[16];
 
-	return leashed_lock(self.client, name_of(lock, name),
+	snprintf(name, sizeof name, "lock-%u", lock);
+	return leashed_lock(self.client, name,
 	                    LEASH_LOCK_OPTIONS(.fair = is_fair(lock), .owner = owner, .min_replicas = self.min_replicas,
 	                                       .restart_guard_ms = self.guard_ms));
 }
@@ -474,45 +448,22 @@ finish(void)
 	history_note(self.history, "end");   /* nobody is left who could write more */
 }
 
-/* ---- what it is told ---- */
-
-static const struct setting {
-	const char *name, **text;
-	int64_t *number;
-} settings[] = {
-	{"uri", &self.uri, NULL}, {"folder", &self.folder, NULL}, {"name", &self.name, NULL}, {"seed", NULL, &self.seed},
-	{"locks", NULL, &self.lock_count}, {"threads", NULL, &self.thread_count}, {"lease-ms", NULL, &self.lease_ms},
-	{"guard-ms", NULL, &self.guard_ms}, {"timeout-ms", NULL, &self.timeout_ms},
-	{"min-replicas", NULL, &self.min_replicas}, {"plain", NULL, &self.plain},
-};
-
-static void
-read_settings(char **words)
-{
-	for (; words[0] != NULL && words[1] != NULL; words += 2) {
-		size_t i = 0;
-
-		while (i < sizeof settings / sizeof *settings && strcmp(settings[i].name, words[0]) != 0)
-			i++;
-		if (i == sizeof settings / sizeof *settings)
-			trouble("there is no '%s'", words[0]);
-		if (settings[i].text != NULL)
-			*settings[i].text = words[1];
-		else
-			*settings[i].number = strtoll(words[1], NULL, 10);
-	}
-	if (self.uri == NULL || self.folder == NULL || self.name == NULL || self.lock_count > MAX_LOCKS ||
-	    self.thread_count > MAX_THREADS)
-		trouble("a contender wants a URI, a folder, a name, and not too much");
-}
-
 int
 main(int argc, char **argv)
 {
+	int64_t *const numbers[] = {&self.seed, &self.lock_count, &self.thread_count, &self.lease_ms, &self.guard_ms,
+	                            &self.timeout_ms, &self.min_replicas, &self.plain};
 	sigset_t term;
 
-	(void)argc;
-	read_settings(argv + 1);
+	if (argc != 5)
+		trouble("a contender wants a URI, a folder, a name and numbers");
+	self.uri = argv[1];
+	self.folder = argv[2];
+	self.name = argv[3];
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		*numbers[i] = strtoll(argv[4], &argv[4], 10);
+	if (self.lock_count > MAX_LOCKS || self.thread_count > MAX_THREADS)
+		trouble("that is too much");
 	sigemptyset(&term);
 	sigaddset(&term, SIGTERM);
 	pthread_sigmask(SIG_BLOCK, &term, NULL);   /* for all threads: main takes it */

@@ -129,7 +129,7 @@ void fault_play(struct run *run, struct blow *blow, const char *steps);   /* NUL
 uint64_t roll(struct blow *blow, uint64_t below);
 int64_t between(struct step *s);   /* its two numbers, by chance */
 unsigned the_chosen(const struct blow *blow);   /* the one server */
-void remove_data(const struct server *server, const char *name);   /* a file, or a folder of files */
+void remove_data(const struct server *server, const char *name);   /* a pattern of the shell */
 void forget(const struct server *server);         /* the data of one that was killed */
 
 /* Say something to a server that it must do. */

@@ -42,22 +42,23 @@ struct arguments {
 	uint64_t seed;
 	const struct arena *arena;
 	unsigned min_replicas;
-	const char *folder, *only;
-	bool list, print;
+	const char *folder;
+	char *only;
+	int list, print, help;
 };
 
 /* ---- faults ---- */
 
 static void
-describe(const struct blow *blow, char *text, size_t size)
+describe(const struct blow *blow, char text[static 120])
 {
 	static const char *const seats[SEATS] = {[SEAT_PROCESS] = "contender", [SEAT_PROXY] = "proxy"};
+	const char *seat = seats[blow->fault->seat];
+	char whose[40] = "";
 
-	if (seats[blow->fault->seat] == NULL)
-		snprintf(text, size, "%s for %" PRId64 " ms", blow->fault->name, blow->for_ms);
-	else
-		snprintf(text, size, "%s %s %u for %" PRId64 " ms", blow->fault->name, seats[blow->fault->seat], blow->target,
-		         blow->for_ms);
+	if (seat != NULL)
+		snprintf(whose, sizeof whose, " %s %u", seat, blow->target);
+	snprintf(text, 120, "%s%s for %" PRId64 " ms", blow->fault->name, whose, blow->for_ms);
 }
 
 static bool
@@ -71,7 +72,7 @@ begin_blow(struct run *run, struct blow *blow, int64_t now)
 {
 	char text[120];
 
-	describe(blow, text, sizeof text);
+	describe(blow, text);
 	if (does_harm(run, blow->fault))
 		history_note(run->history, "breach %s", blow->fault->harm == HARM_LOST ? "emptied" : blow->fault->name);
 	if (blow->fault->delays)
@@ -254,17 +255,10 @@ print_summary(const struct run *run)
 	       "within %.1f s\n",
 	       run->arena->name, run->seed, (double)(await_now_ns() - run->begun) / 1e9, total, run->bursts, LOCKS,
 	       (double)run->slowest_ns / 1e9);
-	printf("#");
-	for (size_t i = 0, column = 1; i < run->arena->fault_count; i++) {
-		if (run->counts[i] == 0)
-			continue;
-		if (column > 110) {
-			printf("\n#");
-			column = 1;
-		}
-		column += (size_t)printf(" %s %u", run->arena->faults[i].name, run->counts[i]);
-	}
-	printf("\n# %zu contenders with %d threads each; %zu renewals seen by the servers\n", run->contenders, THREADS,
+	for (size_t i = 0; i < run->arena->fault_count; i++)
+		if (run->counts[i] > 0)
+			printf("# %s %u\n", run->arena->faults[i].name, run->counts[i]);
+	printf("# %zu contenders with %d threads each; %zu renewals seen by the servers\n", run->contenders, THREADS,
 	       run->renewals);
 	printf("# the fenced registers refused %" PRIu64 " writes; without fences %" PRIu64 " would have done harm\n",
 	       fenced_refused(run->registers), fenced_corrupted(run->registers));
@@ -290,7 +284,7 @@ list(struct plan *plan, double seconds)
 	while ((double)at < seconds * 1e3) {
 		plan_next(plan, &burst);
 		for (unsigned i = 0; i < burst.count; i++) {
-			describe(&burst.blows[i], text, sizeof text);
+			describe(&burst.blows[i], text);
 			printf("%8.2f s: %s\n", (double)(at + burst.blows[i].from_ms) / 1e3, text);
 		}
 		at += burst_ms(&burst);
@@ -320,29 +314,13 @@ static const char help[] =
 static void
 print_help(const struct arena *arena)
 {
-	size_t column = 0;
-
 	printf(help, arena->name);
-	for (size_t i = 0; i < arena->fault_count; i++) {
-		size_t n = strlen(arena->faults[i].name) + 1;
-
-		if (!arena_has(arena, &arena->faults[i]))
-			continue;
-		column = column + n > 120 ? 0 : column;
-		printf("%s%s", column == 0 ? i == 0 ? "  " : "\n  " : " ", arena->faults[i].name);
-		column += n;
-	}
-	putchar('\n');
+	for (size_t i = 0; i < arena->fault_count; i++)
+		if (arena_has(arena, &arena->faults[i]))
+			printf("  %s\n", arena->faults[i].name);
 }
 
 static const struct arena *const arenas[] = {&arena_single, &arena_tls, &arena_sentinel, &arena_cluster, &arena_quorum};
-
-static _Noreturn void
-misused(const char *what, const char *word)
-{
-	fprintf(stderr, "nemesis: %s '%s'; see --help\n", what, word);
-	exit(2);
-}
 
 static const struct arena *
 find_arena(const char *name)
@@ -356,14 +334,14 @@ find_arena(const char *name)
 static void
 read_arguments(int argc, char **argv, struct arguments *a)
 {
-	int lists = 0, prints = 0, helps = 0, c;
 	const struct option options[] = {
 		{"seconds", required_argument, NULL, 's'}, {"seed", required_argument, NULL, 'e'},
 		{"deployment", required_argument, NULL, 'd'}, {"min-replicas", required_argument, NULL, 'm'},
 		{"folder", required_argument, NULL, 'f'}, {"only", required_argument, NULL, 'o'},
-		{"list", no_argument, &lists, 1}, {"print", no_argument, &prints, 1}, {"help", no_argument, &helps, 1},
+		{"list", no_argument, &a->list, 1}, {"print", no_argument, &a->print, 1}, {"help", no_argument, &a->help, 1},
 		{NULL, 0, NULL, 0},
 	};
+	int c;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		char *end = NULL;
@@ -385,11 +363,9 @@ read_arguments(int argc, char **argv, struct arguments *a)
 		if (end != NULL && (*end != '\0' || end == optarg || !(a->seconds > 0)))
 			misused("this is no such number:", optarg);
 	}
-	a->list = lists;
-	a->print = prints;
 	if (optind != argc)
 		misused("this is no option:", argv[optind]);
-	if (helps) {
+	if (a->help) {
 		print_help(a->arena);
 		exit(0);
 	}
@@ -417,17 +393,12 @@ int
 main(int argc, char **argv)
 {
 	struct arguments a = {.arena = &arena_single, .seconds = 60, .seed = 1};
-	const char *unknown = NULL;
 	struct run run;
 
 	read_arguments(argc, argv, &a);
 	signal(SIGPIPE, SIG_IGN);   /* hiredis knows nothing of it */
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	struct plan *plan = plan_new(a.arena, a.seed, a.only, &unknown);
-	if (plan == NULL) {
-		fprintf(stderr, "nemesis: there is no fault '%.*s'; see --help\n", (int)strcspn(unknown, ","), unknown);
-		return 2;
-	}
+	struct plan *plan = plan_new(a.arena, a.seed, a.only);
 	if (a.list) {
 		list(plan, a.seconds);
 		plan_free(plan);
@@ -435,9 +406,7 @@ main(int argc, char **argv)
 	}
 	run = (struct run){.folder = make_folder(a.folder), .arena = a.arena, .min_replicas = a.min_replicas,
 	                   .seed = a.seed, .print = a.print};
-	run.counts = calloc(a.arena->fault_count, sizeof *run.counts);
-	if (run.counts == NULL)
-		trouble("no memory");
+	run.counts = zeroed(a.arena->fault_count * sizeof *run.counts);
 	start(&run);
 	bool well = fight(&run, plan, a.seconds);
 	well = finish(&run, well);

@@ -105,8 +105,9 @@ struct burst {
 
 struct plan;
 
-/* `only`: names with commas between them, or NULL for all. An unknown one is NULL as a plan, and `unknown` is it. */
-struct plan *plan_new(const struct arena *arena, uint64_t seed, const char *only, const char **unknown);
+_Noreturn void misused(const char *what, const char *word);   /* says so, and ends the program */
+/* `only`: names with commas between them, or NULL for all. */
+struct plan *plan_new(const struct arena *arena, uint64_t seed, char *only);
 void plan_free(struct plan *plan);
 void plan_next(struct plan *plan, struct burst *burst);
 int64_t burst_ms(const struct burst *burst);   /* as long as it is meant to last, with its quiet time */

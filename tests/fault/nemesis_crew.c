@@ -111,17 +111,13 @@ start(struct crew *crew, unsigned number)
 	struct contender *c = &crew->contenders[number];
 	struct run *run = crew->run;
 	struct words words = {.count = 0};
+	char numbers[200];
 
 	snprintf(c->name, sizeof c->name, "contender-%u-%u", number, ++c->generation);
-	words_add_all(&words, (const char *const[]){"", "uri", c->uri, "folder", run->folder, "name", c->name, NULL});
-	words_add_number(&words, "seed", (int64_t)((run->seed * 1000 + number) * 1000 + c->generation));
-	words_add_number(&words, "locks", LOCKS);
-	words_add_number(&words, "threads", THREADS);
-	words_add_number(&words, "lease-ms", run->arena->lease_ms);
-	words_add_number(&words, "guard-ms", run->arena->guard_ms);
-	words_add_number(&words, "timeout-ms", run->arena->timeout_ms);
-	words_add_number(&words, "min-replicas", run->min_replicas);
-	words_add_number(&words, "plain", run->arena->plain);
+	snprintf(numbers, sizeof numbers, "%" PRIu64 " %d %d %" PRId64 " %" PRId64 " %" PRId64 " %u %d",
+	         (run->seed * 1000 + number) * 1000 + c->generation, LOCKS, THREADS, run->arena->lease_ms, run->arena->guard_ms,
+	         run->arena->timeout_ms, run->min_replicas, run->arena->plain);
+	words_add(&words, "", c->uri, run->folder, c->name, numbers);
 	c->pid = crew_run("contender", &words);
 	sweep_process(c->pid);
 	run->contenders++;
@@ -131,10 +127,8 @@ start(struct crew *crew, unsigned number)
 struct crew *
 crew_start(struct run *run)
 {
-	struct crew *crew = calloc(1, sizeof *crew);
+	struct crew *crew = zeroed(sizeof *crew);
 
-	if (crew == NULL)
-		trouble("no memory");
 	crew->run = run;
 	for (unsigned i = 0; i < CONTENDERS; i++) {
 		lead(crew, i);
@@ -160,16 +154,30 @@ tell_end(struct crew *crew, struct contender *c, int status)
 	c->pid = 0;
 }
 
+/* How many run? Who has ended well is told all the same, unless that `is_end`. */
+static unsigned
+look_after(struct crew *crew, bool is_end)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < CONTENDERS; i++) {
+		struct contender *c = &crew->contenders[i];
+		int status = 0;
+
+		if (c->pid == 0 || waitpid(c->pid, &status, WNOHANG) != c->pid)
+			left += c->pid != 0;
+		else if (is_end && status == 0)
+			c->pid = 0;
+		else
+			tell_end(crew, c, status);
+	}
+	return left;
+}
+
 unsigned
 crew_failures(struct crew *crew)
 {
-	for (unsigned i = 0; i < CONTENDERS; i++) {
-		struct contender *c = &crew->contenders[i];
-		int status;
-
-		if (c->pid != 0 && waitpid(c->pid, &status, WNOHANG) == c->pid)
-			tell_end(crew, c, status);
-	}
+	look_after(crew, false);
 	return crew->failures;
 }
 
@@ -236,32 +244,6 @@ print_stacks(const struct contender *c)
 		fprintf(stderr, "nemesis: no stacks of %s\n", c->name);
 }
 
-static bool
-has_ended(struct crew *crew, struct contender *c)
-{
-	int status;
-
-	if (c->pid == 0)
-		return true;
-	if (waitpid(c->pid, &status, WNOHANG) != c->pid)
-		return false;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		c->pid = 0;
-	else
-		tell_end(crew, c, status);
-	return true;
-}
-
-static bool
-all_have_ended(struct crew *crew)
-{
-	bool all = true;
-
-	for (unsigned i = 0; i < CONTENDERS; i++)
-		all &= has_ended(crew, &crew->contenders[i]);
-	return all;
-}
-
 /* Not noted as killed: the judge is to see who hung. */
 static void
 abort_contender(struct crew *crew, struct contender *c)
@@ -272,7 +254,7 @@ abort_contender(struct crew *crew, struct contender *c)
 	print_stacks(c);
 	kill(c->pid, SIGABRT);
 	kill(c->pid, SIGCONT);
-	while (!has_ended(crew, c) && !await_is_past(limit))
+	while (look_after(crew, true) > 0 && c->pid != 0 && !await_is_past(limit))
 		await_ms(10);
 	if (c->pid != 0) {
 		kill(c->pid, SIGKILL);
@@ -289,7 +271,7 @@ crew_finish(struct crew *crew)
 	for (unsigned i = 0; i < CONTENDERS; i++)
 		if (crew->contenders[i].pid != 0)
 			kill(crew->contenders[i].pid, SIGTERM);
-	while (!all_have_ended(crew) && !await_is_past(limit))
+	while (look_after(crew, true) > 0 && !await_is_past(limit))
 		await_ms(10);
 	for (unsigned i = 0; i < CONTENDERS; i++)
 		if (crew->contenders[i].pid != 0)

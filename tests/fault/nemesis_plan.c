@@ -4,8 +4,10 @@
  * to three that overlap; two that would be in each other's way (two for the servers, two beside them; two for one contender's process, or for
  * its proxy) do not. Every other time one that could hit whoever has been hit elsewhere does so: who lost its network is killed or frozen. */
 #include "tests/fault/faults.h"
+#include "tests/support/random.h"
 #include "tests/support/trouble.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,42 +25,7 @@ struct plan {
 uint64_t
 dice_roll(uint64_t *dice, uint64_t below)
 {
-	*dice ^= *dice << 13;
-	*dice ^= *dice >> 7;
-	*dice ^= *dice << 17;
-	return (*dice >> 11) % below;
-}
-
-/* The next of a list of names with commas between them; NULL: there is none. */
-static const char *
-next_name(const char *name)
-{
-	const char *comma = strchr(name, ',');
-
-	return comma != NULL ? comma + 1 : NULL;
-}
-
-static bool
-is_name(const char *at, const char *name)
-{
-	return strcspn(at, ",") == strlen(name) && strncmp(at, name, strlen(name)) == 0;
-}
-
-static bool
-is_among(const char *name, const char *list)
-{
-	while (list != NULL && !is_name(list, name))
-		list = next_name(list);
-	return list != NULL;
-}
-
-static bool
-is_known(const struct arena *arena, const char *name)
-{
-	for (size_t i = 0; i < arena->fault_count; i++)
-		if (is_name(name, arena->faults[i].name) && arena_has(arena, &arena->faults[i]))
-			return true;
-	return false;
+	return (random_next(dice) >> 11) % below;
 }
 
 static void
@@ -66,35 +33,52 @@ add_card(struct plan *plan, const struct fault *fault)
 {
 	struct deck *deck = &plan->decks[fault->seat];
 
-	if (deck->cards == NULL && (deck->cards = calloc(plan->arena->fault_count, sizeof(struct fault *))) == NULL)
-		trouble("no memory");
+	if (deck->cards == NULL)
+		deck->cards = zeroed(plan->arena->fault_count * sizeof *deck->cards);
+	if (deck->count == plan->arena->fault_count)
+		misused("there are not so many faults as", fault->name);
 	deck->cards[deck->count++] = fault;
 	deck->next = deck->count;
 }
 
-struct plan *
-plan_new(const struct arena *arena, uint64_t seed, const char *only, const char **unknown)
+_Noreturn void
+misused(const char *what, const char *word)
 {
-	struct plan *plan = calloc(1, sizeof *plan);
+	fprintf(stderr, "nemesis: %s '%s'; see --help\n", what, word);
+	exit(2);
+}
 
-	if (plan == NULL)
-		trouble("no memory");
+/* NULL: all. */
+static void
+add_cards(struct plan *plan, const char *name)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < plan->arena->fault_count; i++) {
+		const struct fault *fault = &plan->arena->faults[i];
+
+		if (arena_has(plan->arena, fault) && (name == NULL || strcmp(name, fault->name) == 0)) {
+			add_card(plan, fault);
+			found = true;
+		}
+	}
+	if (!found)
+		misused("there is no fault", name);
+}
+
+struct plan *
+plan_new(const struct arena *arena, uint64_t seed, char *only)
+{
+	struct plan *plan = zeroed(sizeof *plan);
+
 	plan->arena = arena;
 	arena_check(arena);
-	for (const char *at = only; at != NULL; at = next_name(at))
-		if (!is_known(arena, at)) {
-			*unknown = at;
-			plan_free(plan);
-			return NULL;
-		}
-	for (size_t i = 0; i < arena->fault_count; i++)
-		if (arena_has(arena, &arena->faults[i]) && (only == NULL || is_among(arena->faults[i].name, only)))
-			add_card(plan, &arena->faults[i]);
-	plan->dice = seed * 2862933555777941757U + 3037000493U;
+	do
+		add_cards(plan, strsep(&only, ","));
+	while (only != NULL);
+	plan->dice = seed * 2862933555777941757U + 8588800670370825764U;
 	if (plan->dice == 0)
 		plan->dice = 1;
-	for (int i = 0; i < 16; i++)
-		dice_roll(&plan->dice, 2);
 	return plan;
 }
 
@@ -201,8 +185,7 @@ burst_ms(const struct burst *burst)
 {
 	int64_t ms = 0;
 
-	for (unsigned i = 0; i < burst->count; i++)
-		if (burst->blows[i].from_ms + burst->blows[i].for_ms > ms)
-			ms = burst->blows[i].from_ms + burst->blows[i].for_ms;
+	for (const struct blow *blow = burst->blows; blow < burst->blows + burst->count; blow++)
+		ms = blow->from_ms + blow->for_ms > ms ? blow->from_ms + blow->for_ms : ms;
 	return ms + burst->quiet_ms;
 }

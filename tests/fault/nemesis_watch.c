@@ -1,4 +1,4 @@
-/* The watchers, one for each server: what it is told (MONITOR), and what is in it (SCAN). And one for each sentinel:
+/* The watchers, one for each server: what it is told (MONITOR), and what is in it (KEYS). And one for each sentinel:
  * what it says that it does (SUBSCRIBE). They go on over restarts, with connections of their own, and miss what happens
  * while they have none, or while the server stands still.
  *
@@ -37,7 +37,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { SCAN_MS = 500, ROLE_MS = 20, CALM_MS = 1000, WORDS = 6 };
+enum { SCAN_MS = 500, ROLE_MS = 20, CALM_MS = 1000 };
 
 /* At one server, or sentinel. */
 struct post {
@@ -128,40 +128,28 @@ on_renewal(struct watch *w, const char *token, size_t size, int64_t ns)
 	++*w->renewals;
 }
 
-static bool
-skip_words(const char **at, int count)
-{
-	size_t size;
-
-	while (count > 0 && next_word(at, &size) != NULL)
-		count--;
-	return count == 0;
-}
-
 /* A command of a client. */
 static void
 on_command(struct watch *w, const char *at, int64_t ns)
 {
-	const char *word[WORDS];
-	size_t size[WORDS], count = 0;
+	const char *word;
+	bool many = false;
+	size_t size;
 
-	while (count < WORDS && (word[count] = next_word(&at, &size[count])) != NULL)
-		count++;
-	if (count < WORDS || (!is_word(word[0], size[0], "evalsha") && !is_word(word[0], size[0], "eval")))
-		return;
-	if (is_word(word[2], size[2], "1")) {
-		on_renewal(w, word[4], size[4], ns);
-	} else if (is_word(word[2], size[2], "0")) {
-		on_renewal(w, word[5], size[5], ns);
-		while (skip_words(&at, 3) && (word[0] = next_word(&at, &size[0])) != NULL)
-			on_renewal(w, word[0], size[0], ns);
+	for (int i = 0; (word = next_word(&at, &size)) != NULL; i++) {
+		if (i == 0 && !is_word(word, size, "evalsha") && !is_word(word, size, "eval"))
+			return;
+		if (i == 2 && !(many = is_word(word, size, "0")) && !is_word(word, size, "1"))
+			return;
+		if (many ? i % 4 == 1 && i > 1 : i == 4)
+			on_renewal(w, word, size, ns);
 	}
 }
 
 static void
-on_line(struct post *p, const char *line)
+on_monitor(struct post *p, const redisReply *reply)
 {
-	const char *point, *where = strchr(line, '['), *command = strchr(line, ']');
+	const char *line = reply->str != NULL ? reply->str : "", *where = strchr(line, '['), *command = strchr(line, ']'), *point;
 	int64_t ns = strtoll(line, (char **)(uintptr_t)&point, 10) * 1000000000;
 
 	if (where == NULL || command == NULL || *point != '.')
@@ -171,13 +159,6 @@ on_line(struct post *p, const char *line)
 	where = strchr(where, ' ');
 	if (where == NULL || strncmp(where, " lua]", 5) != 0)
 		on_command(p->watch, command, ns);
-}
-
-static void
-on_monitor(struct post *p, const redisReply *reply)
-{
-	if (reply->str != NULL)
-		on_line(p, reply->str);
 }
 
 /* ---- what sentinels say ---- */
@@ -273,33 +254,19 @@ monitor(void *arg)
 static bool
 scan(struct post *p, redisContext *c, void (*seen)(struct post *p, const char *key, long long pttl))
 {
-	redisReply *reply = redisCommand(c, "READONLY");
-	char cursor[32] = "0";
+	freeReplyObject(redisCommand(c, "READONLY"));
+	redisReply *keys = redisCommand(c, "KEYS leash:*");
+	bool answered = keys != NULL && keys->type == REDIS_REPLY_ARRAY;
 
-	if (reply == NULL)
-		return false;
-	freeReplyObject(reply);
-	do {
-		redisReply *page = redisCommand(c, "SCAN %s MATCH leash:* COUNT 1000", cursor);
+	for (size_t i = 0; answered && i < keys->elements; i++) {
+		redisReply *pttl = redisCommand(c, "PTTL %s", keys->element[i]->str);
 
-		if (page == NULL || page->type != REDIS_REPLY_ARRAY || page->elements != 2) {
-			if (page != NULL)
-				freeReplyObject(page);
-			return false;
-		}
-		snprintf(cursor, sizeof cursor, "%s", page->element[0]->str);
-		for (size_t i = 0; i < page->element[1]->elements; i++) {
-			const char *key = page->element[1]->element[i]->str;
-			redisReply *pttl = redisCommand(c, "PTTL %s", key);
-
-			if (pttl != NULL && pttl->type == REDIS_REPLY_INTEGER)
-				seen(p, key, pttl->integer);
-			if (pttl != NULL)
-				freeReplyObject(pttl);
-		}
-		freeReplyObject(page);
-	} while (strcmp(cursor, "0") != 0 && c->err == 0);
-	return c->err == 0;
+		if (pttl != NULL && pttl->type == REDIS_REPLY_INTEGER)
+			seen(p, keys->element[i]->str, pttl->integer);
+		freeReplyObject(pttl);
+	}
+	freeReplyObject(keys);
+	return answered && c->err == 0;
 }
 
 static void
@@ -429,10 +396,8 @@ start_post(struct watch *w, const struct server *server, const char *asks,
 struct watch *
 watch_start(struct run *run)
 {
-	struct watch *w = calloc(1, sizeof *w);
+	struct watch *w = zeroed(sizeof *w);
 
-	if (w == NULL)
-		trouble("no memory");
 	w->history = history_open(run->folder, "watcher");
 	if (pipe2(w->failovers, O_CLOEXEC | O_NONBLOCK) != 0)
 		trouble("no pipe: %s", strerror(errno));

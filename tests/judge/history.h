@@ -40,7 +40,7 @@
  *                               as a lease may last (restart_guard_ms). What was held is told lost, whatever its valid-until, but
  *                               until then nobody else has it: exclusion is promised all the same
  *
- * By the one who watches the server (MONITOR, SCAN):
+ * By the one who watches the server (MONITOR, KEYS):
  *
  *     renew <token> [late]      a renewal was executed, be it that it found nothing to renew. "late": it may have been sent long before,
  *                               by what the nemesis does to the server or to networks
