@@ -325,7 +325,7 @@ tests_fault_test_hostile_input_SOURCES = tests/fault/test_hostile_input.c $(refu
 tests_fault_test_nonsense_SOURCES = tests/fault/test_nonsense.c $(refused_sources) $(step_sources)
 
 tests_fault_test_replicas_SOURCES = tests/fault/test_replicas.c tests/contract/actor.c tests/contract/actor.h $(refused_sources)
-tests_fault_test_secrets_SOURCES = tests/fault/test_secrets.c $(refused_sources) tests/contract/actor.c tests/contract/actor.h
+tests_fault_test_secrets_SOURCES = tests/fault/test_secrets.c $(refused_sources)
 tests_fault_test_tls_deployments_SOURCES = tests/fault/test_tls_deployments.c $(refused_sources)
 tests_fault_test_unreachable_SOURCES = tests/fault/test_unreachable.c $(refused_sources)
 

@@ -1,5 +1,6 @@
 /* A quorum of five real servers: a majority decides, whatever the others say. What is made of each answer:
- * core/test_quorum; what all deployments do: contract/; a quorum without most of its servers: servers.txt. */
+ * core/test_quorum; what all deployments do: contract/; a quorum without most of its servers, or with one
+ * that has two names: servers.txt. */
 #include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/quorum.h"
@@ -67,23 +68,6 @@ SENTENCE(what_a_quorum_cannot_do_is_said)
 	assert_status(LEASH_INVALID, leash_lock_acquire_with(other, LEASH_ACQUIRE(.lease_ms = 1001), &err));
 	assert_status(LEASH_INVALID, leash_lock_extend(other, 1001, &err));
 	assert_status(LEASH_UNSUPPORTED, leash_lock_waiters(other, (leash_waiter_fn)abort, NULL, &err));
-}
-
-/* With the vote of one of them counted twice, that one and its other name were a majority. */
-SENTENCE(a_server_with_two_names_has_one_vote)
-{
-	int first = server_port(quorum_server(quorum, 0)), second = server_port(quorum_server(quorum, 1));
-	char uri[256];
-
-	snprintf(uri, sizeof uri, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,localhost:%d?restart_guard=%d", first, second,
-	         second, (int)slow_ms(LEASE_MS));
-	leash_lock *wanted = kept(leashed_lock(open_client(uri), "two names", NULL));
-	assert_status(LEASH_OK, leash_lock_acquire(wanted, 60000, &err)); /* both servers together are one */
-	assert_status(LEASH_OK, leash_lock_release(wanted, &err));
-	server_pause(quorum_server(quorum, 0));
-	assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(wanted, 500, &err));
-	assert_non_null(strstr(err.text, "2 of 3 servers could not be asked"));
-	server_resume(quorum_server(quorum, 0));
 }
 
 /* ---- who has it ---- */

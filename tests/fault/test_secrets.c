@@ -1,7 +1,6 @@
-/* What must not come out: passwords in cores, logs and texts, tokens in logs and texts. And a password that changes.
+/* What must not come out: passwords in cores, logs and texts, tokens in logs and texts.
  *
  * This process never has a password but through leash: who makes them is a child, and here are their complements. */
-#include "tests/contract/actor.h"
 #include "tests/fault/refused.h"
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
@@ -46,8 +45,7 @@ write_file(const char *name, const char *text)
 {
 	FILE *file = fopen(path_of(name), "we");
 
-	assert_non_null(file);
-	assert_true(fputs(text, file) >= 0);
+	assert_true(file != NULL && fputs(text, file) >= 0);
 	assert_int_equal(fclose(file), 0);
 }
 
@@ -248,58 +246,6 @@ SENTENCE(after_a_refused_open_a_password_is_nowhere_in_memory)
 		assert_status(refused[i].status, open_by_secret(&none));
 		assert_int_equal(kept(), 0);
 	}
-}
-
-/* ---- a password that changes ---- */
-
-/* Both connections are broken; while the file is not as it should be yet, who tries is told, and who waits goes on
- * waiting. */
-SENTENCE(a_password_file_that_was_renewed_is_read_at_the_next_connect)
-{
-	static const struct {
-		const char *bytes, *says;
-	} unfit[] = {{"", "empty"}, {"hunter4\r\n", "ends in CR LF"}, {"hunter4\nhunter2\n", "more than one line"},
-	             {NULL, "No such file"}};
-	static struct actor waiting;
-	struct leashed_events events = {0};
-	char uri[URI];
-	leash_client *client;
-	leash_lock *held, *wanted;
-
-	write_file("password", "hunter2\n");
-	server_text(server, "ACL SETUSER guarded reset on >hunter2 ~* &* +@all");
-	snprintf(uri, sizeof uri, "unix://guarded@%s?password_file=%s", server_socket(server), path_of("password"));
-	client = leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(30000), .timeout_ms = patience_ms(), .on_log = hear_line,
-	                                         .log_arg = &ear, .on_event = leashed_note_event, .event_arg = &events));
-	held = leashed_lock(client, "held", NULL);
-	wanted = leashed_lock(client, "wanted", NULL);
-	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	server_text(server, "ACL SETUSER guarded resetpass >hunter4");
-	write_file("password", unfit[0].bytes);
-	server_integer(server, "CLIENT KILL USER guarded");
-	actor_begin(&waiting, leashed_lock(client, "wanted", NULL), LEASH_FOREVER);
-	actor_tell(&waiting, actor_acquire);
-	for (size_t i = 0; i < COUNT(unfit); i++) {
-		if (unfit[i].bytes != NULL)
-			write_file("password", unfit[i].bytes);
-		else
-			remove(path_of("password"));
-		await_true(leash_lock_acquire(wanted, 100, &err) == LEASH_UNAVAILABLE && strstr(err.text, unfit[i].says) != NULL);
-		check_text(err.text, path_of("password"));
-		check_text(err.text, server_uri(server));
-	}
-	write_file("password", "hunter4\n");
-	assert_heard(LEASH_OK, &waiting);
-	assert_done(LEASH_OK, &waiting, actor_release);
-	actor_dismiss(&waiting);
-	await_renewals(held, 1);
-	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	leash_lock_free(held);
-	leash_lock_free(wanted);
-	leash_close(client);
-	assert_true(ear.size > 0);
-	assert_null(strstr(ear.text, "hunter"));
 }
 
 /* ---- tokens ---- */
