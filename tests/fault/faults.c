@@ -2,6 +2,9 @@
 #include "tests/fault/faults.h"
 
 #include "tests/support/await.h"
+#include "tests/support/cluster.h"
+#include "tests/support/quorum.h"
+#include "tests/support/sentinel_set.h"
 #include "tests/support/trouble.h"
 
 #include <ctype.h>
@@ -18,6 +21,15 @@ bool
 arena_has(const struct arena *arena, const struct fault *fault)
 {
 	return !arena->sealed || !fault->reads;
+}
+
+void
+arena_stop(struct run *run)
+{
+	cluster_stop(run->cluster);
+	sentinel_set_stop(run->sentinels);
+	quorum_stop(run->quorum);
+	server_stop(run->alone.server);
 }
 
 uint64_t

@@ -82,7 +82,6 @@ struct arena {
 	bool sealed;           /* proxies do not understand what passes: it is TLS */
 	bool plain;            /* all locks are */
 	void (*start)(struct run *run);   /* fills in `nodes`, `count` and `uri` */
-	void (*stop)(struct run *run);
 
 	/* Where a master may have a successor; NULL elsewhere. */
 	unsigned replicas;     /* of each master */
@@ -98,6 +97,7 @@ extern const struct arena arena_single, arena_tls, arena_sentinel, arena_cluster
 
 /* Does it take place there? */
 bool arena_has(const struct arena *arena, const struct fault *fault);
+void arena_stop(struct run *run);
 /* After each burst, when its faults have ended: make it whole, and wait until it is. */
 void arena_mend(struct run *run, uint64_t *dice);
 void arena_check(const struct arena *arena);   /* all verbs of its faults are known */

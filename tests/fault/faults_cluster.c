@@ -189,12 +189,6 @@ start(struct run *run)
 }
 
 static void
-stop(struct run *run)
-{
-	cluster_stop(run->cluster);
-}
-
-static void
 await_synced(struct run *run)
 {
 	cluster_await_synced(run->cluster);
@@ -221,7 +215,7 @@ settle(struct run *run)
 
 const struct arena arena_cluster = {
 	.name = "cluster", .faults = faults, .fault_count = sizeof faults / sizeof *faults, .verbs = verbs,
-	.lease_ms = LEASE_MS, .guard_ms = GUARD_MS, .timeout_ms = TIMEOUT_MS, .start = start, .stop = stop,
+	.lease_ms = LEASE_MS, .guard_ms = GUARD_MS, .timeout_ms = TIMEOUT_MS, .start = start,
 	.replicas = 1, .master = some_master, .replica = replica_of, .await_synced = await_synced,
 	.await_successor = await_successor, .await_return = await_return, .settle = settle,
 };

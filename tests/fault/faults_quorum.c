@@ -75,13 +75,7 @@ start(struct run *run)
 	run->uri = quorum_uri_guarded(run->quorum, GUARD_MS);
 }
 
-static void
-stop(struct run *run)
-{
-	quorum_stop(run->quorum);
-}
-
 const struct arena arena_quorum = {
 	.name = "quorum", .faults = faults, .fault_count = sizeof faults / sizeof *faults, .verbs = verbs,
-	.lease_ms = LEASE_MS, .guard_ms = GUARD_MS, .timeout_ms = TIMEOUT_MS, .plain = true, .start = start, .stop = stop,
+	.lease_ms = LEASE_MS, .guard_ms = GUARD_MS, .timeout_ms = TIMEOUT_MS, .plain = true, .start = start,
 };

@@ -140,12 +140,6 @@ start(struct run *run)
 }
 
 static void
-stop(struct run *run)
-{
-	sentinel_set_stop(run->sentinels);
-}
-
-static void
 await_synced(struct run *run)
 {
 	sentinel_set_await_synced(run->sentinels);
@@ -177,7 +171,7 @@ settle(struct run *run)
 
 const struct arena arena_sentinel = {
 	.name = "sentinel", .faults = faults, .fault_count = sizeof faults / sizeof *faults, .verbs = verbs,
-	.lease_ms = LEASE_MS, .guard_ms = GUARD_MS, .timeout_ms = TIMEOUT_MS, .start = start, .stop = stop,
+	.lease_ms = LEASE_MS, .guard_ms = GUARD_MS, .timeout_ms = TIMEOUT_MS, .start = start,
 	.replicas = SENTINEL_SERVERS - 1, .master = master_of, .replica = some_replica, .await_synced = await_synced,
 	.await_successor = await_successor, .await_return = await_return, .settle = settle,
 };

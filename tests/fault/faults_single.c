@@ -205,15 +205,9 @@ start_tls(struct run *run)
 	words_free(&words);
 }
 
-static void
-stop(struct run *run)
-{
-	server_stop(run->alone.server);
-}
-
 #define ONE_SERVER \
 	.faults = faults, .fault_count = sizeof faults / sizeof *faults, .verbs = verbs, \
-	.lease_ms = LEASE_MS, .guard_ms = 2 * LEASE_MS, .timeout_ms = LEASE_MS / 2, .stop = stop
+	.lease_ms = LEASE_MS, .guard_ms = 2 * LEASE_MS, .timeout_ms = LEASE_MS / 2
 
 const struct arena arena_single = {.name = "single", ONE_SERVER, .start = start};
 

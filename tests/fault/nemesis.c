@@ -237,7 +237,7 @@ finish(struct run *run, bool well)
 	watch_left(run->watch, run->killed);
 	watch_stop(run->watch);
 	crew_free(run->crew);
-	run->arena->stop(run);
+	arena_stop(run);
 	history_close(run->history);
 	return well;
 }

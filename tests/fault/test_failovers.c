@@ -24,7 +24,7 @@ static void
 stop(void)
 {
 	watch_stop(run.watch);
-	run.arena->stop(&run);
+	arena_stop(&run);
 	history_close(run.history);
 	sweep_remove(run.folder);
 }

@@ -174,13 +174,6 @@ see_lock(void *arg, const leash_lock_info *info)
 	return info != NULL;
 }
 
-static bool
-see_waiter(void *arg, const leash_waiter_info *waiter)
-{
-	(void)arg;
-	return waiter != NULL;
-}
-
 #define amid(...) (call = #__VA_ARGS__, __VA_ARGS__, call = NULL)
 #define amid_status(expected, ...) \
 	do { \
@@ -213,7 +206,7 @@ SENTENCE(no_call_takes_a_mutex_while_its_thread_may_be_canceled)
 	            leash_lock_fence(lock) > 0 && leash_lock_token(lock, token, sizeof token) > 0);
 	amid(leash_lock_alive(lock));
 	amid_status(LEASH_OK, leash_lock_inspect(lock, &info, &err));
-	amid_status(LEASH_OK, leash_lock_waiters(lock, see_waiter, NULL, &err));
+	amid_status(LEASH_OK, leash_lock_waiters(lock, (leash_waiter_fn)abort, NULL, &err));
 	amid_status(LEASH_OK, leash_client_scan(client, NULL, see_lock, NULL, &err));
 	amid_status(LEASH_OK, leash_client_stats(client, &stats, &err));
 	amid_status(LEASH_OK, leash_lock_release(lock, &err));

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <inttypes.h>
+#include <search.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,57 +44,48 @@ account_grown(void *at, size_t *capacity, size_t size)
 
 /* ---- names ---- */
 
-static size_t
-hash(const struct word *word)
+struct name {
+	struct word word;
+	uint32_t number;
+};
+
+static int
+by_text(const void *left, const void *right)
 {
-	uint64_t h = UINT64_C(14695981039346656037);   /* FNV-1a, its upper bits mixed into the lower ones */
+	const struct word *l = left, *r = right;
+	int sizes = account_compare(l->size, r->size);
 
-	for (uint32_t i = 0; i < word->size; i++)
-		h = (h ^ (unsigned char)word->at[i]) * UINT64_C(1099511628211);
-	return (size_t)(h ^ h >> 29);
-}
-
-static uint32_t *
-slot(const struct names *names, const struct word *word)
-{
-	for (size_t i = hash(word);; i++) {
-		uint32_t *entry = &names->table[i & (names->table_size - 1)];
-
-		if (*entry == 0)
-			return entry;
-		const struct word *there = &names->words.at[*entry - 1];
-		if (there->size == word->size && memcmp(there->at, word->at, word->size) == 0)
-			return entry;
-	}
-}
-
-static void
-widen(struct names *names)
-{
-	free(names->table);
-	names->table_size = names->table_size ? names->table_size * 2 : 256;
-	names->table = account_alloc(names->table_size, sizeof(*names->table));
-	for (size_t i = 0; i < names->words.count; i++)
-		*slot(names, &names->words.at[i]) = (uint32_t)i + 1;
-}
-
-uint32_t
-account_name(struct names *names, const struct word *word)
-{
-	if (names->words.count * 2 >= names->table_size)
-		widen(names);
-	uint32_t *entry = slot(names, word);
-	if (*entry == 0) {
-		PUSH(&names->words, *word);
-		*entry = (uint32_t)names->words.count;
-	}
-	return *entry - 1;
+	return sizes ? sizes : memcmp(l->at, r->at, l->size);
 }
 
 uint32_t
 account_known(const struct names *names, const struct word *word)
 {
-	return names->table_size == 0 ? NOBODY : *slot(names, word) - 1;
+	struct name *const *found = tfind(word, &names->tree, by_text);
+
+	return found ? (*found)->number : NOBODY;
+}
+
+uint32_t
+account_name(struct names *names, const struct word *word)
+{
+	uint32_t number = account_known(names, word);
+
+	if (number != NOBODY)
+		return number;
+	struct name *name = account_alloc(1, sizeof(*name));
+	*name = (struct name){ .word = *word, .number = (uint32_t)names->words.count };
+	if (!tsearch(name, &names->tree, by_text))
+		no_memory();
+	PUSH(&names->words, *word);
+	return name->number;
+}
+
+void
+account_forget(struct names *names)
+{
+	tdestroy(names->tree, free);
+	free(names->words.at);
 }
 
 /* ---- objections ---- */
@@ -420,9 +412,10 @@ account_free(struct account *a)
 	EACH(struct process, p, a->processes)
 		free(p->stills.at);
 	void *all[] = { a->files.at, a->processes.at, a->holds.at, a->deeds.at, a->renewals.at, a->marks.at, a->torn.at,
-		a->by_got, a->by_since, a->by_fence, a->breaches.at, a->locks.words.at, a->locks.table, a->tokens.words.at,
-		a->tokens.table };
+		a->by_got, a->by_since, a->by_fence, a->breaches.at };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		free(all[i]);
+	account_forget(&a->locks);
+	account_forget(&a->tokens);
 }

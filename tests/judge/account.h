@@ -132,8 +132,7 @@ struct file {
 /* Names, each known by a number from 0 on. */
 struct names {
 	ARRAY(struct word) words;
-	uint32_t *table;               /* numbers + 1, where the hash of the name leads; 0: nothing */
-	size_t table_size;             /* a power of two, or 0 */
+	void *tree;                    /* of struct name */
 };
 
 /* What the nemesis did, and lines without an end: what it means for whom is known when all has been read. */
@@ -173,6 +172,7 @@ void *account_alloc(size_t count, size_t size);   /* zeroed */
 void *account_grown(void *at, size_t *capacity, size_t size);
 uint32_t account_name(struct names *names, const struct word *word);         /* its number; a new one, if need be */
 uint32_t account_known(const struct names *names, const struct word *word);   /* NOBODY: it has none */
+void account_forget(struct names *names);
 
 /* Was it within a breach, at some moment from `from` to `to`? `emptied`: those count too that only emptied the server. */
 bool account_breached(const struct account *account, int64_t from, int64_t to, bool emptied);

@@ -509,6 +509,5 @@ scribe_read(struct account *a, uint32_t file)
 	if (s.process != NOBODY)
 		a->processes.at[s.process].holds = (uint32_t)a->holds.count - s.first_hold;
 	free(s.endings.at);
-	free(s.numbers.words.at);
-	free(s.numbers.table);
+	account_forget(&s.numbers);
 }
