@@ -231,7 +231,6 @@ caller_sources = tests/redis/caller.c tests/redis/caller.h
 steps_sources = tests/redis/steps.c tests/redis/steps.h $(scenes_sources)
 refusal_sources = tests/contract/actor.c tests/contract/actor.h tests/contract/refusal.c tests/contract/refusal.h
 life_sources = tests/contract/life.c tests/contract/life.h $(refusal_sources)
-step_sources = tests/fault/step.c tests/fault/step.h
 play_sources = tests/tools/play.c tests/tools/play.h tests/tools/screen.c tests/tools/screen.h
 
 # What those write with who are judged.
@@ -320,9 +319,9 @@ tests_doctor_test_health_SOURCES = tests/doctor/test_health.c $(findings_sources
 tests_doctor_test_strangers_SOURCES = tests/doctor/test_strangers.c $(findings_sources)
 
 tests_fault_test_cluster_SOURCES = tests/fault/test_cluster.c tests/contract/actor.c tests/contract/actor.h
-tests_fault_test_cut_SOURCES = tests/fault/test_cut.c $(step_sources) tests/contract/actor.c tests/contract/actor.h
+tests_fault_test_cut_SOURCES = tests/fault/test_cut.c tests/contract/actor.c tests/contract/actor.h
 tests_fault_test_hostile_input_SOURCES = tests/fault/test_hostile_input.c $(refused_sources)
-tests_fault_test_nonsense_SOURCES = tests/fault/test_nonsense.c $(refused_sources) $(step_sources)
+tests_fault_test_nonsense_SOURCES = tests/fault/test_nonsense.c $(refused_sources)
 
 tests_fault_test_replicas_SOURCES = tests/fault/test_replicas.c tests/contract/actor.c tests/contract/actor.h $(refused_sources)
 tests_fault_test_secrets_SOURCES = tests/fault/test_secrets.c $(refused_sources)

@@ -115,8 +115,8 @@ start(struct crew *crew, unsigned number)
 
 	snprintf(c->name, sizeof c->name, "contender-%u-%u", number, ++c->generation);
 	snprintf(numbers, sizeof numbers, "%" PRIu64 " %d %d %" PRId64 " %" PRId64 " %" PRId64 " %u %d",
-	         (run->seed * 1000 + number) * 1000 + c->generation, LOCKS, THREADS, run->arena->lease_ms, run->arena->guard_ms,
-	         run->arena->timeout_ms, run->min_replicas, run->arena->plain);
+	         (run->seed * 1000 + number) * 1000 + c->generation, LOCKS, THREADS, run->arena->lease_ms,
+	         run->arena->guard_ms, run->arena->timeout_ms, run->min_replicas, run->arena->plain);
 	words_add(&words, "", c->uri, run->folder, c->name, numbers);
 	c->pid = crew_run("contender", &words);
 	sweep_process(c->pid);

@@ -149,7 +149,8 @@ on_command(struct watch *w, const char *at, int64_t ns)
 static void
 on_monitor(struct post *p, const redisReply *reply)
 {
-	const char *line = reply->str != NULL ? reply->str : "", *where = strchr(line, '['), *command = strchr(line, ']'), *point;
+	const char *line = reply->str != NULL ? reply->str : "", *point;
+	const char *where = strchr(line, '['), *command = strchr(line, ']');
 	int64_t ns = strtoll(line, (char **)(uintptr_t)&point, 10) * 1000000000;
 
 	if (where == NULL || command == NULL || *point != '.')

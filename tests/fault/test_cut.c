@@ -1,6 +1,5 @@
 /* Answers that come late, or that nobody asked for. What is made of those that are lost: core/test_single. */
 #include "tests/contract/actor.h"
-#include "tests/fault/step.h"
 #include "tests/support/asleep.h"
 #include "tests/support/fake.h"
 #include "tests/support/kept.h"
@@ -8,6 +7,8 @@
 #include "tests/support/one_server.h"
 #include "tests/support/proxy.h"
 #include "tests/support/test.h"
+
+#include <time.h>
 
 static leash_error err;
 
@@ -45,13 +46,23 @@ SENTENCE(an_answer_whose_caller_gave_up_is_nobody_elses)
 	actor_dismiss(&next);
 }
 
+/* By a server's clock: what a fence is made of. */
+static long long
+now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
 static size_t
 somebody_has_it(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
 {
 	(void)ctx;
-	if (step_of(argc, argv, argl) == NONE)
+	if (!fake_is(argc, argv, argl, 0, "EVALSHA"))
 		return FAKE_DEFAULT;
-	return fake_say(out, size, "*3\r\n:0\r\n:60000\r\n:%lld\r\n", (long long)step_time_us());
+	return fake_say(out, size, "*3\r\n:0\r\n:60000\r\n:%lld\r\n", now_us());
 }
 
 /* It would be the fence of a lock that somebody else has. */
@@ -66,7 +77,7 @@ say_before_a_question(void)
 	assert_status(LEASH_TIMEOUT, leash_lock_acquire(wanted, 0, &err));
 	await_true(asleep_others()); /* all that was said is answered, and has been read */
 	await_ms(30);                /* a connection that is busy is not looked at */
-	snprintf(fence, sizeof fence, ":%lld\r\n", (long long)step_time_us());
+	snprintf(fence, sizeof fence, ":%lld\r\n", now_us());
 	assert_int_equal(fake_send(fake, fence, strlen(fence)), 1);
 	for (int i = 0; i < 2; i++) { /* the second one is answered after all that was to be said at the first */
 		redisContext *c = redisConnectUnix(fake_target(fake));

@@ -2,7 +2,6 @@
  * no server says of a lock: core/test_single; what is no Redis protocol: redis/test_informant. */
 #include "redis/cluster.h"
 #include "tests/fault/refused.h"
-#include "tests/fault/step.h"
 #include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/test.h"
@@ -20,6 +19,15 @@ static struct {
 	_Atomic int sent, cancels;
 	const char *_Atomic verb;
 } astray;
+
+/* Which step of a lock's life a command is. RELEASE is a cancel, too; what a waiting client says has no token. */
+static enum step { ASK, RELEASE, OTHER }
+step_of(int argc, const char **argv, const size_t *argl)
+{
+	if (!fake_is(argc, argv, argl, 0, "EVALSHA") || argc < 8)
+		return OTHER;
+	return argc == 8 ? RELEASE : memchr(argv[6], ':', argl[6]) != NULL ? ASK : OTHER;
+}
 
 static int
 port_of(const struct fake *f)

@@ -41,6 +41,15 @@ word_is(const struct word *word, const char *text)
 	return strlen(text) == word->size && memcmp(word->at, text, word->size) == 0;
 }
 
+/* With its words: n a number, i a number or -1, w a word, * any words, or none. */
+struct kind {
+	const char *name, *words;
+	const char *(*take)(struct scribe *s);   /* NULL: it says nothing to the judge */
+	enum { ANYBODY, PROCESS, HOLD, GOT } by; /* a process that uses locks; of a hold that it asked for; that it got */
+	enum mark_kind mark;                     /* of mark() */
+	const char *wrong;                       /* of key() */
+};
+
 struct cursor {
 	const char *at, *end;
 };
@@ -269,10 +278,11 @@ end(struct scribe *s)
 }
 
 static const char *
-mark(struct scribe *s, enum mark_kind kind)
+mark(struct scribe *s)
 {
 	struct account *a = s->account;
 	const struct line *line = s->line;
+	enum mark_kind kind = line->kind->mark;
 
 	a->verdict->killed += kind == MARK_KILLED;
 	a->verdict->breaches += kind == MARK_BREACH;
@@ -280,18 +290,6 @@ mark(struct scribe *s, enum mark_kind kind)
 		.line = line->number, .emptied = kind == MARK_BREACH && word_is(&line->words[0], "emptied") });
 	return NULL;
 }
-
-#define MARK(name, kind) \
-	static const char * \
-	name(struct scribe *s) \
-	{ \
-		return mark(s, kind); \
-	}
-MARK(killed, MARK_KILLED)
-MARK(frozen, MARK_FROZEN)
-MARK(thawed, MARK_THAWED)
-MARK(breach, MARK_BREACH)
-MARK(mended, MARK_MENDED)
 
 static const char *
 fault(struct scribe *s)
@@ -325,30 +323,23 @@ object(struct scribe *s, enum verdict_rule rule, const char *what)
 	               what, line->size < 200 ? (int)line->size : 200, line->at);
 }
 
-#define KEY(name, what) \
-	static const char * \
-	name(struct scribe *s) \
-	{ \
-		object(s, VERDICT_KEYS, what); \
-		return NULL; \
-	}
-KEY(left, "a key was left over")
-KEY(endless, "a key has no end")
+static const char *
+key(struct scribe *s)
+{
+	object(s, VERDICT_KEYS, s->line->kind->wrong);
+	return NULL;
+}
 
-/* With their words: n a number, i a number or -1, w a word, * any words, or none. */
-static const struct kind {
-	const char *name, *words;
-	const char *(*take)(struct scribe *s);   /* NULL: it says nothing to the judge */
-	enum { ANYBODY, PROCESS, HOLD, GOT } by; /* a process that uses locks; of a hold that it asked for; that it got */
-} kinds[] = {
-	{ "process", "nw", process, ANYBODY }, { "ask", "nwiw", ask, PROCESS }, { "got", "nwnwn", got, HOLD },
-	{ "look", "nn", look, GOT }, { "give", "n", give, GOT }, { "gave", "nw", gave, GOT },
-	{ "lost", "wn", lost, PROCESS }, { "event", "wwn", event, PROCESS }, { "wrote", "nwnw", wrote, GOT },
-	{ "still", "n", still, PROCESS }, { "end", "", end, PROCESS }, { "seed", "w", NULL, ANYBODY },
-	{ "fault", "w*", fault, ANYBODY }, { "over", "w*", NULL, ANYBODY }, { "killed", "n", killed, ANYBODY },
-	{ "frozen", "n", frozen, ANYBODY }, { "thawed", "n", thawed, ANYBODY }, { "breach", "*", breach, ANYBODY },
-	{ "mended", "", mended, ANYBODY }, { "renew", "w*", renew, ANYBODY }, { "endless", "w*", endless, ANYBODY },
-	{ "left", "w*", left, ANYBODY },
+static const struct kind kinds[] = {
+	{ "process", "nw", process, .by = ANYBODY }, { "ask", "nwiw", ask, .by = PROCESS },
+	{ "got", "nwnwn", got, .by = HOLD }, { "look", "nn", look, .by = GOT }, { "give", "n", give, .by = GOT },
+	{ "gave", "nw", gave, .by = GOT }, { "wrote", "nwnw", wrote, .by = GOT }, { "lost", "wn", lost, .by = PROCESS },
+	{ "event", "wwn", event, .by = PROCESS }, { "still", "n", still, .by = PROCESS }, { "end", "", end, .by = PROCESS },
+	{ "seed", "w", NULL, .by = ANYBODY }, { "fault", "w*", fault, .by = ANYBODY }, { "over", "w*", NULL, .by = ANYBODY },
+	{ "killed", "n", mark, .mark = MARK_KILLED }, { "frozen", "n", mark, .mark = MARK_FROZEN },
+	{ "thawed", "n", mark, .mark = MARK_THAWED }, { "breach", "*", mark, .mark = MARK_BREACH },
+	{ "mended", "", mark, .mark = MARK_MENDED }, { "renew", "w*", renew, .by = ANYBODY },
+	{ "endless", "w*", key, .wrong = "a key has no end" }, { "left", "w*", key, .wrong = "a key was left over" },
 };
 
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
