@@ -75,7 +75,7 @@ number_of(const char *text, int64_t instead)
 	}
 }
 
-static enum answer
+enum answer
 answer_of(const char *text)
 {
 	static const char *const names[] = {
@@ -91,28 +91,6 @@ answer_of(const char *text)
 }
 
 /* ---- what happens ---- */
-
-DOES(acquires, acquire(person, number_of(rest, LEASH_FOREVER)))
-DOES(tries, acquire(person, 0))
-DOES(releases, release(person))
-DOES(extends, extend(person, number_of(rest, 0)))
-DOES(adopts, adopt(person))
-DOES(breaks, *rest != '\0' ? break_token(person, (unsigned)number_of(rest, 0)) : break_lock(person))
-DOES(acts_for, person->acts_for = person_of_name(rest))
-DOES(cancel, cancel(person_of_name(rest)))
-DOES(abandon, abandon(person_of_name(rest)))
-
-DOES(holds, let_hold(person))
-DOES(nests, acquire(person, 0); expect_end(person, LEASH_OK))
-DOES(uncancel, atomic_store(&person_of_name(rest)->cancel.fired, false))
-
-VERB(lets_go)
-{
-	release(person);
-	serve();
-	expect_end(person, LEASH_OK);
-	world_sent();
-}
 
 #define TERMS(X) \
 	X(lease_ms) X(max_hold_ms) X(alive_ms) X(restart_guard_ms) X(handoff_ms) X(handoffs) X(safety.min_replicas) \
@@ -136,43 +114,9 @@ VERB(wants)
 	fail_msg("'%s' is no term", rest);
 }
 
-DOES(all, answer_all(answer_of(rest)))
-DOES(serve, serve())
 DOES(refuse, refuse(rest))
-DOES(answer_ahead, answer_ahead(number_of(rest, 0)))
 DOES(answer_fence, answer_fence(number_of(rest, 0)))
 DOES(forget_sent, world_sent())
-DOES(message_granted, message_granted((unsigned)number_of(rest, 0)))
-DOES(message_with_the_last_fence, message_with_the_last_fence((unsigned)number_of(rest, 0)))
-DOES(cut, cut())
-DOES(cut_messages, cut_messages())
-DOES(cut_server, cut_server(*rest))
-DOES(shut_out, shut_out(rest))
-DOES(reconnect, reconnect())
-DOES(restart, restart())
-DOES(be_full, be_full())
-DOES(be_stuck, be_stuck())
-DOES(set_clock, set_clock(number_of(rest, 0)))
-DOES(make_fair, make_fair())
-DOES(close_client, close_client())
-DOES(free_handle, free_handle())
-
-VERB(later)
-{
-	const char *what = strchr(rest, ' ');
-	char ms[20];
-
-	assert_non_null(what);
-	snprintf(ms, sizeof ms, "%.*s", (int)(what - rest), rest);
-	later(number_of(ms, 0), answer_of(what + 1));
-}
-
-DOES(pass, pass(number_of(rest, 0)))
-DOES(sleep_through, sleep_through(number_of(rest, 0)))
-DOES(stand_still, stand_still(number_of(rest, 0)))
-DOES(let_watchdog_rest, let_watchdog_rest())
-DOES(set_wall_clock, set_wall_clock(number_of(rest, 0)))
-DOES(fail_clock, fail_clock((int)number_of(rest, 0)))
 
 static void
 do_it(struct person *person, const char *text)
@@ -217,17 +161,17 @@ expect_person(struct person *person, const char *text)
 	if ((rest = behind("left", text)) != NULL)
 		expect_left(person, number_of(rest, 0));
 	else if ((rest = behind("fence", text)) != NULL)
-		assert_int_equal(world_fence(person), 256 * number_of(rest, 0));
+		assert_int_equal(world_view(person).fence, 256 * number_of(rest, 0));
 	else if ((rest = behind("why", text)) != NULL)
 		expect_why(person, rest);
 	else if ((rest = behind("depth", text)) != NULL)
-		assert_int_equal(world_depth(person), number_of(rest, 0));
+		assert_int_equal(world_view(person).depth, number_of(rest, 0));
 	else if (strcmp(text, "has it") == 0)
-		assert_true((last_fence = world_fence(person)) > 0);
+		assert_true((last_fence = world_view(person).fence) > 0);
 	else if (strcmp(text, "has it anew") == 0)
-		assert_true((last_fence = world_fence(person)) > before);
+		assert_true((last_fence = world_view(person).fence) > before);
 	else if (strcmp(text, "has it still") == 0)
-		assert_int_equal(world_fence(person), before);
+		assert_int_equal(world_view(person).fence, before);
 	else
 		expect_text(text, person->is_busy ? "waits" : leash_status_name(person->op.status), person->name, __FILE__,
 		            __LINE__);

@@ -4,9 +4,9 @@
  *           "ann acquires 10000 -> acquire 1; cut -> ann waits; reconnect -> acquire 1; HELD -> ann OK")
  *
  * What people do begins with their name. An answer may begin with those of the servers that give it one after
- * another, of which the last is the one that gives the next: "ab HELD; c GONE"; or with all of them: "all HELD". All
- * else is called as the function of world.h that does it. Numbers may be sums: "30000 - 2". scene.c has all verbs; a
- * program may have more of them, which do not play themselves.
+ * another, of which the last is the one that gives the next: "ab HELD; c GONE"; or with all of them: "all HELD".
+ * Numbers may be sums: "30000 - 2". world.c has the verbs (DOES, VERB); a program may have more of them, which do not
+ * play themselves.
  *
  * What comes of it, with ", " between: commands are all that was sent since it was asked for last, and what is behind
  * "told" is all that was told; or it is "nothing sent" and "nothing told". Behind "asked" is what one server of several
@@ -45,5 +45,6 @@ struct verb {
 void scene_add(struct verb *verb);
 int64_t number_of(const char *text, int64_t instead); /* of "" */
 struct person *person_of_name(const char *name);
+enum answer answer_of(const char *text);
 
 #endif

@@ -12,7 +12,7 @@ VERB(is_canceled)
 	expect_end(person, LEASH_CANCELED);
 	expect_why(person, "canceled");
 	expect_left(person, 0);
-	assert_int_equal(world_depth(person), 0);
+	assert_int_equal(world_view(person).depth, 0);
 }
 
 /* The lock can be had, once what is on its way has come. */
@@ -20,7 +20,7 @@ VERB(is_canceled)
 
 SENTENCE(one_that_was_fired_before_ends_every_wait_before_anything_is_asked)
 {
-	cancel(ann);
+	play("cancel ann");
 	for (int is_busy = 0; is_busy < 2; is_busy++) /* nobody has it, as far as is known here; another thread */
 		play("ann tries; ann is_canceled; ann acquires 1; ann is_canceled; ann acquires 1000; ann is_canceled;"
 		     "ann acquires; ann is_canceled -> nothing sent; bob holds");

@@ -61,14 +61,6 @@ SCENE(what_was_adopted_counts_as_acquired,
 SCENE(what_the_server_does_not_have_any_more_when_it_is_released_counts_as_released,
       "ann holds; ann releases; GONE -> ann LOST; counts acquired 1, released 1")
 
-static void
-begin_quorum(void)
-{
-	world_uri = "redis+quorum://a,b,c";
-	world_begin();
-	world_uri = "redis://world";
-}
-
 SCENE(nobody_waits_in_a_quorums_queue,
       "ann acquires 10000; abc TAKEN; GONE; counts waiting 1;" /* a vote was not needed any more, and is canceled */
-      "pass 100; abc HELD; counts acquired 1, holding 1", BETWEEN(begin_quorum, world_end))
+      "pass 100; abc HELD; counts acquired 1, holding 1", BETWEEN(world_begin_quorum, world_end))

@@ -16,20 +16,20 @@ FIXTURE(begin, world_end);
 VERB(hands_off_to)
 {
 	struct person *next = person_of_name(rest);
-	uint64_t fence = world_fence(person);
+	uint64_t fence = world_view(person).fence;
 
 	release(person);
 	expect_end(person, LEASH_OK);
 	expect_end(next, LEASH_OK);
 	expect_sent("");
-	assert_int_equal(world_fence(person), 0);
-	assert_int_equal(world_fence(next), fence + 1);
+	assert_int_equal(world_view(person).fence, 0);
+	assert_int_equal(world_view(next).fence, fence + 1);
 }
 
 VERB(leaves_to_ask)
 {
 	struct person *next = person_of_name(rest);
-	uint64_t fence = world_fence(person);
+	uint64_t fence = world_view(person).fence;
 
 	release(person);
 	expect_waiting(next);
@@ -38,7 +38,7 @@ VERB(leaves_to_ask)
 	expect_end(person, LEASH_OK);
 	answer(HELD);
 	expect_end(next, LEASH_OK);
-	assert_true(world_fence(next) > fence + 1);
+	assert_true(world_view(next).fence > fence + 1);
 }
 
 /* ---- within a turn ---- */

@@ -4,37 +4,12 @@
 #include "tests/core/scene.h"
 #include "tests/support/test.h"
 
-static char why[200]; /* the last event of ann's and bob's */
+FIXTURE(world_begin, world_end);
 
-static void
-note_why(void *arg, const leash_event *event)
-{
-	(void)arg;
-	snprintf(why, sizeof why, "%s: %s", leash_event_name(event->type), event->text);
-}
-
-static void
-begin(void)
-{
-	world_begin();
-	ann->terms.on_event = bob->terms.on_event = note_why;
-	why[0] = '\0';
-}
-
-static void
-begin_quorum(void)
-{
-	world_uri = "redis+quorum://a,b,c";
-	begin();
-	world_uri = "redis://world";
-}
-
-FIXTURE(begin, world_end);
-
-DOES(event, expect_text(rest, why, "what was told", __FILE__, __LINE__))
-DOES(event_begins, expect_part(rest, why, __FILE__, __LINE__))
-DOES(no_event, expect_text("", why, "what was told", __FILE__, __LINE__))
-DOES(its_own_fence, answer_fence((int64_t)(world_fence(ann) / 256)))
+DOES(event, expect_text(rest, world_event, "what was told", __FILE__, __LINE__))
+DOES(event_begins, expect_part(rest, world_event, __FILE__, __LINE__))
+DOES(no_event, expect_text("", world_event, "what was told", __FILE__, __LINE__))
+DOES(its_own_fence, answer_fence((int64_t)(world_view(ann).fence / 256)))
 DOES(is_alive, lsh_alive(lsh_lock_of(world_resource()), &person->owner))
 
 /* What is asked for first is answered so each time until then. */
@@ -68,7 +43,7 @@ SCENE(an_extension_that_is_sent_again_does_not_reach_past_max_hold_ms,
       "pass 21000 -> ann left 0")
 SCENE(votes_that_are_renewed_later_than_asked_for_do_not_reach_past_max_hold_ms,
       "ann wants max_hold_ms 25000; ann holds; ann extends 60000; cut; pass 4000; reconnect; ab KEPT -> ann OK;"
-      "pass 21000 -> ann left 0", BETWEEN(begin_quorum, world_end))
+      "pass 21000 -> ann left 0", BETWEEN(world_begin_quorum, world_end))
 SCENE(a_heartbeat_that_was_under_way_at_the_grant_prolongs_nothing,
       "ann wants max_hold_ms 4000; ann acquires; QUEUED; pass 1000 -> acquire 1, heartbeat 1;"
       "message_granted 1 -> ann OK; pass 500; its_own_fence -> ann left 3000 - 30 - 2 - 1500")

@@ -22,8 +22,8 @@ VERB(is_kept_out)
 	extend(person, 1000);
 	expect_end(person, LEASH_NOT_HELD);
 	expect_left(person, 0);
-	assert_int_equal(world_fence(person), 0);
-	assert_int_equal(world_depth(person), 0);
+	assert_int_equal(world_view(person).fence, 0);
+	assert_int_equal(world_view(person).depth, 0);
 }
 
 /* Who waits for a fair lock takes a place, though. */
@@ -59,14 +59,14 @@ SENTENCE(an_owner_nests_whoever_acts_for_it_without_a_word)
 
 SENTENCE(a_lock_is_nested_to_the_very_limit_and_not_beyond)
 {
-	let_hold(ann);
+	play("ann holds");
 	for (unsigned depth = 2; depth <= LEASH_DEPTH_MAX; depth++)
 		acquire(ann, 0);
-	assert_int_equal(world_depth(ann), LEASH_DEPTH_MAX);
+	assert_int_equal(world_view(ann).depth, LEASH_DEPTH_MAX);
 	for (int i = 0; i < 3; i++)
 		play("ann acquires -> ann INVALID, ann why lock 'orders': nested deeper than 65535");
 	for (unsigned depth = LEASH_DEPTH_MAX; depth > 1; depth--) {
-		assert_int_equal(world_depth(ann), depth);
+		assert_int_equal(world_view(ann).depth, depth);
 		release(ann);
 	}
 	play("-> nothing sent; ann lets_go; ann releases -> ann NOT_HELD");

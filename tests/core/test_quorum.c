@@ -8,8 +8,7 @@
 static void
 begin(void)
 {
-	world_uri = "redis+quorum://a,b,c";
-	world_begin();
+	world_begin_quorum();
 	ann->terms.restart_guard_ms = bob->terms.restart_guard_ms = 30000;
 }
 
@@ -30,9 +29,9 @@ SCENE(a_try_without_a_majority_is_over_and_takes_back_the_vote_that_it_has,
 
 SENTENCE(a_vote_that_waited_for_room_and_comes_behind_its_cancel_keeps_no_lease)
 {
-	wire_refuses = 1000;
+	wire.refuses = 1000;
 	acquire(ann, 1000);
-	wire_refuses = 0;
+	wire.refuses = 0;
 	play("pass 1000 -> ann UNAVAILABLE, " RELEASES_AT_ALL "; a GONE");
 	lsh_call_resume(&lsh_resource_host(world_resource())->server);
 	play("bc GONE");
@@ -49,7 +48,7 @@ SENTENCE(a_vote_with_a_fence_far_ahead_of_all_clocks_is_none_and_no_other_server
 {
 	play("ann acquires 10000; a answer_ahead 31708800000000; b HELD -> ann waits;" /* by 367 days */
 	     "c HELD -> ann OK, " AT_ALL("vote 1"));
-	assert_true(world_fence(ann) < (UINT64_C(1760000000) + 86400 * 100) * 1000000 * 256);
+	assert_true(world_view(ann).fence < (UINT64_C(1760000000) + 86400 * 100) * 1000000 * 256);
 }
 
 SCENE(a_renewal_counts_when_two_of_three_have_answered,
@@ -134,7 +133,7 @@ SENTENCE(who_stood_still_in_a_round_does_not_rest_for_as_long)
 {
 	play("ann acquires -> " AT_ALL("vote 1") "; sleep_through 600000; forget_sent; pass 10000");
 	assert_non_null(strstr(world_sent(), "vote 2 at a"));
-	cancel(ann);
+	play("cancel ann");
 }
 
 /* ---- extensions ---- */

@@ -225,7 +225,7 @@ SENTENCE(a_message_with_a_token_that_was_never_issued_is_nobodys_and_costs_no_wo
 	for (unsigned n = 0; n < 2000; n++) {
 		snprintf(token, sizeof token, "%.36s:%llu", wire_token(1), n % 2 ? (unsigned long long)n : ~0ull - n);
 		message_of(token, NOW_US + 1000);
-		assert_int_equal(world_warnings(), 1 + n / 1000);
+		assert_int_equal(wire.warnings, 1 + n / 1000);
 		if (n == 999) {
 			pass(1000);
 			answer(QUEUED); /* to the heartbeat that is due anyhow */
@@ -294,8 +294,7 @@ SENTENCE(a_fence_that_does_not_grow_is_told)
 
 		acquire(ann, 10000);
 		if (grants[i].by_word) {
-			play("QUEUED; pass 1000");
-			answer_fence(fence);
+			play("QUEUED; pass 1000; answer_fence %lld", (long long)fence);
 		} else {
 			say(&(struct lsh_message){LSH_INTEGER, 1, {{LSH_INTEGER, fence, "", 0}}});
 		}
@@ -384,9 +383,9 @@ SCENE(what_is_held_is_renewed_over_the_next_connection, "ann holds; cut; pass 10
 SENTENCE(a_hand_off_within_the_process_sends_nothing_and_has_a_fence_of_its_own)
 {
 	play("ann holds");
-	uint64_t fence = world_fence(ann);
+	uint64_t fence = world_view(ann).fence;
 	play("bob acquires 1000; ann releases -> bob OK, nothing sent");
-	assert_int_equal(world_fence(bob), fence + 1);
+	assert_int_equal(world_view(bob).fence, fence + 1);
 }
 
 SCENE(a_turn_of_a_process_ends_and_its_next_request_goes_out_behind_the_release,
@@ -520,10 +519,10 @@ live_with_a_clock_that_fails_at(int n)
 {
 	play("ann acquires 1000; fail_clock %d; QUEUED; pass 500", n);
 	if (ann->is_busy && wire_first(0) != NULL)
-		cut();
+		play("cut");
 	play("reconnect; pass 500");
 	bool failed = clock_failed();
-	fail_clock(0);
+	play("fail_clock 0");
 	assert_false(ann->is_busy);
 	assert_true(ann->op.status == LEASH_TIMEOUT || ann->op.status == LEASH_UNAVAILABLE);
 	expect_left(ann, 0);

@@ -29,10 +29,7 @@ struct lsh_pubsub {
 	bool up;
 };
 
-bool wire_is_cut, wire_is_deaf, wire_is_stuck, wire_is_down[WIRE_SERVERS];
-unsigned wire_refuses;
-unsigned wire_life;
-unsigned wire_warnings;
+struct wire wire;
 
 static struct lsh_node *nodes[WIRE_SERVERS];
 static size_t node_count;
@@ -105,8 +102,8 @@ append(struct lsh_pipeline *p, struct lsh_ticket *ticket, const struct lsh_arg *
 
 	if (!p->up || (ticket != NULL && ticket->epoch != 0 && ticket->epoch != p->epoch))
 		return LSH_PIPELINE_DOWN;
-	if (wire_refuses > 0) {
-		wire_refuses--;
+	if (wire.refuses > 0) {
+		wire.refuses--;
 		return LSH_PIPELINE_FULL;
 	}
 	c = calloc(1, sizeof *c); /* none of leash's memory, which a test may count */
@@ -274,7 +271,7 @@ lsh_courier_withdraw(struct lsh_courier *courier, struct lsh_letter *letter)
 }
 
 IS(void, lsh_courier_log, (struct lsh_courier *courier, leash_log_level level, const char *format, ...),
-   wire_warnings += level == LEASH_LOG_WARNING)
+   wire.warnings += level == LEASH_LOG_WARNING)
 
 /* ---- threads ---- */
 
@@ -321,7 +318,7 @@ connect(struct lsh_node *n)
 	n->commands.tried = n->messages.tried = true;
 	n->commands.trouble = (leash_error){0};
 	n->version = 0x070200;
-	snprintf(run_id, sizeof run_id, "%u of %s", wire_life, n->uri->shown);
+	snprintf(run_id, sizeof run_id, "%u of %s", wire.life, n->uri->shown);
 	if (strcmp(run_id, n->run_id) != 0)
 		n->up_since = n->run_id[0] != '\0' ? lsh_now_ns() : 0;
 	memcpy(n->run_id, run_id, sizeof n->run_id);
@@ -352,11 +349,11 @@ keep(struct lsh_node *n, bool is_down)
 		return false;
 	if (n->commands.up && !n->pipeline->up)
 		lose(n);
-	if (!n->commands.up && !wire_is_cut && !is_down) {
+	if (!n->commands.up && !wire.is_cut && !is_down) {
 		connect(n);
 		did = true;
 	}
-	if (n->listens && !n->pubsub->up && !wire_is_deaf) {
+	if (n->listens && !n->pubsub->up && !wire.is_deaf) {
 		n->pubsub->up = true;
 		n->ops->subscribed(n->ctx);
 		did = true;
@@ -387,7 +384,7 @@ send_all(size_t n, void (*sent)(size_t n, const struct wire_command *command))
 	struct lsh_pipeline *p = nodes[n]->pipeline;
 	bool did = false;
 
-	if (wire_is_stuck)
+	if (wire.is_stuck)
 		return false;
 	lsh_list_each(struct wire_command, link, c, &p->commands) {
 		if (c->sent)
@@ -422,7 +419,7 @@ wire_settle(void (*sent)(size_t n, const struct wire_command *command))
 	do {
 		did = deliver();
 		for (size_t i = 0; i < node_count; i++) {
-			did |= keep(nodes[i], wire_is_down[i]);
+			did |= keep(nodes[i], wire.is_down[i]);
 			did |= send_all(i, sent);
 		}
 		any |= did;
@@ -493,11 +490,7 @@ void
 wire_reset(void)
 {
 	node_count = 0;
-	wire_is_cut = wire_is_deaf = wire_is_stuck = false;
-	memset(wire_is_down, 0, sizeof wire_is_down);
-	wire_refuses = 0;
-	wire_life = 0;
-	wire_warnings = 0;
+	wire = (struct wire){.is_cut = false};
 	token_count = 0;
 	lsh_list_init(&letters);
 }

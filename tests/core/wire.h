@@ -1,6 +1,6 @@
 /* What lies below a call in the scripted world: connections that a test answers, and threads that do not run.
  *
- * A program with these files is linked with the internal archive as it is. stream.c has the functions of pipe.h,
+ * A program with these files is linked with the internal archive as it is. wire.c has the functions of pipe.h,
  * listener.h and courier.h, and the keeper's of node_inside.h, so the archive's own stay out of the program. The
  * linker's --wrap (local.mk) puts functions of ours in the place of those that start, end or park a thread, read the
  * clock or draw a number. All else is the library's: node.c, router.c and call.c, and what stands on them.
@@ -37,13 +37,14 @@ struct wire_command {
 	bool sent;
 };
 
-extern bool wire_is_cut;   /* no connection for commands can be made, */
-extern bool wire_is_down[WIRE_SERVERS]; /* nor one to that server, */
-extern bool wire_is_deaf;  /* nor one for messages */
-extern unsigned wire_life; /* of the servers: another number, and they were restarted */
-extern bool wire_is_stuck; /* what is appended does not leave this machine */
-extern unsigned wire_warnings; /* that were logged */
-extern unsigned wire_refuses; /* there is no room for so many commands that come next; nobody tells when there is */
+extern struct wire {
+	bool is_cut, is_down[WIRE_SERVERS]; /* no connection for commands can be made, nor one to that server, */
+	bool is_deaf;      /* nor one for messages */
+	bool is_stuck;     /* what is appended does not leave this machine */
+	unsigned life;     /* of the servers: another number, and they were restarted */
+	unsigned warnings; /* that were logged */
+	unsigned refuses;  /* there is no room for so many commands that come next; nobody tells when there is */
+} wire;
 
 void wire_reset(void);    /* before each test: nothing was sent yet, no token has a number */
 

@@ -1,5 +1,5 @@
-/* The scripted world: people, time, and the words of the server. See world.h; what lies below is in stream.c. */
-#include "tests/core/world.h"
+/* The scripted world: people, time, and the words of the server. See world.h; what lies below is in wire.c. */
+#include "tests/core/scene.h"
 
 #include "tests/core/wire.h"
 
@@ -24,7 +24,8 @@ enum { LEASE_MS = 30000, TIMEOUT_MS = 5000, OTHERS_MS = 20000, LATER = 8, TEXT =
 static struct person people[] = {{.name = "ann"}, {.name = "bob"}, {.name = "carl"}};
 struct person *const ann = &people[0], *const bob = &people[1], *const carl = &people[2];
 
-const char *world_uri = "redis://world";
+static const char *world_uri = "redis://world";
+char world_event[200];
 static bool is_fair; /* as the present part says */
 
 static int64_t now, last_fence, clock_us, wall_ns; /* how far the server's clock, and ours on the wall, were set */
@@ -196,30 +197,12 @@ pass(int64_t ms)
 	}
 }
 
-void
-sleep_through(int64_t ms)
+/* It passes, but this process stands still. */
+VERB(sleep_through)
 {
 	settle();
-	now += ms * LSH_MS;
+	now += number_of(rest, 0) * LSH_MS;
 	settle();
-}
-
-void
-let_watchdog_rest(void)
-{
-	watchdog_rests = true;
-}
-
-void
-set_wall_clock(int64_t ms)
-{
-	wall_ns = ms * LSH_MS;
-}
-
-void
-fail_clock(int n)
-{
-	failing = n;
 }
 
 bool
@@ -228,11 +211,12 @@ clock_failed(void)
 	return failing < 0;
 }
 
-void
-stand_still(int64_t ms)
-{
-	still = ms * LSH_MS;
-}
+DOES(pass, pass(number_of(rest, 0)))
+DOES(let_watchdog_rest, watchdog_rests = true)              /* nothing that is due is done by it any more */
+DOES(set_wall_clock, wall_ns = number_of(rest, 0) * LSH_MS) /* of this machine, so far from what it was */
+DOES(fail_clock, failing = (int)number_of(rest, 0))         /* that reading from now on fails; 0: none does */
+/* Before the next answer is read, or act begins, and nothing else runs. */
+DOES(stand_still, still = number_of(rest, 0) * LSH_MS)
 
 static void
 go_on(void)
@@ -285,12 +269,6 @@ next_fence(void)
 {
 	last_fence = server_us() > last_fence ? server_us() : last_fence + 1;
 	return last_fence;
-}
-
-void
-set_clock(int64_t ms)
-{
-	clock_us = ms * 1000;
 }
 
 static void
@@ -369,11 +347,10 @@ answer(enum answer what)
 		fail_msg("%s is not answered so", word_of(c));
 }
 
-void
-answer_all(enum answer what)
+VERB(all)
 {
 	for (server = 0; server < wire_servers(); server++)
-		answer(what);
+		answer(answer_of(rest));
 	server = 0;
 }
 
@@ -396,17 +373,20 @@ turn_to_who_is_asked(void)
 	return false;
 }
 
-void
+/* All that is asked for is done, and each request is a grant. */
+static void
 serve(void)
 {
 	while (turn_to_who_is_asked())
 		answer(yes(wire_first(server)));
 }
 
-void
-answer_ahead(int64_t by)
+DOES(serve, serve())
+
+/* A vote, whose fence is so much larger than what was wanted. */
+VERB(answer_ahead)
 {
-	int64_t fence = oldest()->wanted + by;
+	int64_t fence = oldest()->wanted + number_of(rest, 0);
 
 	reply(&fence, 1, false);
 }
@@ -432,102 +412,103 @@ say(const struct lsh_message *what)
 	settle();
 }
 
+static const char *
+token_of(const char *number)
+{
+	const char *token = wire_token((unsigned)number_of(number, 0));
+
+	assert_non_null(token);
+	return token;
+}
+
 void
 message_of(const char *token, int64_t fence)
 {
 	char text[TEXT];
 
-	assert_non_null(token);
 	snprintf(text, sizeof text, "g %s %lld leash:{orders}", token, (long long)fence);
 	wire_publish(server, text);
 	settle();
 }
 
-void
-message_granted(unsigned token)
-{
-	message_of(wire_token(token), next_fence());
-}
+DOES(message_granted, message_of(token_of(rest), next_fence()))
+DOES(message_with_the_last_fence, message_of(token_of(rest), last_fence))
 
-void
-message_with_the_last_fence(unsigned token)
-{
-	message_of(wire_token(token), last_fence);
-}
-
-void
+/* The connection for commands breaks, and there is no other one. */
+static void
 cut(void)
 {
 	settle();
-	wire_is_cut = true;
-	wire_is_stuck = false;
+	wire.is_cut = true;
+	wire.is_stuck = false;
 	wire_break();
 	settle();
 }
 
-void
-cut_server(char name)
+DOES(cut, cut())
+
+VERB(cut_server)
 {
+	size_t n = (size_t)(*rest - 'a');
+
 	settle();
-	wire_is_down[name - 'a'] = true;
-	wire_break_one((size_t)(name - 'a'));
+	wire.is_down[n] = true;
+	wire_break_one(n);
 	settle();
 }
 
-void
-cut_messages(void)
+/* As `cut`, of the connection for messages. */
+VERB(cut_messages)
 {
-	wire_is_deaf = true;
+	wire.is_deaf = true;
 	wire_break_messages();
 	settle();
 }
 
-void
-shut_out(const char *why)
+/* It breaks, and who connects again is denied that. */
+VERB(shut_out)
 {
 	cut();
-	wire_deny(why);
+	wire_deny(rest);
 	settle();
 }
 
-void
+/* There they are all again. */
+static void
 reconnect(void)
 {
-	wire_is_cut = wire_is_deaf = false;
-	memset(wire_is_down, 0, sizeof wire_is_down);
+	wire.is_cut = wire.is_deaf = false;
+	memset(wire.is_down, 0, sizeof wire.is_down);
 	settle();
 }
 
-void
-restart(void)
+DOES(reconnect, reconnect())
+
+/* And the server is there again at once. */
+VERB(restart)
 {
 	cut();
-	wire_life++;
+	wire.life++;
 	reconnect();
 }
 
-void
-be_full(void)
-{
-	settle();
-	wire_refuses = 1;
-}
+/* The server's is so far ahead now; a jump is told: "clock +60 s". */
+DOES(set_clock, clock_us = number_of(rest, 0) * 1000)
+DOES(be_full, settle(); wire.refuses = 1)      /* no room for the next request; there is once that was refused */
+DOES(be_stuck, settle(); wire.is_stuck = true) /* what is appended from now on does not leave, until it is cut */
 
-void
-be_stuck(void)
+/* So much later the server answers that. */
+VERB(later)
 {
-	settle();
-	wire_is_stuck = true;
-}
-
-void
-later(int64_t ms, enum answer what)
-{
+	const char *what = strchr(rest, ' ');
+	char ms[20];
 	size_t i = 0;
 
+	assert_non_null(what);
+	snprintf(ms, sizeof ms, "%.*s", (int)(what - rest), rest);
 	while (laters[i].at != 0)
 		assert_true(++i < LATER);
-	laters[i] = (struct later){now + ms * LSH_MS, what};
+	laters[i] = (struct later){now + number_of(ms, 0) * LSH_MS, answer_of(what + 1)};
 }
 
 /* ---- people ---- */
@@ -582,12 +563,11 @@ acquire(struct person *p, int64_t wait_ms)
 	act(p, &lsh_acquiring, op, wait_ms != 0 ? wait_ms : TIMEOUT_MS);
 }
 
-void
-let_hold(struct person *p)
+VERB(holds)
 {
-	acquire(p, 10000);
+	acquire(person, 10000);
 	serve();
-	expect_end(p, LEASH_OK);
+	expect_end(person, LEASH_OK);
 	world_sent();
 }
 
@@ -597,31 +577,33 @@ release(struct person *p)
 	act(p, &lsh_releasing, (struct lsh_op){.lock = NULL}, 2 * TIMEOUT_MS);
 }
 
+VERB(lets_go)
+{
+	release(person);
+	serve();
+	expect_end(person, LEASH_OK);
+	world_sent();
+}
+
 void
 extend(struct person *p, int64_t lease_ms)
 {
 	act(p, &lsh_extending, (struct lsh_op){.lease_ms = lease_ms}, 2 * TIMEOUT_MS);
 }
 
+/* The hold of another client. */
 static const char others_token[] = "7e2d4c90-55b3-4f86-a1c4-92d07f6b3e21:1";
 
-void
-adopt(struct person *p)
-{
-	act(p, &lsh_adopting, (struct lsh_op){.token = others_token}, 2 * TIMEOUT_MS);
-}
-
-void
-break_lock(struct person *p)
-{
-	act(p, &lsh_breaking, (struct lsh_op){.token = others_token}, 2 * TIMEOUT_MS);
-}
-
-void
-break_token(struct person *p, unsigned token)
-{
-	act(p, &lsh_breaking, (struct lsh_op){.token = wire_token(token)}, 2 * TIMEOUT_MS);
-}
+DOES(adopts, act(person, &lsh_adopting, (struct lsh_op){.token = others_token}, 2 * TIMEOUT_MS))
+/* It, too, or the hold that has this token. */
+DOES(breaks, act(person, &lsh_breaking, (struct lsh_op){.token = *rest != '\0' ? token_of(rest) : others_token},
+                 2 * TIMEOUT_MS))
+DOES(acquires, acquire(person, number_of(rest, LEASH_FOREVER)))
+DOES(tries, acquire(person, 0))
+DOES(releases, release(person))
+DOES(extends, extend(person, number_of(rest, 0)))
+DOES(nests, acquire(person, 0); expect_end(person, LEASH_OK))
+DOES(acts_for, person->acts_for = person_of_name(rest))
 
 static void
 open_lock(bool fair)
@@ -631,46 +613,17 @@ open_lock(bool fair)
 	assert_int_equal(lsh_lock_open(&lock, engine, "orders", &lsh_mutex, fair, &err), LEASH_OK);
 }
 
-void
-make_fair(void)
-{
-	lsh_lock_close(lock);
-	open_lock(true);
-}
-
-void
-free_handle(void)
-{
-	lsh_lock_close(lock);
-	settle();
-	open_lock(is_fair);
-}
-
-void
-cancel(struct person *p)
-{
-	atomic_store(&p->cancel.fired, true);
-	settle();
-}
-
-void
-abandon(struct person *p)
-{
-	lsh_engine_owner_ended(engine, &p->owner, "it is no more");
-	settle();
-}
+DOES(make_fair, lsh_lock_close(lock); open_lock(true)) /* nobody has anything of the lock */
+DOES(free_handle, lsh_lock_close(lock); settle(); open_lock(is_fair)) /* the only one; and there is another at once */
+DOES(abandon, lsh_engine_owner_ended(engine, &person_of_name(rest)->owner, "it is no more"); settle())
+DOES(cancel, atomic_store(&person_of_name(rest)->cancel.fired, true); settle()) /* what they wait for */
+DOES(uncancel, atomic_store(&person_of_name(rest)->cancel.fired, false))
+DOES(close_client, lsh_engine_close(engine); settle()) /* returns when it is closed: time may pass */
 
 struct lsh_resource *
 world_resource(void)
 {
 	return &lock->resource;
-}
-
-void
-close_client(void)
-{
-	lsh_engine_close(engine);
-	settle();
 }
 
 static void
@@ -681,6 +634,7 @@ note_event(void *arg, const leash_event *event)
 
 	snprintf(word, sizeof word, "%s %s", p->name, leash_event_name(event->type));
 	add_word(told_text, word);
+	snprintf(world_event, sizeof world_event, "%s: %s", leash_event_name(event->type), event->text);
 }
 
 /* ---- what is expected ---- */
@@ -728,35 +682,19 @@ world_told(void)
 	return take(told_text);
 }
 
-unsigned
-world_warnings(void)
-{
-	settle();
-	return wire_warnings;
-}
-
 int64_t
 world_limit_ms(void)
 {
 	return (oldest()->not_after_us - server_us()) / 1000;
 }
 
-uint64_t
-world_fence(struct person *p)
+struct lsh_view
+world_view(struct person *p)
 {
 	struct lsh_view view;
 
 	lsh_lock_view(lock, &p->owner, &view);
-	return view.fence;
-}
-
-unsigned
-world_depth(struct person *p)
-{
-	struct lsh_view view;
-
-	lsh_lock_view(lock, &p->owner, &view);
-	return view.depth;
+	return view;
 }
 
 void
@@ -821,7 +759,7 @@ world_begin(void)
 	failing = 0;
 	watchdog_rests = false;
 	server = 0;
-	sent_text[0] = told_text[0] = '\0';
+	sent_text[0] = told_text[0] = world_event[0] = '\0';
 	memset(laters, 0, sizeof laters);
 	for (size_t i = 0; i < sizeof people / sizeof *people; i++) {
 		const char *name = people[i].name;
@@ -835,10 +773,11 @@ world_begin(void)
 	open_lock(is_fair);
 }
 
+static const char a_quorum[] = "redis+quorum://a,b,c";
+
 static void
 be_plain(void)
 {
-	world_uri = "redis://world";
 	is_fair = false;
 }
 
@@ -851,8 +790,16 @@ be_fair(void)
 static void
 be_quorum(void)
 {
-	world_uri = "redis+quorum://a,b,c";
+	world_uri = a_quorum;
 	is_fair = false;
+}
+
+void
+world_begin_quorum(void)
+{
+	world_uri = a_quorum;
+	world_begin();
+	world_uri = "redis://world";
 }
 
 const struct part world_parts[] = {

@@ -43,30 +43,20 @@ struct person {
 
 extern struct person *const ann, *const bob, *const carl;
 
-extern const char *world_uri; /* for a fixture to set before world_begin(), if it is another one than redis://world */
-
 /* For sentences that are true of each: PARTS(world_parts); of some: SENTENCE(name, .of = WORLD_PLAIN | WORLD_FAIR). */
 enum { WORLD_PLAIN = 1, WORLD_FAIR = 2, WORLD_QUORUM = 4 }; /* of one server, and of three */
 extern const struct part world_parts[3];
 
 /* Around each test. At the end the client is closed while the server cannot be reached. */
 void world_begin(void);
+void world_begin_quorum(void); /* of three servers */
 void world_end(void);
 
 /* ---- what people do ---- */
 
 void acquire(struct person *person, int64_t wait_ms); /* 0: try; LEASH_FOREVER */
-void let_hold(struct person *person); /* the same, granted */
 void release(struct person *person);
 void extend(struct person *person, int64_t lease_ms);
-void adopt(struct person *person);  /* the hold of another client */
-void break_lock(struct person *person); /* likewise */
-void break_token(struct person *person, unsigned token); /* the hold that has this one */
-void cancel(struct person *person); /* what they wait for */
-void abandon(struct person *person); /* they are no more */
-void make_fair(void);               /* the lock, of which nobody has anything */
-void free_handle(void);             /* the only one of the lock; and there is another one at once */
-void close_client(void);            /* returns when it is closed: time may pass */
 struct lsh_resource *world_resource(void); /* of the lock, for what nobody can bring about from outside */
 
 /* ---- what the server does ---- */
@@ -84,35 +74,15 @@ enum answer {
 
 void on(char server);                      /* of several: of which the next words are; at first it is a */
 void answer(enum answer what);             /* the oldest command; of several tokens the same for each */
-void answer_all(enum answer what);         /* of each server that */
-void serve(void);                          /* all that is asked for is done, and each request is a grant */
-void answer_ahead(int64_t by);             /* a vote, whose fence is so much larger than what was wanted */
-void answer_fence(int64_t fence);           /* a heartbeat, that it is held with this one */
+void answer_fence(int64_t fence);          /* a heartbeat, that it is held with this one */
 void refuse(const char *error);            /* likewise */
 void say(const struct lsh_message *what);  /* likewise; also what no server says */
-void message_granted(unsigned token);      /* on the wake-up channel */
-void message_with_the_last_fence(unsigned token);
-void message_of(const char *token, int64_t fence); /* from anybody */
-void cut(void);                            /* the connection for commands breaks, and there is no other one */
-void cut_messages(void);                   /* the same of the one for messages */
-void cut_server(char name);                /* likewise, to one of several */
-void shut_out(const char *why);             /* it breaks, and who connects again is denied that */
-void reconnect(void);                      /* there they are all again */
-void restart(void);                        /* the server is restarted, and there again at once */
-void be_full(void);                        /* there is no room for the next request; there is once that was refused */
-void be_stuck(void);                       /* what is appended from now on does not leave, until it is cut */
-void later(int64_t ms, enum answer what);  /* so much later the server answers that */
-void set_clock(int64_t ms);                /* the server's is so far ahead now; a jump is told: "clock +60 s" */
+void message_of(const char *token, int64_t fence); /* on the wake-up channel, from anybody */
 
 /* ---- time ---- */
 
 void pass(int64_t ms);
-void sleep_through(int64_t ms);   /* it passes, but this process stands still */
-void let_watchdog_rest(void);     /* nothing that is due is done by it any more */
-void set_wall_clock(int64_t ms);  /* of this machine, so far from what it was */
-void fail_clock(int n);           /* the n-th reading from now on fails; 0: none does */
-bool clock_failed(void);          /* that reading came */
-void stand_still(int64_t ms); /* it passes before the next answer is read, or act begins, and nothing else runs */
+bool clock_failed(void); /* the reading that was to fail came */
 
 /* ---- what is expected ---- */
 
@@ -130,11 +100,10 @@ void stand_still(int64_t ms); /* it passes before the next answer is read, or ac
 const char *world_sent(void); /* since it was asked for last */
 const char *world_asked(void);
 const char *world_told(void); /* events, likewise: "ann LOST, bob JEOPARDY" */
-unsigned world_warnings(void); /* in the log since the test began */
+extern char world_event[200];   /* the last one, with its text: "LOST: max_hold_ms is over" */
 int64_t world_ms(void);       /* since the test began */
 int64_t world_limit_ms(void); /* for so long from now the oldest acquire may be executed */
-uint64_t world_fence(struct person *person);
-unsigned world_depth(struct person *person);
+struct lsh_view world_view(struct person *person);
 void expect_text(const char *expected, const char *found, const char *what, const char *file, int line);
 void expect_part(const char *part, const char *text, const char *file, int line);
 void expect_state(struct person *person, bool waits, leash_status status, const char *file, int line);
