@@ -1,4 +1,4 @@
-/* See play.h. A line is tried by each kind of statement in turn; who knows it does it. */
+/* See play.h. A line begins with a verb (VERB, DOES), or each other kind of statement tries it in turn. */
 #include "tests/tools/play.h"
 
 #include "tests/support/asleep.h"
@@ -13,6 +13,7 @@
 #include "tests/tools/screen.h"
 
 #include <ctype.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <signal.h>
@@ -94,6 +95,13 @@ wrong(const char *format, ...)
 	        last != NULL ? "; it said:\n" : "",
 	        last != NULL ? tool_out(last->tool) : "", last != NULL ? tool_err(last->tool) : "",
 	        last != NULL ? tool_said(last->tool, SHOWN) : "");
+}
+
+static void
+must(bool is_so, const char *else_it)
+{
+	if (!is_so)
+		wrong("%s", else_it);
 }
 
 /* ---- names and words ---- */
@@ -193,33 +201,56 @@ expand(const char *from)
 	return to;
 }
 
-/* The words of `from`, in `space`, ended by NULL; how many. */
-static int
-split(const char *from, const char *words[WORDS + 1], char space[TEXT])
-{
-	const char *end = space + TEXT;
-	int n = 0;
+static const char *words[WORDS + 1]; /* of what was split last: so many, and NULL */
+static int word_count;
 
-	for (; *(from += strspn(from, " ")) != '\0'; *space++ = '\0') {
-		if (n == WORDS)
+static void
+split(const char *from)
+{
+	static char texts[TEXT];
+	const char *end = texts + TEXT;
+	char *to = texts;
+
+	for (word_count = 0; *(from += strspn(from, " ")) != '\0'; *to++ = '\0') {
+		if (word_count == WORDS)
 			wrong("there are too many words");
-		words[n++] = space;
+		words[word_count++] = to;
 		for (char quote = '\0'; *from != '\0' && (quote != '\0' || *from != ' ');) {
-			check_room(space, end, 1);
+			check_room(to, end, 1);
 			if (quote != '\'' && quote != '"' && (*from == '\'' || *from == '"'))
 				quote = *from++;
 			else if (quote != '\0' && *from == quote)
 				quote = *from++ == '\0';
 			else if (quote == '\'')
-				*space++ = *from++;
+				*to++ = *from++;
 			else
-				space = take(space, end, &from);
+				to = take(to, end, &from);
 		}
-		check_room(space, end, 0);
+		check_room(to, end, 0);
 	}
-	words[n] = NULL;
-	return n;
+	words[word_count] = NULL;
 }
+
+/* ---- statements that begin with a verb, and what is behind it ---- */
+
+static struct verb {
+	const char *name;
+	void (*act)(char *rest);
+	struct verb *next;
+} *verbs;
+
+#define VERB(title) VERB_AS(title, #title)
+#define VERB_AS(id, text) \
+	static void verb_##id(char *rest); \
+	__attribute__((constructor)) static void add_verb_##id(void) \
+	{ \
+		static struct verb verb = {.name = (text), .act = verb_##id}; \
+		verb.next = verbs; \
+		verbs = &verb; \
+	} \
+	static void verb_##id(__attribute__((unused)) char *rest)
+
+#define DOES(title, ...) VERB(title) { __VA_ARGS__; }
 
 /* ---- what is said ---- */
 
@@ -227,26 +258,18 @@ split(const char *from, const char *words[WORDS + 1], char space[TEXT])
 static bool
 fits(const char *said, const char *pattern, bool from_begin, bool to_end)
 {
-	while (*pattern != '\0') {
-		const char *gap = strstr(pattern, "...");
-		size_t n = gap != NULL ? (size_t)(gap - pattern) : strlen(pattern), left = strlen(said);
-		char part[TEXT];
+	char glob[2 * TEXT + 3], *to = stpcpy(glob, from_begin ? "" : "*");
 
-		snprintf(part, sizeof part, "%.*s", (int)n, pattern);
-		const char *found = gap == NULL && to_end && left >= n && !from_begin ? said + left - n : said;
-		if (from_begin || (gap == NULL && to_end)) {
-			if (strncmp(found, part, n) != 0 || (gap == NULL && to_end && found[n] != '\0'))
-				return false;
-		} else if ((found = strstr(said, part)) == NULL) {
-			return false;
-		}
-		if (gap == NULL)
-			return true;
-		said = found + n;
-		pattern = gap + 3;
-		from_begin = false;
+	for (; *pattern != '\0'; pattern++) {
+		bool is_gap = strncmp(pattern, "...", 3) == 0;
+
+		if (!is_gap && strchr("*?[\\", *pattern) != NULL)
+			*to++ = '\\';
+		*to++ = is_gap ? '*' : *pattern;
+		pattern += is_gap ? 2 : 0;
 	}
-	return !to_end || *said == '\0' || !from_begin; /* it has ended with "..." */
+	strcpy(to, to_end ? "" : "*");
+	return fnmatch(glob, said, 0) == 0;
 }
 
 /* How `*line`, behind a '>', is to fit, and what. */
@@ -281,7 +304,7 @@ is_said(const char *said, char how, const char *pattern)
 	switch (how) {
 	case '=':
 		snprintf(line, sizeof line, "%s%s", pattern, *pattern != '\0' ? "\n" : "");
-		return fits(said, line, true, true) && (*line != '\0' || *said == '\0');
+		return fits(said, line, true, true);
 	case '!':
 		return !fits(said, pattern, false, false);
 	case '^':
@@ -353,14 +376,10 @@ settle(void)
 static void
 start(struct run *run, const char *line, bool at_terminal)
 {
-	const char *words[WORDS + 1];
-	const char *uri_now = *where != '\0' ? where : NULL;
-	char space[TEXT];
-
-	split(line, words, space);
+	split(line);
 	run->line = at;
 	tool_free(run->tool);
-	run->tool = tool_start(uri_now, words, at_terminal);
+	run->tool = tool_start(*where != '\0' ? where : NULL, words, at_terminal);
 	memset(run->is_said, 0, sizeof run->is_said);
 }
 
@@ -377,80 +396,106 @@ end(struct run *run, int status)
 		wrong("it ended with %d", run->status);
 }
 
-/* "$ words => 75 ;; > text", "&w words", "@w words" */
-static bool
-play_run(char *line)
+/* What stands behind the last " => " in it, which ends before that; NULL: there is none. */
+static const char *
+cut_status(char *line)
 {
-	struct run *run = &foreground;
-	char *more = strstr(line, " ;; "), *rest, *arrow = NULL;
-	char kind = line[0];
+	char *arrow = NULL;
 
-	if (kind != '$' && kind != '&' && kind != '@')
-		return false;
-	if (kind != '$') {
-		char *words = strchr(line, ' ');
-
-		*words = '\0';
-		run = ENTRY(background, expand(line + 1));
-		start(run, words + 1, kind == '@');
-		set(run->name, "%d", (int)run->tool->pid);
-		return true;
-	}
-	settle();
-	if (more != NULL)
-		*more = '\0';
-	for (rest = line; (rest = strstr(rest, " => ")) != NULL; rest += 4)
+	for (char *rest = line; (rest = strstr(rest, " => ")) != NULL; rest += 4)
 		arrow = rest;
 	if (arrow != NULL)
 		*arrow = '\0';
-	start(run, line + 1, false);
-	end(run, arrow != NULL ? atoi(expand(arrow + 4)) : 0);
-	for (; more != NULL; more = rest) {
-		if ((rest = strstr(more + 4, " ;; ")) != NULL)
-			*rest = '\0';
-		expect(run, more + 4);
-	}
-	return true;
+	return arrow != NULL ? expand(arrow + 4) : NULL;
 }
 
-/* "w> text", "w! TERM", "w< yes\n", "w runs", "w => 0" */
-static bool
-play_running(char *line)
+/* "$ words => 75", "&w words", "@w words"; NULL: it is none of them */
+static struct run *
+play_run(char *line)
+{
+	char *command = strchr(line, ' ');
+	struct run *run = &foreground;
+
+	if (line[0] == '$') {
+		settle();
+		const char *status = cut_status(line);
+		start(run, line + 1, false);
+		end(run, status != NULL ? atoi(status) : 0);
+		return run;
+	}
+	if (line[0] != '&' && line[0] != '@')
+		return NULL;
+	*command = '\0';
+	run = ENTRY(background, expand(line + 1));
+	start(run, command + 1, line[0] == '@');
+	set(run->name, "%d", (int)run->tool->pid);
+	return run;
+}
+
+static int
+signal_called(const char *name)
 {
 	static const struct {
 		const char *name;
 		int signal;
 	} signals[] = {{"INT", SIGINT}, {"TERM", SIGTERM}, {"HUP", SIGHUP}, {"KILL", SIGKILL}, {"CONT", SIGCONT},
 	             {"STOP", SIGSTOP}, {"QUIT", SIGQUIT}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"WINCH", SIGWINCH}};
+
+	for (size_t i = 0; i < COUNT(signals); i++)
+		if (strcmp(name, signals[i].name) == 0)
+			return signals[i].signal;
+	wrong("there is no signal %s", name);
+}
+
+/* "w> text", "w! TERM", "w< yes\n", each with " => 0" or not; "w runs", "w => 0"; NULL: nobody is called so */
+static struct run *
+play_running(char *line)
+{
 	size_t n = strspn(line, "abcdefghijklmnopqrstuvwxyz");
 	struct run *run = background;
-	const char *rest = line + n;
+	const char *rest = line + n, *status;
 
 	while (run->tool != NULL && (strlen(run->name) != n || strncmp(run->name, line, n) != 0))
 		if (++run == background + FEW)
-			return false;
+			return NULL;
 	if (run->tool == NULL)
-		return false;
+		return NULL;
 	last = run;
-	if (strncmp(rest, " => ", 4) == 0) {
-		end(run, atoi(expand(rest + 4)));
-	} else if (strcmp(rest, " runs") == 0) {
-		if (tool_has_ended(run->tool))
-			wrong("it has ended");
-	} else if (rest[0] == '<') {
-		tool_type(run->tool, expand(rest + 2));
-	} else if (rest[0] == '!') {
-		const char *name = expand(rest + 2);
-
-		for (size_t i = 0; i < COUNT(signals); i++)
-			if (strcmp(name, signals[i].name) == 0)
-				tool_signal(run->tool, signals[i].signal);
-	} else if (is_expectation(rest)) {
+	if (is_expectation(rest)) {
 		expect(run, rest);
-	} else {
-		return false;
+		return run;
 	}
-	return true;
+	status = cut_status(line);
+	if (strcmp(rest, " runs") == 0)
+		must(!tool_has_ended(run->tool), "it has ended");
+	else if (rest[0] == '<')
+		tool_type(run->tool, expand(rest + 2));
+	else if (rest[0] == '!')
+		tool_signal(run->tool, signal_called(expand(rest + 2)));
+	else if (rest[0] != '\0')
+		return NULL;
+	if (status != NULL)
+		end(run, atoi(status));
+	return run;
+}
+
+/* Behind what is run, or runs, each " ;; " begins what it is to say. */
+static bool
+play_saying(char *line)
+{
+	char *more = strstr(line, " ;; ");
+
+	if (more != NULL)
+		*more = '\0';
+	struct run *run = play_run(line);
+	if (run == NULL)
+		run = play_running(line);
+	for (char *next; run != NULL && more != NULL; more = next) {
+		if ((next = strstr(more + 4, " ;; ")) != NULL)
+			*next = '\0';
+		expect(run, more + 4);
+	}
+	return run != NULL;
 }
 
 /* ---- who holds ---- */
@@ -503,16 +548,15 @@ check_held(struct hold *h)
 static bool
 play_person(char *line)
 {
-	const char *words[WORDS + 1];
-	char space[TEXT];
-	int n = split(line, words, space);
-	leash_status status = LEASH_OK, expected = n > 4 && strcmp(words[4], "LOST") == 0 ? LEASH_LOST : LEASH_OK;
+	leash_status status = LEASH_OK;
 
-	if (n < 3)
+	split(line);
+	if (word_count < 3)
 		return false;
+	leash_status expected = word_count > 4 && strcmp(words[4], "LOST") == 0 ? LEASH_LOST : LEASH_OK;
 	struct person *p = person_called(words[0]);
 	if (strcmp(words[1], "takes") == 0)
-		status = take_lock(p, hold_called(p, words[2], n > 3 ? atoi(words[3]) : 0));
+		status = take_lock(p, hold_called(p, words[2], word_count > 3 ? atoi(words[3]) : 0));
 	else if (strcmp(words[1], "releases") == 0)
 		status = leash_lock_release(hold_called(p, words[2], 0)->lock, &err);
 	else if (strcmp(words[1], "lost") == 0)
@@ -531,7 +575,7 @@ play_person(char *line)
 static struct server *
 server_called(const char *name)
 {
-	if (name == NULL)
+	if (*name == '\0')
 		return server;
 	for (int i = 0; i < FEW; i++)
 		if (strcmp(servers[i].name, name) == 0)
@@ -546,183 +590,161 @@ answer_as_a_web_server(void *ctx, int argc, const char **argv, const size_t *arg
 	return fake_say(out, size, "HTTP/1.1 400 Bad Request\r\n\r\n");
 }
 
-/* "server n --save ''", "quorum n 2000", "stranger n" */
-static void
-start_another(const char *const *words)
+VERB(quorum) /* n 2000 */
 {
-	struct another *a = ENTRY(servers, words[1]);
+	split(rest);
+	struct another *a = ENTRY(servers, words[0]);
+	a->quorum = quorum_start(&(struct nodes_options){.count = 3});
+	set(a->name, "%s", quorum_uri_guarded(a->quorum, atoi(words[1])));
+	quorum_await_uptime(a->quorum, atoi(words[1]));
+}
+
+VERB(stranger)
+{
+	struct another *a = ENTRY(servers, expand(rest));
+
+	a->stranger = fake_start(answer_as_a_web_server, NULL);
+	set(a->name, "%s", fake_uri(a->stranger));
+}
+
+static void
+add_server(const char *name, struct server *s)
+{
+	struct another *a = ENTRY(servers, name);
 	char port[16];
 
-	if (words[0][0] == 'q') {
-		a->quorum = quorum_start(&(struct nodes_options){.count = 3});
-		set(a->name, "%s", quorum_uri_guarded(a->quorum, atoi(words[2])));
-		quorum_await_uptime(a->quorum, atoi(words[2]));
-		return;
-	}
-	if (words[0][1] == 't') {
-		a->stranger = fake_start(answer_as_a_web_server, NULL);
-		set(a->name, "%s", fake_uri(a->stranger));
-		return;
-	}
-	a->server = words[0][0] == 'c' ? server_start_clocked(words + 2)
-	                               : SERVER_WITH(.port = ports_take(), .args = words + 2);
-	snprintf(port, sizeof port, "%d", server_port(a->server));
-	set(a->name, "%s", server_uri(a->server));
-	set("started", "%s", server_uri(a->server));
-	set_of(a->name, "tcp", server_uri_tcp(a->server));
-	set_of(a->name, "socket", server_socket(a->server));
+	a->server = s;
+	snprintf(port, sizeof port, "%d", server_port(s));
+	set(a->name, "%s", server_uri(s));
+	set("started", "%s", server_uri(s));
+	set_of(a->name, "tcp", server_uri_tcp(s));
+	set_of(a->name, "socket", server_socket(s));
 	set_of(a->name, "port", port);
 }
 
-static bool
-play_server(char *line)
-{
-	const char *words[WORDS + 1];
-	char space[TEXT];
-	int n = split(line, words, space);
-
-	if (n == 0)
-		return false;
-	if (strcmp(words[0], "server") == 0 || strcmp(words[0], "quorum") == 0 || strcmp(words[0], "clocked") == 0 ||
-	    strcmp(words[0], "stranger") == 0)
-		start_another(words);
-	else if (strcmp(words[0], "ahead") == 0)
-		server_set_clock(server_called(words[1]), atoll(words[2]));
-	else if (strcmp(words[0], "pause") == 0)
-		server_pause(server_called(words[1]));
-	else if (strcmp(words[0], "resume") == 0)
-		server_resume(server_called(words[1]));
-	else if (strcmp(words[0], "kill") == 0)
-		server_kill(server_called(words[1]));
-	else if (strcmp(words[0], "restart") == 0)
-		server_restart(server_called(words[1]));
-	else if (strcmp(words[0], "boot") == 0)
-		server_boot(server_called(words[1]));
-	else
-		return false;
-	return true;
-}
+DOES(server, split(rest); add_server(words[0], SERVER_WITH(.port = ports_take(), .args = words + 1)))
+DOES(clocked, split(rest); add_server(words[0], server_start_clocked(words + 1)))
+DOES(ahead, split(rest); server_set_clock(server_called(words[0]), atoll(words[1])))
+DOES(pause, server_pause(server_called(expand(rest))))
+DOES(resume, server_resume(server_called(expand(rest))))
+DOES(kill, server_kill(server_called(expand(rest))))
+DOES(restart, server_restart(server_called(expand(rest))))
+DOES(boot, server_boot(server_called(expand(rest))))
 
 /* What a server answers: "HKEYS leash:{job}", "@n HKEYS leash:{job}" */
 static const char *
 answer(const char *line)
 {
-	const char *words[WORDS + 1];
-	char space[TEXT];
-	int n = split(line, words, space), other = n > 0 && words[0][0] == '@';
-
-	return server_text_of(server_called(other ? words[0] + 1 : NULL), n - other, words + other);
+	split(line);
+	int other = word_count > 0 && words[0][0] == '@';
+	return server_text_of(server_called(other ? words[0] + 1 : ""), word_count - other, words + other);
 }
 
 static bool
 is_answer(const char *got, const char *expected)
 {
 	if (expected[0] == '!')
-		return strcmp(got, expected + 1) != 0;
+		return !fits(got, expected + 1, true, true);
 	if (expected[0] == '>' || expected[0] == '<')
 		return expected[0] == '>' ? atoll(got) > atoll(expected + 1) : atoll(got) < atoll(expected + 1);
-	return fits(got, expected, true, true) && (*expected != '\0' || *got == '\0');
+	return fits(got, expected, true, true);
 }
 
-/* "redis GET a => b", "redis~ GET a => b" */
-static bool
-play_redis(char *line)
+static void
+check_answer(char *line, bool waits, bool again)
 {
 	char *arrow = strstr(line, " =>"); /* with nothing behind it, if nothing is expected */
-	bool waits = strncmp(line, "redis~ ", 7) == 0, again = strncmp(line, "redis! ", 7) == 0;
 	int64_t limit = await_limit_ns(60);
 	const char *got;
 
-	if (strncmp(line, "redis ", 6) != 0 && !waits && !again)
-		return false;
 	if (arrow != NULL)
 		*arrow = '\0';
 	const char *expected = arrow != NULL ? expand(arrow + 3 + (arrow[3] == ' ')) : NULL;
-	while (got = answer(again ? expand(line + 7) : line + 6 + waits), expected != NULL && !is_answer(got, expected)) {
+	while (got = answer(again ? expand(line) : line), expected != NULL && !is_answer(got, expected)) {
 		if (!waits || await_is_past(limit))
 			wrong("it answers '%s'", got);
 		await_ms(2);
 	}
-	return true;
 }
+
+DOES(redis, check_answer(rest, false, false)) /* GET a => b */
+VERB_AS(await_redis, "redis~") { check_answer(rest, true, false); }
+VERB_AS(expand_redis, "redis!") { check_answer(rest, false, true); }
 
 /* ---- a window ---- */
 
-/* "window 80 24", "resize 10 3", "keys s Right 'echo it' Enter", "%> text", "row 4>^ text" */
-static bool
-play_window(char *line)
+/* "%> text", "row 4>^ text" */
+static void
+check_window(int row, const char *pattern)
 {
 	int64_t limit = await_limit_ns(60);
-	const char *words[WORDS + 1], *pattern;
-	char space[TEXT], how;
-	int n, row;
+	char how = how_of(&pattern);
 
-	if (line[0] == '%' || strncmp(line, "row ", 4) == 0) {
-		row = line[0] == '%' ? -1 : atoi(expand(line + 4));
-		pattern = strchr(line, '>') + 1;
-		how = how_of(&pattern);
-		while (!is_said(screen_text(row), how, pattern)) {
-			if (await_is_past(limit))
-				wrong("the window does not show '%s':\n%s", pattern, screen_text(-1));
-			await_ms(10);
-		}
-		return true;
+	while (!is_said(screen_text(row), how, pattern)) {
+		if (await_is_past(limit))
+			wrong("the window does not show '%s':\n%s", pattern, screen_text(-1));
+		await_ms(10);
 	}
-	n = split(line, words, space);
-	if (strcmp(words[0], "window") == 0)
-		screen_open(server_folder(server), where, atoi(words[1]), atoi(words[2]));
-	else if (strcmp(words[0], "resize") == 0)
-		screen_resize(atoi(words[1]), atoi(words[2]));
-	else if (strcmp(words[0], "keys") == 0)
-		for (int i = 1; i < n; i++)
-			screen_type(words[i]);
-	else
-		return false;
-	return true;
+}
+
+DOES(row, check_window(atoi(expand(rest)), strchr(rest, '>') + 1))
+DOES(window, split(rest); screen_open(server_folder(server), where, atoi(words[0]), atoi(words[1])))
+DOES(resize, split(rest); screen_resize(atoi(words[0]), atoi(words[1])))
+
+VERB(keys)
+{
+	split(rest);
+	for (int i = 0; i < word_count; i++)
+		screen_type(words[i]);
 }
 
 /* ---- the rest ---- */
 
-/* "shows plain", "shows json": each line is an object, and each of the words is a field of the first: holder.pid=5 */
 static void
-check_shows(const char *line)
+check_plain(void)
 {
-	const char *text_of = NULL;
-	struct run *shown = last;
-	json_t *object;
-	size_t most;
+	for (int i = 0; i < 2; i++)
+		for (const char *c = tool_said(last->tool, (enum stream)i); *c != '\0'; c++)
+			must(*c == '\n' || (*c >= ' ' && *c <= '~'), "it shows a byte that a terminal would obey");
+}
 
-	last = strncmp(line, "at", 2) != 0 ? &foreground : shown;
+/* A line of what is shown; how many went before it. */
+static void
+check_line(const char *what, const char *line, size_t before)
+{
+	size_t n = strcspn(line, "\n");
+
+	if (strcmp(what, "a screen") == 0) {
+		must(n <= 80 && line[n] != '\0' && before < 24, "it fits no screen");
+		return;
+	}
+	json_t *object = json_loadb(line, n, 0, NULL);
+	must(json_is_object(object), "that is no object a line");
+	json_decref(object);
+}
+
+/* No line on the terminal of who was looked at last is wider. */
+VERB(columns)
+{
+	size_t most = (size_t)atoll(expand(rest)), n;
+
+	for (const char *line = tool_said(last->tool, SHOWN); *line != '\0'; line += n + strspn(line + n, "\r\n"))
+		must((n = strcspn(line, "\r\n")) <= most, "a line is wider");
+}
+
+VERB(shows) /* plain, json, a screen */
+{
+	size_t count = 0;
+
+	last = &foreground;
 	last->is_said[OUT] = last->is_said[ERR] = true;
-	if (sscanf(line, "at most %zu columns", &most) == 1) {
-		for (const char *at_line = tool_said(shown->tool, SHOWN); *at_line != '\0'; at_line += strspn(at_line, "\r\n"))
-			if (strcspn(at_line, "\r\n") > most)
-				wrong("a line is wider");
-			else
-				at_line += strcspn(at_line, "\r\n");
+	if (strcmp(rest, "json") != 0)
+		check_plain();
+	if (strcmp(rest, "plain") == 0)
 		return;
-	}
-	if (strcmp(line, "plain") == 0) {
-		for (int i = 0; i < 2; i++)
-			for (const char *c = tool_said(last->tool, (enum stream)i); *c != '\0'; c++)
-				if (*c != '\n' && (*c < ' ' || *c > '~'))
-					wrong("a byte %d is shown", *c);
-		return;
-	}
-	text_of = *tool_out(last->tool) != '\0' ? tool_out(last->tool) : tool_err(last->tool);
-	if (strcmp(line, "a screen") == 0) {
-		for (most = 0; *text_of != '\0'; most++, text_of += strcspn(text_of, "\n") + 1)
-			if (strcspn(text_of, "\n") > 80 || strchr(text_of, '\n') == NULL || most == 24)
-				wrong("it fits no screen");
-		check_shows("plain");
-		return;
-	}
-	for (; *text_of != '\0'; text_of += strcspn(text_of, "\n") + 1) {
-		object = json_loadb(text_of, strcspn(text_of, "\n"), 0, NULL);
-		if (!json_is_object(object))
-			wrong("that is no object a line");
-		json_decref(object);
-	}
+	const char *line = *tool_out(last->tool) != '\0' ? tool_out(last->tool) : tool_err(last->tool);
+	for (; *line != '\0'; line += strcspn(line, "\n") + 1)
+		check_line(rest, line, count++);
 }
 
 /* "$t = out", "$t = behind \"fence\":\"", "$t = redis HKEYS k", "$t = anything" */
@@ -762,64 +784,56 @@ is_gone(const char *pid)
 	return strchr("ZX", state_of(atoi(pid))) != NULL;
 }
 
-static bool
-is_installed(const char *program)
+VERB(needs)
 {
 	char command[TEXT + 32];
 
-	snprintf(command, sizeof command, "command -v %s >/dev/null", program);
-	return system(command) == 0;
+	snprintf(command, sizeof command, "command -v %s >/dev/null", rest);
+	if (system(command) != 0)
+		skip();
 }
 
-/* "secret a b" */
-static void
-keep_secret(const char *line)
+VERB(secret) /* a b */
 {
-	const char *words[WORDS + 1];
-	char space[TEXT];
-	int n = split(line, words, space), i = 0;
+	char **next = secrets;
 
-	while (i < SECRETS && secrets[i] != NULL)
-		i++;
-	if (i + n > SECRETS)
+	split(rest);
+	while (next < secrets + SECRETS && *next != NULL)
+		next++;
+	if (next + word_count > secrets + SECRETS)
 		wrong("there are too many secrets");
-	for (int k = 0; k < n; k++)
-		secrets[i + k] = strdup(words[k]);
+	for (int i = 0; i < word_count; i++)
+		next[i] = strdup(words[i]);
 }
+
+VERB(env) /* NAME value */
+{
+	char *value = strchr(rest, ' ');
+
+	if (value != NULL)
+		*value++ = '\0';
+	tool_setenv(rest, value != NULL ? expand(value) : NULL);
+}
+
+DOES(clock, clock_ns = await_now_ns())
+DOES(took, must(await_now_ns() - clock_ns >= atoll(rest) * MS, "it took less"))
+DOES(sleep, await_ms(atoll(rest)))
+DOES(goes, await_true(is_gone(expand(rest))))
+DOES(gone, must(is_gone(expand(rest)), "it lives"))
+DOES(lives, must(!is_gone(expand(rest)), "it has ended"))
+DOES(uri, snprintf(where, sizeof where, "%s", expand(rest)))
 
 static bool
-play_other(char *line)
+play_verb(char *line)
 {
-	if (strcmp(line, "clock") == 0)
-		clock_ns = await_now_ns();
-	else if (strncmp(line, "took ", 5) == 0) {
-		if (await_now_ns() - clock_ns < atoll(line + 5) * MS)
-			wrong("it took less");
-	} else if (strncmp(line, "goes ", 5) == 0)
-		await_true(is_gone(expand(line + 5)));
-	else if (strncmp(line, "gone ", 5) == 0 || strncmp(line, "lives ", 6) == 0) {
-		if (is_gone(expand(line + 5 + (line[0] == 'l'))) != (line[0] == 'g'))
-			wrong(line[0] == 'g' ? "it lives" : "it has ended");
-	} else if (strncmp(line, "needs ", 6) == 0) {
-		if (!is_installed(line + 6))
-			skip();
-	} else if (strncmp(line, "secret ", 7) == 0)
-		keep_secret(line + 7);
-	else if (strncmp(line, "sleep ", 6) == 0)
-		await_ms(atoll(line + 6));
-	else if (strncmp(line, "shows ", 6) == 0)
-		check_shows(expand(line + 6));
-	else if (strncmp(line, "uri", 3) == 0)
-		snprintf(where, sizeof where, "%s", line[3] == ' ' ? expand(line + 4) : "");
-	else if (strncmp(line, "env ", 4) == 0) {
-		char *value = strchr(line + 4, ' ');
+	size_t n = strcspn(line, " ");
 
-		if (value != NULL)
-			*value++ = '\0';
-		tool_setenv(line + 4, value != NULL ? expand(value) : NULL);
-	} else
-		return false;
-	return true;
+	for (const struct verb *verb = verbs; verb != NULL; verb = verb->next)
+		if (strlen(verb->name) == n && strncmp(verb->name, line, n) == 0) {
+			verb->act(line + n + (line[n] == ' '));
+			return true;
+		}
+	return false;
 }
 
 static void
@@ -830,14 +844,12 @@ play_line(const char *from)
 	if (*from == '\0' || *from == '#')
 		return;
 	snprintf(line, sizeof line, "%s", from);
-	if (is_expectation(line)) {
+	if (is_expectation(line))
 		expect(&foreground, line);
-		return;
-	}
-	if (play_variable(line) || play_run(line) || play_running(line) || play_other(line) || play_server(line) ||
-	    play_redis(line) || play_window(line) || play_person(line))
-		return;
-	wrong("that is no statement");
+	else if (line[0] == '%')
+		check_window(-1, line + 2);
+	else if (!play_variable(line) && !play_verb(line) && !play_saying(line) && !play_person(line))
+		wrong("that is no statement");
 }
 
 static int play_block(int from, int to, int depth);
@@ -846,8 +858,8 @@ static int play_block(int from, int to, int depth);
 static int
 play_each(int from, int to, int depth)
 {
-	const char *names[WORDS + 1], *values[WORDS + 1];
-	char head[TEXT], space[TEXT], others[TEXT], *next;
+	const char *names[WORDS + 1];
+	char head[TEXT], *next;
 	int n = 0, end_of = from + 1;
 
 	snprintf(head, sizeof head, "%s", text->line[from] + depth + strlen("each "));
@@ -863,11 +875,11 @@ play_each(int from, int to, int depth)
 			next += 3;
 		}
 		at = from;
-		snprintf(others, sizeof others, "%s", list);
-		if (split(others, values, space) != n)
+		split(list);
+		if (word_count != n)
 			wrong("'%s' are not %d words", list, n);
 		for (int i = 0; i < n; i++)
-			set(names[i], "%s", values[i]);
+			set(names[i], "%s", words[i]);
 		end_of = play_block(from + 1, to, depth + 1);
 	}
 	return end_of;

@@ -7,10 +7,10 @@
  *     $ /bin/sh -c '...'             another program, for which $LEASH is the command
  *     &w acquire job                 in the background; then it is called w
  *     @w break job                   the same, with a terminal
- *     w! TERM                        a signal, "w< yes\n" is typed, "w runs" still, "w => 0" it ends so
+ *     w! TERM => 143                 a signal, "w< yes\n" is typed, "w runs" still; with " => 143", or alone, it ends so
  *
- * What it says follows, in lines, or on the same behind " ;; "; before it the name of one in the background, for which
- * it is waited. Each "..." stands for anything, and "a || b" for one of both.
+ * What it says follows, in lines, or on the same behind " ;; "; in lines of their own after the name of one in the
+ * background. It is waited for what that one says. Each "..." stands for anything, and "a || b" for one of both.
  *
  *     > text     on standard output;  >= exactly this line (or nothing)    >! not this
  *     2> text    on standard error;   >^ it begins so                      >*3 text   three times
@@ -40,6 +40,7 @@
  *     shows plain                    what was said last has no bytes that a terminal would obey;
  *     shows json                     it is an object a line
  *     shows a screen                 at most 24 lines of at most 80 columns, and plain
+ *     columns 40                     no line on the terminal of who was looked at last is wider
  *     each $a $b in x 1 | y 2        what follows, one tab deeper, with each of these; a line that ends in \ goes on
  *
  * Words are as in a shell: '' and "", $name, and \n, \t, \\, \xff outside of ''. */
