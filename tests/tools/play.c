@@ -23,7 +23,7 @@ enum { WORDS = 64, TEXT = 9000, FEW = 8, LOCKS = 12, VARIABLES = 48, SECRETS = 1
 
 struct text { /* a file */
 	const char *path;
-	char *line[2000];
+	const char *line[2000];
 	int count, first; /* the first scene */
 };
 
@@ -379,6 +379,7 @@ start(struct run *run, const char *line, bool at_terminal)
 	split(line);
 	run->line = at;
 	tool_free(run->tool);
+	last = run;
 	run->tool = tool_start(*where != '\0' ? where : NULL, words, at_terminal);
 	memset(run->is_said, 0, sizeof run->is_said);
 }
@@ -479,7 +480,9 @@ play_running(char *line)
 	return run;
 }
 
-/* Behind what is run, or runs, each " ;; " begins what it is to say. */
+static bool play_variable(char *line);
+
+/* Behind what is run, or runs, each " ;; " begins what it is to say, or a variable that is what it has said. */
 static bool
 play_saying(char *line)
 {
@@ -493,7 +496,8 @@ play_saying(char *line)
 	for (char *next; run != NULL && more != NULL; more = next) {
 		if ((next = strstr(more + 4, " ;; ")) != NULL)
 			*next = '\0';
-		expect(run, more + 4);
+		if (!play_variable(more + 4))
+			expect(run, more + 4);
 	}
 	return run != NULL;
 }
@@ -747,6 +751,26 @@ VERB(shows) /* plain, json, a screen */
 		check_line(rest, line, count++);
 }
 
+/* What is said behind `mark`, to a ", } or a comma. */
+static const char *
+said_behind(const char *mark)
+{
+	int64_t limit = await_limit_ns(60);
+	const char *found;
+
+	must(last != NULL, "nobody says anything");
+	last->is_said[OUT] = true;
+	for (;;) {
+		bool has_ended = tool_has_ended(last->tool);
+
+		found = strstr(tool_out(last->tool), mark);
+		if (found != NULL && strpbrk(found + strlen(mark), "\",}") != NULL)
+			return found + strlen(mark);
+		must(!has_ended && !await_is_past(limit), "it does not say that");
+		await_ms(1);
+	}
+}
+
 /* "$t = out", "$t = behind \"fence\":\"", "$t = redis HKEYS k", "$t = anything" */
 static bool
 play_variable(char *line)
@@ -763,11 +787,7 @@ play_variable(char *line)
 		foreground.is_said[OUT] = true;
 		set(line + 1, "%.*s", (int)strcspn(value, "\n"), value);
 	} else if (strncmp(sign, "behind ", 7) == 0) {
-		value = last != NULL ? strstr(tool_out(last->tool), sign + 7) : NULL;
-		if (value == NULL)
-			wrong("it does not say that");
-		last->is_said[OUT] = true;
-		value += strlen(sign + 7);
+		value = said_behind(sign + 7);
 		set(line + 1, "%.*s", (int)strcspn(value, "\",}"), value);
 	} else {
 		value = strncmp(sign, "redis ", 6) == 0 ? answer(sign + 6)
@@ -973,54 +993,52 @@ play(void)
 static const struct between around_scene = {begin, end_scene};
 
 static void
+add_scene(struct text *t, int at_line, const char *title)
+{
+	struct scene *scene = &scenes[scene_count];
+	char *name;
+
+	if (scene_count == SCENES || asprintf(&name, "%.*s: %s", (int)strcspn(t->path, "."), t->path, title) < 0)
+		trouble("there are too many scenes");
+	if (t->first < 0)
+		t->first = at_line;
+	else
+		scene[-1].to = at_line;
+	*scene = (struct scene){
+		.sentence = {.name = name, .body = play, .own = &around_scene, .given = scene, .order = (unsigned)scene_count},
+		.text = t, .from = at_line + 1};
+	scene_count++;
+	sentence_add(&scene->sentence);
+}
+
+static void
 add(const char *path)
 {
 	struct text *t = calloc(1, sizeof *t);
 	FILE *file = fopen(path, "re");
-	char *line = NULL, *name, *at_end;
-	int begun = -1; /* the line that goes on */
-	size_t size = 0;
+	char *rest = NULL, *line;
+	size_t size = 0, n;
 
-	if (t == NULL || file == NULL)
+	if (t == NULL || file == NULL || getdelim(&rest, &size, '\0', file) < 0)
 		trouble("%s cannot be read", path);
+	fclose(file);
 	t->path = strdup(strrchr(path, '/') + 1);
 	t->first = -1;
-	for (ssize_t n; (n = getline(&line, &size, file)) > 0 && t->count < (int)COUNT(t->line); t->count++) {
-		line[n - 1] = '\0';
-		t->line[t->count] = strdup(begun < 0 ? line : "");
-		if (begun >= 0) { /* it goes on */
-			char *both;
+	while ((line = strsep(&rest, "\n")) != NULL && t->count < (int)COUNT(t->line)) {
+		int begun = t->count;
 
-			if (asprintf(&both, "%s%s", t->line[begun], line + strspn(line, "\t")) < 0)
-				trouble("no memory");
-			free(t->line[begun]);
-			t->line[begun] = both;
+		t->line[t->count++] = line;
+		while ((n = strlen(line)) > 0 && line[n - 1] == '\\' && t->count < (int)COUNT(t->line)) { /* it goes on */
+			const char *more = strsep(&rest, "\n");
+
+			more += strspn(more, "\t");
+			memmove(line + n - 1, more, strlen(more) + 1);
+			t->line[t->count++] = "";
 		}
-		at_end = t->line[begun < 0 ? begun = t->count : begun];
-		at_end += strlen(at_end) - (*at_end != '\0');
-		if (*at_end == '\\')
-			*at_end = '\0';
-		else
-			begun = -1;
-		if (strncmp(line, "== ", 3) != 0)
-			continue;
-		if (asprintf(&name, "%.*s: %s", (int)strcspn(t->path, "."), t->path, line + 3) < 0)
-			trouble("no memory");
-		if (t->first < 0)
-			t->first = t->count;
-		else
-			scenes[scene_count - 1].to = t->count;
-		if (scene_count == SCENES)
-			trouble("there are too many scenes");
-		scenes[scene_count] = (struct scene){
-			.sentence = {.name = name, .body = play, .own = &around_scene, .given = &scenes[scene_count],
-			             .order = (unsigned)scene_count},
-			.text = t, .from = t->count + 1, .to = INT32_MAX};
-		sentence_add(&scenes[scene_count++].sentence);
+		if (strncmp(line, "== ", 3) == 0)
+			add_scene(t, begun, line + 3);
 	}
 	scenes[scene_count - 1].to = t->count;
-	free(line);
-	fclose(file);
 }
 
 void

@@ -7,10 +7,11 @@
  *     $ /bin/sh -c '...'             another program, for which $LEASH is the command
  *     &w acquire job                 in the background; then it is called w
  *     @w break job                   the same, with a terminal
- *     w! TERM => 143                 a signal, "w< yes\n" is typed, "w runs" still; with " => 143", or alone, it ends so
+ *     w! TERM => 143                 a signal, "w< yes\n" is typed, "w runs" still; with or without them: it ends so
  *
  * What it says follows, in lines, or on the same behind " ;; "; in lines of their own after the name of one in the
- * background. It is waited for what that one says. Each "..." stands for anything, and "a || b" for one of both.
+ * background. It is waited for what that one says. A variable may be set there, too. Each "..." stands for anything,
+ * and "a || b" for one of both.
  *
  *     > text     on standard output;  >= exactly this line (or nothing)    >! not this
  *     2> text    on standard error;   >^ it begins so                      >*3 text   three times
