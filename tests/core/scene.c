@@ -32,14 +32,12 @@ behind(const char *word, const char *text)
 static struct person *
 person_at(const char **text)
 {
-	struct person *const people[] = {ann, bob, carl};
-
 	for (size_t i = 0; i < COUNT(people); i++) {
-		const char *rest = behind(people[i]->name, *text);
+		const char *rest = behind(people[i].name, *text);
 
 		if (rest != NULL) {
 			*text = rest;
-			return people[i];
+			return &people[i];
 		}
 	}
 	return NULL;
@@ -170,6 +168,8 @@ expect_person(struct person *person, const char *text)
 		assert_true((last_fence = world_view(person).fence) > 0);
 	else if (strcmp(text, "has it anew") == 0)
 		assert_true((last_fence = world_view(person).fence) > before);
+	else if (strcmp(text, "has it next") == 0)
+		assert_int_equal(last_fence = world_view(person).fence, before + 1);
 	else if (strcmp(text, "has it still") == 0)
 		assert_int_equal(world_view(person).fence, before);
 	else
@@ -226,9 +226,9 @@ expect(char *text)
 	if (sent.any)
 		expect_sent(sent.text);
 	if (asked.any)
-		expect_asked(asked.text);
+		expect_text(asked.text, world_asked(), "what was sent", __FILE__, __LINE__);
 	if (told.any)
-		expect_told(told.text);
+		expect_text(told.text, world_told(), "what was told", __FILE__, __LINE__);
 }
 
 /* ---- playing ---- */

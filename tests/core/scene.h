@@ -11,9 +11,9 @@
  * What comes of it, with ", " between: commands are all that was sent since it was asked for last, and what is behind
  * "told" is all that was told; or it is "nothing sent" and "nothing told". Behind "asked" is what one server of several
  * is asked, where it is the same for all. Of people: "waits", how its last operation ended ("OK"), "why" and a part of
- * the text of its error, "left" and how many ms, "depth", "fence" and the server's number; "has it", and "has it anew"
- * or "still" compare the fence with the one that was seen so last. "limit" is that of the oldest acquire, and "now" the
- * time, both in ms. */
+ * the text of its error, "left" and how many ms, "depth", "fence" and the server's number; "has it", and "has it anew",
+ * "next" (by a hand-off) or "still" compare the fence with the one that was seen so last. "limit" is that of the oldest
+ * acquire, and "now" the time, both in ms. */
 #ifndef LEASH_TEST_CORE_SCENE_H
 #define LEASH_TEST_CORE_SCENE_H
 

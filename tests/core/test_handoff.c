@@ -53,30 +53,23 @@ SCENE(a_try_does_not_come_between_those_who_wait,
 /* ---- where a turn ends ---- */
 
 static void
-expect_handoffs(unsigned char most)
+expect_handoffs(void)
 {
-	const char *has = "ann", *wants = "bob", *next;
+	int most = *(const int *)given;
+	const char *const names[] = {ann->name, bob->name};
 
 	play("ann wants handoffs %d; bob wants handoffs %d; ann holds", most, most);
-	for (unsigned i = 0; i < most; i++) {
-		play("%s acquires 10000; %s hands_off_to %s", wants, has, wants);
-		next = has;
-		has = wants;
-		wants = next;
+	for (int i = 0; i < most + 2; i++) { /* and then the next turn begins */
+		const char *has = names[i % 2], *wants = names[(i + 1) % 2];
+
+		play("%s acquires 10000; %s %s %s", wants, has, i == most ? "leaves_to_ask" : "hands_off_to", wants);
 	}
-	play("%s acquires 10000; %s leaves_to_ask %s", wants, has, wants);
-	play("%s acquires 10000; %s hands_off_to %s", has, wants, has); /* and the next turn begins */
 }
 
-SENTENCE(a_turn_ends_after_so_many_hand_offs)
-{
-	expect_handoffs(3);
-}
+#define HANDOFFS(title, most) SENTENCE_AS(title, #title, expect_handoffs, .given = &(const int){most})
 
-SENTENCE(a_turn_has_64_hand_offs_at_most)
-{
-	expect_handoffs(64);
-}
+HANDOFFS(a_turn_ends_after_so_many_hand_offs, 3)
+HANDOFFS(a_turn_has_64_hand_offs_at_most, 64)
 
 SCENE(without_hand_offs_every_hold_is_asked_of_the_server,
       "ann wants handoffs 0; ann holds; bob acquires 10000; ann leaves_to_ask bob")

@@ -380,19 +380,8 @@ SCENE(a_renewal_that_is_answered_when_the_lease_is_over_brings_nothing_back,
       "ann holds; pass 10000; stand_still 20000; KEPT -> ann left 0")
 SCENE(what_is_held_is_renewed_over_the_next_connection, "ann holds; cut; pass 1000; reconnect -> renew 1")
 
-SENTENCE(a_hand_off_within_the_process_sends_nothing_and_has_a_fence_of_its_own)
-{
-	play("ann holds");
-	uint64_t fence = world_view(ann).fence;
-	play("bob acquires 1000; ann releases -> bob OK, nothing sent");
-	assert_int_equal(world_view(bob).fence, fence + 1);
-}
-
-SCENE(a_turn_of_a_process_ends_and_its_next_request_goes_out_behind_the_release,
-      "ann holds; bob acquires 1000; pass 10; ann releases -> release 1, acquire 2;" /* as long as a turn may last */
-      "RELEASED -> ann OK, bob waits")
-SCENE(an_owner_nests_without_a_word_until_its_last_release,
-      "ann holds; ann tries -> ann OK; ann releases -> nothing sent, ann left 29698; ann releases -> release 1")
+SCENE(a_hand_off_within_the_process_sends_nothing_and_has_a_fence_of_its_own,
+      "ann holds -> ann has it; bob acquires 1000; ann releases -> bob OK, nothing sent, bob has it next")
 SCENE(what_another_client_has_left_is_adopted_by_a_heartbeat_and_renewed,
       "ann adopts -> heartbeat 1; HELD -> ann OK, ann left 29698; pass 10000 -> renew 1")
 SCENE(who_waits_is_granted_the_lock_once_although_an_adoption_had_it,
@@ -401,7 +390,6 @@ SCENE(who_waits_is_granted_the_lock_once_although_an_adoption_had_it,
 SCENE(an_adoption_that_tries_again_is_told_of_a_break,
       "ann adopts; refuse LOADING Redis is loading the dataset in memory; bob breaks -> heartbeat 1, release 1;"
       "RELEASED -> bob OK; pass 300 -> heartbeat 1; GONE -> ann NOT_HELD")
-SCENE(who_lost_it_does_not_nest, "ann holds; pass 29698 -> ann left 0; ann acquires 1000 -> ann LOST")
 SCENE(who_nests_when_its_lease_is_over_is_told_that_it_was_lost,
       "ann holds; stand_still 30000; ann acquires 1000 -> ann LOST")
 SCENE(what_ends_by_other_terms_is_not_handed_on,

@@ -12,6 +12,7 @@
 
 /* What stands for a part of the library is told more than it looks at; much of it is a line. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wmissing-prototypes" /* of what the linker puts in another's place */
 #define IS(type, name, arguments, ...) type name arguments { __VA_ARGS__; }
 
 struct lsh_pipeline {
@@ -274,11 +275,6 @@ IS(void, lsh_courier_log, (struct lsh_courier *courier, leash_log_level level, c
    wire.warnings += level == LEASH_LOG_WARNING)
 
 /* ---- threads ---- */
-
-int __wrap_lsh_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
-int __wrap_pthread_join(pthread_t thread, void **result);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg);
-int __wrap_socket(int domain, int type, int protocol);
 
 int
 __wrap_lsh_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)

@@ -17,11 +17,13 @@
 #include <string.h>
 #include <time.h>
 
+#pragma GCC diagnostic ignored "-Wmissing-prototypes" /* of what the linker puts in another's place */
+
 #define BEGINNING (INT64_C(100000) * LSH_S)
 
 enum { LEASE_MS = 30000, TIMEOUT_MS = 5000, OTHERS_MS = 20000, LATER = 8, TEXT = 1000 };
 
-static struct person people[] = {{.name = "ann"}, {.name = "bob"}, {.name = "carl"}};
+struct person people[] = {{.name = "ann"}, {.name = "bob"}, {.name = "carl"}};
 struct person *const ann = &people[0], *const bob = &people[1], *const carl = &people[2];
 
 static const char *world_uri = "redis://world";
@@ -55,11 +57,6 @@ add_word(char text[static TEXT], const char *word)
 }
 
 /* ---- time ---- */
-
-int __wrap_clock_gettime(clockid_t id, struct timespec *t);
-uint32_t __wrap_lsh_random32(void);
-void __wrap_lsh_park(struct lsh_parker *parker, int64_t deadline);
-int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
 
 int
 __wrap_clock_gettime(clockid_t id, struct timespec *t)
@@ -113,7 +110,7 @@ next_event(void)
 
 	if (watchdog() != NULL && lsh_watchdog_next(watchdog()) < at)
 		at = lsh_watchdog_next(watchdog());
-	for (size_t i = 0; i < sizeof people / sizeof *people; i++)
+	for (size_t i = 0; i < COUNT(people); i++)
 		if (tick_at(&people[i]) < at)
 			at = tick_at(&people[i]);
 	for (size_t i = 0; i < LATER; i++)
@@ -137,7 +134,7 @@ happen(void)
 			answer(laters[i].what);
 		}
 	wire_break_overdue(now);
-	for (size_t i = 0; i < sizeof people / sizeof *people; i++)
+	for (size_t i = 0; i < COUNT(people); i++)
 		if (tick_at(&people[i]) <= now)
 			lsh_op_tick(&people[i].op);
 }
@@ -761,7 +758,7 @@ world_begin(void)
 	server = 0;
 	sent_text[0] = told_text[0] = world_event[0] = '\0';
 	memset(laters, 0, sizeof laters);
-	for (size_t i = 0; i < sizeof people / sizeof *people; i++) {
+	for (size_t i = 0; i < COUNT(people); i++) {
 		const char *name = people[i].name;
 
 		people[i] = (struct person){.name = name, .owner.id = lsh_owner_id(), .cancel.process = lsh_process_id()};
@@ -818,7 +815,7 @@ world_end(void)
 	lsh_engine_free(engine);
 	engine = NULL;
 	lsh_uri_clear(&uri);
-	for (size_t i = 0; i < sizeof people / sizeof *people; i++) {
+	for (size_t i = 0; i < COUNT(people); i++) {
 		assert_false(people[i].is_busy);
 		assert_int_equal(people[i].owner.holds, 0);
 	}

@@ -41,7 +41,7 @@ struct person {
 	struct person *acts_for; /* whose owner's the operation is; NULL: its own */
 };
 
-extern struct person *const ann, *const bob, *const carl;
+extern struct person people[3], *const ann, *const bob, *const carl;
 
 /* For sentences that are true of each: PARTS(world_parts); of some: SENTENCE(name, .of = WORLD_PLAIN | WORLD_FAIR). */
 enum { WORLD_PLAIN = 1, WORLD_FAIR = 2, WORLD_QUORUM = 4 }; /* of one server, and of three */
@@ -87,9 +87,6 @@ bool clock_failed(void); /* the reading that was to fail came */
 /* ---- what is expected ---- */
 
 #define expect_sent(text) expect_text((text), world_sent(), "what was sent", __FILE__, __LINE__)
-/* To the one server, or to the first of three, whose vote is asked for by an "acquire". */
-#define expect_asked(text) expect_text((text), world_asked(), "what was sent", __FILE__, __LINE__)
-#define expect_told(text) expect_text((text), world_told(), "what was told", __FILE__, __LINE__)
 /* The text of its operation that ended with an error has that part. */
 #define expect_why(person, part) expect_part((part), (person)->op.why.text, __FILE__, __LINE__)
 #define expect_waiting(person) expect_state((person), true, LEASH_OK, __FILE__, __LINE__)
@@ -98,6 +95,7 @@ bool clock_failed(void); /* the reading that was to fail came */
 #define expect_left(person, ms) expect_remaining((person), (ms), __FILE__, __LINE__)
 
 const char *world_sent(void); /* since it was asked for last */
+/* To the one server, or to the first of three, whose vote is asked for by an "acquire". */
 const char *world_asked(void);
 const char *world_told(void); /* events, likewise: "ann LOST, bob JEOPARDY" */
 extern char world_event[200];   /* the last one, with its text: "LOST: max_hold_ms is over" */
