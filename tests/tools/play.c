@@ -697,9 +697,15 @@ DOES(resize, split(rest); screen_resize(atoi(words[0]), atoi(words[1])))
 
 VERB(keys)
 {
+	char *shown = strstr(rest, " ;; %>");
+
+	if (shown != NULL)
+		*shown = '\0';
 	split(rest);
 	for (int i = 0; i < word_count; i++)
 		screen_type(words[i]);
+	if (shown != NULL)
+		check_window(-1, shown + strlen(" ;; %>"));
 }
 
 /* ---- the rest ---- */

@@ -250,12 +250,11 @@ reaches_the_lock_that_it_is_offered_for() {
 			esac
 		done | sort | diff "$dir/tokens" - || echo "behind: leash status $typed"
 	done
-	offers 'leash list ' | while IFS= read -r word; do
-		tokens list "$word"
-	done | sort | diff "$dir/tokens" - || echo 'of a list'
-	offers 'leash list --escaped ' | while IFS= read -r word; do
-		tokens list "--escaped $word"
-	done | sort | diff "$dir/tokens" - || echo 'of a list of escaped names'
+	for option in '' '--escaped '; do
+		offers "leash list $option" | while IFS= read -r word; do
+			tokens list "$option$word"
+		done | sort | diff "$dir/tokens" - || echo "behind: leash list $option"
+	done
 }
 
 gives_up_on_a_server_that_is_frozen() {
