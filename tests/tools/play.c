@@ -436,15 +436,14 @@ play_run(char *line)
 static int
 signal_called(const char *name)
 {
-	static const struct {
-		const char *name;
-		int signal;
-	} signals[] = {{"INT", SIGINT}, {"TERM", SIGTERM}, {"HUP", SIGHUP}, {"KILL", SIGKILL}, {"CONT", SIGCONT},
-	             {"STOP", SIGSTOP}, {"QUIT", SIGQUIT}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"WINCH", SIGWINCH}};
+	static const char *const names[] = {
+		[SIGINT] = "INT", [SIGTERM] = "TERM", [SIGHUP] = "HUP", [SIGKILL] = "KILL", [SIGCONT] = "CONT",
+		[SIGSTOP] = "STOP", [SIGQUIT] = "QUIT", [SIGUSR1] = "USR1", [SIGUSR2] = "USR2", [SIGWINCH] = "WINCH",
+	};
 
-	for (size_t i = 0; i < COUNT(signals); i++)
-		if (strcmp(name, signals[i].name) == 0)
-			return signals[i].signal;
+	for (int i = 1; i < (int)COUNT(names); i++)
+		if (names[i] != NULL && strcmp(name, names[i]) == 0)
+			return i;
 	wrong("there is no signal %s", name);
 }
 
