@@ -6,6 +6,7 @@
 #include "base/thread.h"
 
 #include <inttypes.h>
+#include <sys/socket.h>
 
 /* ---- lines ---- */
 
@@ -84,12 +85,31 @@ line_detach(struct line *line)
 	return stream;
 }
 
+int
+line_attach_pair(struct line *line, bool cramped)
+{
+	int fds[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	if (cramped)
+		setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &(int){4096}, sizeof(int));
+	line_attach(line, (struct lsh_stream){.fd = fds[0]});
+	return fds[1];
+}
+
+void
+line_cut(struct line *line)
+{
+	struct lsh_stream stream = line_detach(line);
+
+	lsh_stream_close(&stream);
+}
+
 void
 line_stop(struct line *line)
 {
-	struct lsh_stream stream = line->attached ? line_detach(line) : LSH_NO_STREAM;
-
-	lsh_stream_close(&stream);
+	if (line->attached)
+		line_cut(line);
 	await_true(atomic_load(&line->ended) == atomic_load(&line->appended));
 	if (atomic_load(&line->parker) != NULL) {
 		atomic_store(&line->ending, true);
@@ -103,6 +123,8 @@ line_stop(struct line *line)
 }
 
 /* ---- commands ---- */
+
+const char *const outcome_names[OUTCOMES] = {"answered", "unsent", "unknown", "garbled", "left"};
 
 static void
 keep(struct command *command, const struct lsh_message *message)

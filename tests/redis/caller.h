@@ -15,6 +15,9 @@
 
 /* What a command has come to when its thread leaves it; beside the outcomes. */
 enum { LEFT = LSH_GARBLED + 1, OUTCOMES };
+extern const char *const outcome_names[OUTCOMES];
+
+#define PATIENT_NS (600 * LSH_S)
 
 struct line {
 	struct lsh_pipeline *pipeline;
@@ -31,7 +34,9 @@ struct line {
 struct line *line_new(void);   /* without a thread */
 struct line *line_start(void);
 void line_attach(struct line *line, struct lsh_stream stream);
+int line_attach_pair(struct line *line, bool cramped); /* the other end; cramped: it takes little at once */
 struct lsh_stream line_detach(struct line *line); /* broken first, if it is not */
+void line_cut(struct line *line);               /* the same, and closed */
 void line_stop(struct line *line);              /* and close what is attached; no other thread uses it */
 
 struct command {
