@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <netdb.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,8 +25,8 @@ static struct {
 	char address[NAMES][16]; /* what any name ending in .test is: up to four numeric addresses */
 	int error;               /* or this, and errno EIO */
 	bool hangs;              /* does not answer until this is false again */
-	unsigned asked, inside;
 } names = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+static atomic_uint asked, inside;
 
 static int
 real_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **list)
@@ -39,28 +40,25 @@ real_getaddrinfo(const char *host, const char *service, const struct addrinfo *h
 int
 getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **list)
 {
+	struct addrinfo **end = list, numeric = *hints;
 	char address[NAMES][16];
-	struct addrinfo **end = list;
-	int error;
 
 	if (hints->ai_flags & AI_NUMERICHOST || strstr(host, ".test") == NULL)
 		return real_getaddrinfo(host, service, hints, list);
 
 	pthread_mutex_lock(&names.mutex);
-	names.asked++;
-	names.inside++;
+	asked++;
+	inside++;
 	while (names.hangs)
 		pthread_cond_wait(&names.changed, &names.mutex);
-	names.inside--;
-	error = names.error;
+	inside--;
+	int error = names.error;
 	memcpy(address, names.address, sizeof address);
 	pthread_mutex_unlock(&names.mutex);
 
-	if (error != 0) {
-		errno = EIO;
+	errno = EIO;
+	if (error != 0)
 		return error;
-	}
-	struct addrinfo numeric = *hints;
 	numeric.ai_flags |= AI_NUMERICHOST;
 	*list = NULL;
 	for (int i = 0; i < NAMES && address[i][0] != '\0'; i++) {
@@ -95,17 +93,8 @@ VERB(resolves)
 	return NULL;
 }
 
-static const char *
-seen_unsigned(const unsigned *number)
-{
-	pthread_mutex_lock(&names.mutex);
-	unsigned n = *number;
-	pthread_mutex_unlock(&names.mutex);
-	return seen_number(n);
-}
-
-SEES(asked, seen_unsigned(&names.asked))
-SEES(resolving, seen_unsigned(&names.inside))
+SEES(asked, seen_number(asked))
+SEES(resolving, seen_number(inside))
 
 /* ---- puppets ---- */
 
@@ -273,8 +262,7 @@ close_stream(void)
 enum lsh_progress
 step(void)
 {
-	memset(&hello, 0, sizeof hello);
-	hello.stream = LSH_NO_STREAM;
+	hello = (struct lsh_hello){.stream = LSH_NO_STREAM};
 	memset(&err, 0, sizeof err);
 	return lsh_connector_step(connector, &hello, &err);
 }
@@ -292,26 +280,20 @@ dial_poll(int64_t *until)
 void
 wait_for_dial(int64_t deadline, bool shortly)
 {
-	int64_t until;
+	int64_t until, now = lsh_now_ns();
 	struct pollfd p = dial_poll(&until);
 
 	assert_true(until <= deadline);
-	int64_t left = until - lsh_now_ns();
-	if (left < 0)
-		left = 0;
-	poll(&p, 1, shortly ? 1 : (int)(left / LSH_MS + 1));
+	poll(&p, 1, shortly ? 1 : until < now ? 1 : (int)((until - now) / LSH_MS + 1));
 }
 
 enum lsh_progress
 go_on(int64_t deadline)
 {
 	enum lsh_progress progress;
-	bool there = step_puppets();
 
-	while ((progress = step()) == LSH_WAIT) {
+	for (bool there = step_puppets(); (progress = step()) == LSH_WAIT; there = step_puppets())
 		wait_for_dial(deadline, there);
-		there = step_puppets();
-	}
 	return progress;
 }
 
@@ -327,6 +309,12 @@ int64_t
 ample(void)
 {
 	return await_limit_ns(30);
+}
+
+static int64_t
+until(const char *ms)
+{
+	return *ms != '\0' ? lsh_now_ns() + number_of(ms, 0) * LSH_MS : ample();
 }
 
 const char *
@@ -346,12 +334,7 @@ VERB(dial)
 	return NULL;
 }
 
-VERB(attempt)
-{
-	int64_t ms = number_of(word[1], 0);
-
-	return seen_progress(attempt(ms > 0 ? lsh_now_ns() + ms * LSH_MS : ample()));
-}
+SEES(attempt, seen_progress(attempt(until(word[1]))))
 
 VERB(try)
 {
@@ -361,10 +344,8 @@ VERB(try)
 
 VERB(begin)
 {
-	int64_t ms = number_of(word[1], 0);
-
 	close_stream();
-	lsh_connector_start(connector, ms > 0 ? lsh_now_ns() + ms * LSH_MS : ample());
+	lsh_connector_start(connector, until(word[1]));
 	return seen_progress(step());
 }
 
@@ -384,10 +365,7 @@ VERB(readable)
 
 SEES(go_on, seen_progress(go_on(LSH_NEVER)))
 DOES(close, close_dial())
-VERB(errno) /* which is a macro */
-{
-	return seen_errno(last_errno);
-}
+VERB(errno) { return seen_errno(last_errno); } /* which is a macro */
 
 SEES(free_port, seen_number(socket_free_port()))
 
@@ -438,7 +416,6 @@ VERB(check)
 {
 	const char *info = server_text(server, "INFO server");
 	char run_id[64], version[64];
-	redisReply *time;
 
 	snprintf(run_id, sizeof run_id, "run_id:%s\r\n", hello.run_id);
 	assert_int_equal(strlen(hello.run_id), LSH_RUN_ID_SIZE - 1);
@@ -452,7 +429,7 @@ VERB(check)
 
 	/* the server's time is never behind what is made of the hello, and was that soon before */
 	int64_t at = lsh_now_ns();
-	time = server_command(server, "TIME");
+	redisReply *time = server_command(server, "TIME");
 	int64_t server_us = atoll(time->element[0]->str) * 1000000 + atoll(time->element[1]->str);
 	freeReplyObject(time);
 	assert_true(hello.received_ns <= at);

@@ -2,12 +2,11 @@
 #include "tests/redis/connects.h"
 
 #include "base/clock.h"
+#include "tests/support/counted.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/socket.h"
 #include "tests/support/sweep.h"
-
-#include <leash/memory.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,22 +27,10 @@ connect(int fd, const struct sockaddr *address, socklen_t size)
 	return (int)syscall(SYS_connect, fd, address, size);
 }
 
-/* ---- memory that runs out ---- */
-
-static unsigned fail_at; /* the how manieth allocation from now on is refused; 0: none. Of the main thread */
-
-static void *
-failing_alloc(size_t size)
-{
-	return fail_at != 0 && --fail_at == 0 ? NULL : malloc(size);
-}
-
-static const leash_memory memory = {failing_alloc, realloc, free};
-
 static void
-start_with_memory(void)
+start(void)
 {
-	assert_int_equal(leash_set_memory(&memory), LEASH_OK);
+	counted_start();
 	start_tcp_server();
 }
 
@@ -51,11 +38,11 @@ static void
 end(void)
 {
 	meet_yourself = false;
-	fail_at = 0;
+	counted.fail_at = 0;
 	end_connects();
 }
 
-GROUP(start_with_memory, stop_server);
+GROUP(start, stop_server);
 FIXTURE(begin_connects, end);
 
 /* ---- nobody there, or nobody who answers ---- */
@@ -72,52 +59,42 @@ SCENE(a_server_that_drips_is_left_at_the_deadline,
       "puppet p '+OK\r\n$1000\r\nrun_id:012345678901234567890123456789'; manner p 5; dial redis://127.0.0.1:$p;"
       "clock; attempt 100 ~ UNAVAILABLE: ': no answer in time'; took >= 100; said p > 0")
 
-/* Connections that are never accepted, until the system takes no more. */
-static size_t
-fill_backlog(const char *target, int *fds, size_t count)
-{
-	size_t n = 0;
-
-	while (n < count && (fds[n] = socket_dial(target)) >= 0)
-		n++;
-	return n;
-}
-
+/* Play that while the connections that nobody accepts are as many as the system takes; $t is the target. */
 static void
-empty_backlog(int listener, const int *fds, size_t n)
+dial_full(int listener, const char *target, size_t most, const char *text)
 {
-	while (n > 0)
-		close(fds[--n]);
+	size_t waiting = 0;
+	int fds[64];
+
+	while (waiting < most && (fds[waiting] = socket_dial(target)) >= 0)
+		waiting++;
+	await_true(poll(&(struct pollfd){.fd = fds[0], .events = POLLOUT}, 1, 0) == 1);
+	let('t', target);
+	play("%s", text);
+	while (waiting > 0)
+		close(fds[--waiting]);
 	close(listener);
 }
 
 SENTENCE(a_host_that_takes_no_connection_is_left_at_the_deadline)
 {
-	char target[64];
-	int port, listener = socket_listen_tcp(&port), fds[8];
+	int port, listener = socket_listen_tcp(&port);
 
 	assert_int_equal(listen(listener, 0), 0);
-	snprintf(target, sizeof target, "127.0.0.1:%d", port);
-	size_t n = fill_backlog(target, fds, COUNT(fds));
-	await_true(poll(&(struct pollfd){.fd = fds[0], .events = POLLOUT}, 1, 0) == 1);
-	play("dial redis://%s; clock; attempt 100 ~ UNAVAILABLE: ': connecting: no answer in time'; errno = ETIMEDOUT;"
-	     "took >= 100",
-	     target);
-	empty_backlog(listener, fds, n);
+	dial_full(listener, seen("127.0.0.1:%d", port), 8,
+	          "dial redis://$t; clock; attempt 100 ~ UNAVAILABLE: ': connecting: no answer in time'; errno = ETIMEDOUT;"
+	          "took >= 100");
 }
 
 SENTENCE(a_unix_socket_whose_queue_is_full_fails_the_attempt)
 {
-	char *folder = sweep_folder(), path[128];
-	int fds[64];
-
-	snprintf(path, sizeof path, "%s/full.sock", folder);
+	char *folder = sweep_folder();
+	const char *path = seen("%s/full.sock", folder);
 	int listener = socket_listen(path);
+
 	assert_int_equal(listen(listener, 1), 0);
-	size_t n = fill_backlog(path, fds, COUNT(fds));
-	assert_true(n < COUNT(fds));
-	play("try unix://%s ~ UNAVAILABLE: ': connecting: too many others wait to be let in'; errno = EAGAIN", path);
-	empty_backlog(listener, fds, n);
+	dial_full(listener, path, 64,
+	          "try unix://$t ~ UNAVAILABLE: ': connecting: too many others wait to be let in'; errno = EAGAIN");
 	sweep_remove(folder);
 }
 
@@ -213,8 +190,9 @@ SENTENCE(a_dial_without_memory_fails_or_does_without)
 	play("resolves 127.0.0.1");
 	snprintf(text, sizeof text, "redis://some.test:%d", server_port(server));
 	assert_int_equal(lsh_uri_parse(&uri, text, &err), LEASH_OK);
-	for (unsigned n = 1; !done; n++) {
-		fail_at = n;
+	for (long n = 1; !done; n++) {
+		counted.calls = 0;
+		counted.fail_at = n;
 		connector = lsh_connector_new(&uri, LSH_WANT_SERVER, "leash-test", "ch");
 		if (connector != NULL) {
 			done = attempt(ample()) == LSH_DONE;
@@ -223,23 +201,27 @@ SENTENCE(a_dial_without_memory_fails_or_does_without)
 			lsh_connector_free(connector);
 			connector = NULL;
 		}
-		assert_true(done || fail_at == 0);
-		fail_at = 0;
+		assert_true(done || counted.calls >= n);
+		counted.fail_at = 0;
 	}
 
 	/* no memory to ask with, but an address that worked */
 	play("try %s = OK", text);
-	fail_at = 1;
+	counted.calls = 0;
+	counted.fail_at = 1;
 	assert_int_equal(attempt(ample()), LSH_DONE);
-	assert_int_equal(fail_at, 0);
+	assert_true(counted.calls > 0);
 }
 
 #if !UNDER_ASAN && !UNDER_TSAN
 
-/* How often `size` bytes, given as their complements lest they be found here, stand in memory that can be written
- * to. */
+enum { LENGTH = 20 };
+
+static unsigned char complement[LENGTH]; /* of a password, lest it be found here */
+
+/* How often that password stands in memory that can be written to. */
 static unsigned
-count_in_memory(const unsigned char *complement, size_t size)
+count_in_memory(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	int mem = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
@@ -254,12 +236,10 @@ count_in_memory(const unsigned char *complement, size_t size)
 			continue;
 		unsigned char *copy = malloc(to - from);
 		ssize_t n = pread(mem, copy, to - from, (off_t)from);
-		for (ssize_t i = 0; i + (ssize_t)size <= n; i++) {
-			size_t j = 0;
-
-			while (j < size && (copy[i + (ssize_t)j] ^ 0xff) == complement[j])
+		for (ssize_t i = 0, j; i + LENGTH <= n; i++) {
+			for (j = 0; j < LENGTH && (copy[i + j] ^ 0xff) == complement[j];)
 				j++;
-			found += j == size;
+			found += j == LENGTH;
 		}
 		sodium_memzero(copy, to - from);
 		free(copy);
@@ -269,11 +249,9 @@ count_in_memory(const unsigned char *complement, size_t size)
 	return found;
 }
 
-enum { LENGTH = 20 };
-
-/* A random one, and what is to be looked for. */
+/* A random one, which is looked for from now on. */
 static void
-make_password(char password[static LENGTH + 1], unsigned char complement[static LENGTH])
+make_password(char password[static LENGTH + 1])
 {
 	for (int i = 0; i < LENGTH; i++) {
 		password[i] = (char)('a' + randombytes_uniform(26));
@@ -299,7 +277,6 @@ SENTENCE(the_password_stays_nowhere_but_in_the_uri)
 	static const char *const puppet[] = {
 		"puppet p '+OK\r\n" ALL_OK "'", "puppet p -WRONGPASS\r\n", "puppet p; manner p closes", "puppet p",
 	};
-	unsigned char complement[LENGTH];
 	char *text = sodium_malloc(512), *password = sodium_malloc(LENGTH + 1), file[256];
 
 	snprintf(file, sizeof file, "%s/password", server_folder(server));
@@ -308,7 +285,7 @@ SENTENCE(the_password_stays_nowhere_but_in_the_uri)
 		struct puppet *p = puppet_of("p");
 
 		play("%s", puppet[i % 4]);
-		make_password(password, complement);
+		make_password(password);
 		write_password(file, in_file ? password : "not in this file now");
 		if (in_file)
 			snprintf(text, 512, "redis://127.0.0.1:%d?password_file=%s", p->port, file);
@@ -317,13 +294,13 @@ SENTENCE(the_password_stays_nowhere_but_in_the_uri)
 		open_dial(text, "leash-test", NULL);
 		sodium_memzero(text, 512);
 		sodium_memzero(password, LENGTH);
-		assert_int_equal(count_in_memory(complement, LENGTH), !in_file);
+		assert_int_equal(count_in_memory(), !in_file);
 		lsh_connector_start(connector, ample());
 		while (step() == LSH_WAIT && !(is_said && p->heard))
 			wait_for_dial(LSH_NEVER, step_puppets());
-		assert_int_equal(count_in_memory(complement, LENGTH), !in_file || is_said);
+		assert_int_equal(count_in_memory(), !in_file || is_said);
 		close_dial();
-		assert_int_equal(count_in_memory(complement, LENGTH), 0);
+		assert_int_equal(count_in_memory(), 0);
 	}
 	sodium_free(text);
 	sodium_free(password);
@@ -333,13 +310,12 @@ SENTENCE(a_password_that_was_not_sent_to_its_end_is_forgotten_with_the_attempt)
 {
 	enum { LONG = 16000000 };
 	char *name = malloc(LONG + 1), *text = sodium_malloc(128), *password = sodium_malloc(LENGTH + 1);
-	unsigned char complement[LENGTH];
 	int64_t until;
 
 	memset(name, 'n', LONG);
 	name[LONG] = '\0';
 	play("puppet p");
-	make_password(password, complement);
+	make_password(password);
 	snprintf(text, 128, "redis://:%s@127.0.0.1:%d", password, puppet_of("p")->port);
 	open_dial(text, name, NULL);
 	sodium_free(text);
@@ -350,9 +326,9 @@ SENTENCE(a_password_that_was_not_sent_to_its_end_is_forgotten_with_the_attempt)
 		wait_for_dial(LSH_NEVER, true);
 	} while (!(dial_poll(&until).events & POLLIN)); /* connected, and handshake */
 	assert_true(dial_poll(&until).events & POLLOUT);
-	assert_int_equal(count_in_memory(complement, LENGTH), 2);
+	assert_int_equal(count_in_memory(), 2);
 	lsh_connector_stop(connector);
-	assert_int_equal(count_in_memory(complement, LENGTH), 1);
+	assert_int_equal(count_in_memory(), 1);
 	close_dial();
 	free(name);
 }
