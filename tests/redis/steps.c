@@ -94,18 +94,6 @@ waiting(void)
 	return out;
 }
 
-bool
-exists(const char *key)
-{
-	return server_integer(server, "EXISTS %s", key) == 1;
-}
-
-int64_t
-ttl_of(const char *key)
-{
-	return server_integer(server, "PTTL %s", key);
-}
-
 int64_t
 last_fence(void)
 {

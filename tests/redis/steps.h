@@ -68,8 +68,8 @@ extern struct answer {
 const char *token_of(const char *name); /* of "A1" */
 const char *holder(void);
 const char *waiting(void); /* in their order, with a space between */
-bool exists(const char *key);
-int64_t ttl_of(const char *key);
+#define exists(key) (server_integer(server, "EXISTS %s", (key)) == 1)
+#define ttl_of(key) server_integer(server, "PTTL %s", (key))
 int64_t last_fence(void);
 int64_t server_us(void);
 /* The moment, in us, until which a client ("A") counts as alive; 0: it has no place. */

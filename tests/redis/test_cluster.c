@@ -28,7 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NODES = 3, FIRST_PORT = 7001 };
+enum { FIRST_PORT = 7001 };
 
 static struct lsh_cluster *cluster;
 static struct lsh_uri uri;
@@ -125,10 +125,8 @@ static void
 start(void)
 {
 	courier = log_start();
-	for (int i = 0; i < NODES; i++) {
-		play("fake n%d tcp; on n%d 'CLUSTER INFO' "
-		     "\"-NOPERM User default has no permissions to run the 'cluster|info' command\r\n\"", i, i);
-	}
+	play("each n n0 n1 n2; fake $n tcp; on $n 'CLUSTER INFO' "
+	     "\"-NOPERM User default has no permissions to run the 'cluster|info' command\r\n\"");
 }
 
 static void
@@ -251,19 +249,6 @@ SENTENCE(a_server_keeps_its_number_and_its_uri)
 	assert_int_equal(first->port, FIRST_PORT);
 	play("info n0 ok 2; says n0 A B; look n0; servers = 3");
 	assert_int_equal(lsh_cluster_at(cluster, 0), number);
-}
-
-SENTENCE(a_map_in_many_pieces_is_understood)
-{
-	enum { PIECES = 8000 };
-	static char text[PIECES * 80];
-	char *end = text + sprintf(text, "*%d\r\n", PIECES);
-
-	for (int i = 0; i < PIECES; i++)
-		end += sprintf(end, "*3\r\n:%d\r\n:%d\r\n*2\r\n$9\r\n127.0.0.1\r\n:%d\r\n", 2 * i, 2 * i + 1,
-		               FIRST_PORT + i % 2);
-	on_bytes("n0", "CLUSTER SLOTS", text, (size_t)(end - text));
-	play("open 1 = OK; at 0 1 2 15999 16000 16383 = AABB--");
 }
 
 static char *

@@ -62,18 +62,12 @@ at(unsigned slot)
 
 SENTENCE(slots_of_keys_are_those_that_the_server_says)
 {
-	static const char *const keys[] = {
-		"123456789", "leash:{orders}", "leash:{orders}:queue", "a{}b", "{}", "{", "}", "a{{b}}c", "a}{b}c", "{a}{b}",
-		"{a",
-	};
 	struct server *server = cluster_node(servers, 0);
 	char key[64];
 
-	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-		assert_int_equal(lsh_slot_of(keys[i], strlen(keys[i])), server_integer(server, "CLUSTER KEYSLOT %s", keys[i]));
 	srand(7);
-	for (int i = 0; i < 500; i++) {
-		size_t size = (size_t)rand() % sizeof key;
+	for (int i = 0; i < 3000; i++) { /* the shortest are there many times, and so "{}", "a{}b" and the like */
+		size_t size = (size_t)rand() % (i % 2 == 0 ? 6 : sizeof key);
 
 		for (size_t j = 0; j < size; j++)
 			key[j] = "{}ab\\0\xff"[rand() % 6];

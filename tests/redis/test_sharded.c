@@ -5,7 +5,7 @@
  *     join CHANNEL, leave CHANNEL   it is asked for: was there room for that?
  *     told                 what the node was told of channels and messages, with ", " between; tells WORDS: how often
  *     subscriptions        of the node
- *     up                   is there a connection for messages? */
+ *     up                   is there a connection for messages? waiters N: so many threads wait for them from now on */
 #include "redis/pubsub.h"
 
 #include "base/clock.h"
@@ -76,29 +76,19 @@ expects_messages(void *ctx)
 	return *(atomic_bool *)ctx;
 }
 
-static void
-message(void *ctx, const char *text, size_t size)
-{
-	(void)ctx;
-	note("message", text, size, "");
-}
+#define NOTES(what) \
+	static void what(void *ctx, const char *text, size_t size) \
+	{ \
+		(void)ctx; \
+		note(#what, text, size, ""); \
+	}
+
+NOTES(message)
+NOTES(joined)
+NOTES(left)
 
 static void
-channel_subscribed(void *ctx, const char *channel, size_t size)
-{
-	(void)ctx;
-	note("joined", channel, size, "");
-}
-
-static void
-channel_unsubscribed(void *ctx, const char *channel, size_t size)
-{
-	(void)ctx;
-	note("left", channel, size, "");
-}
-
-static void
-channel_refused(void *ctx, const char *channel, size_t size, const char *text)
+refused(void *ctx, const char *channel, size_t size, const char *text)
 {
 	(void)ctx;
 	note("refused", channel, size, text);
@@ -109,8 +99,7 @@ static const struct lsh_node_ops ops = {
 };
 
 static const struct lsh_pubsub_ops pubsub_ops = {
-	.message = message, .subscribed = channel_subscribed, .unsubscribed = channel_unsubscribed,
-	.refused = channel_refused,
+	.message = message, .subscribed = joined, .unsubscribed = left, .refused = refused,
 };
 
 static struct lsh_uri uri;
@@ -222,43 +211,32 @@ SENTENCE(there_is_an_end_to_what_can_be_asked_for)
 	free(channel);
 }
 
-struct waiter {
-	atomic_bool over;
-	pthread_t thread;
-};
+static atomic_bool over; /* nobody waits for messages any more */
 
 static bool
 is_over(void *arg)
 {
-	return ((struct waiter *)arg)->over;
+	return *(atomic_bool *)arg;
 }
 
 static void *
 wait_for_messages(void *arg)
 {
-	struct waiter *w = arg;
+	while (!over)
+		lsh_pubsub_wait(pubsub, &lsh_self()->parker, lsh_after_ms(lsh_now_ns(), 5), is_over, &over);
+	return arg;
+}
 
-	while (!w->over)
-		lsh_pubsub_wait(pubsub, &lsh_self()->parker, lsh_after_ms(lsh_now_ns(), 5), is_over, w);
+VERB(waiters)
+{
+	static pthread_t threads[4];
+	static int there;
+
+	for (over = true; there > 0;)
+		pthread_join(threads[--there], NULL);
+	for (over = false; there < number_of(word[1], 0); there++)
+		assert_int_equal(pthread_create(&threads[there], NULL, wait_for_messages, NULL), 0);
 	return NULL;
-}
-
-static void
-start_waiters(struct waiter *waiters, int count)
-{
-	for (int i = 0; i < count; i++) {
-		waiters[i].over = false;
-		assert_int_equal(pthread_create(&waiters[i].thread, NULL, wait_for_messages, &waiters[i]), 0);
-	}
-}
-
-static void
-end_waiters(struct waiter *waiters, int count)
-{
-	for (int i = 0; i < count; i++) {
-		waiters[i].over = true;
-		pthread_join(waiters[i].thread, NULL);
-	}
 }
 
 static bool
@@ -273,35 +251,29 @@ ask_many(const char *what, int i)
 /* Threads take the seat and leave it, others ask for channels, and the server is slow to read. */
 SENTENCE(all_is_sent_and_answered_whoever_reads)
 {
-	enum { WAITERS = 4, CHANNELS = 2000 };
-	static struct waiter waiters[WAITERS];
+	enum { CHANNELS = 2000 };
 
-	play("open");
-	start_waiters(waiters, WAITERS);
+	play("open; waiters 4");
 	for (int i = 0; i < CHANNELS; i++)
 		while (!ask_many("moved", i))
 			await_ms(1);
-	play("await tells 'refused moved' = %d; tells '1999}: MOVED' = 1; subscriptions = 1", CHANNELS);
-	end_waiters(waiters, WAITERS);
-	play("join yes = yes; await tells 'joined yes' = 1");
+	play("await tells 'refused moved' = %d; tells '1999}: MOVED' = 1; subscriptions = 1; waiters 0; join yes = yes;"
+	     "await tells 'joined yes' = 1", CHANNELS);
 }
 
 /* Not by whoever asked for it, who has gone on: by the keeper, and by a thread that waits for messages. */
 SENTENCE(what_the_server_does_not_take_at_once_is_sent_later)
 {
 	enum { CHANNELS = 4000 };
-	static struct waiter waiter;
 
 	play("open");
 	for (int round = 0; round < 2; round++) {
-		start_waiters(&waiter, round);
-		play("on f '' waits");
+		play("waiters %d; on f '' waits", round);
 		for (int i = 0; i < CHANNELS; i++)
 			assert_true(ask_many("yes", i)); /* half a MiB: more than a socket holds */
 		if (round == 0)
 			await_true((lsh_pubsub_poll(pubsub, false).events & POLLOUT) != 0); /* the keeper looks now and then */
-		play("off f ''; await tells joined = %d", (round + 1) * CHANNELS);
-		end_waiters(&waiter, round);
+		play("off f ''; await tells joined = %d; waiters 0", (round + 1) * CHANNELS);
 	}
 	play("subscriptions = 1");
 }

@@ -173,18 +173,12 @@ seen_size(ssize_t n)
 }
 
 static const char *
-seen_bytes(ssize_t n, const char *bytes)
-{
-	return n < 0 ? seen_size(n) : n == 0 ? "end" : seen("%.*s", (int)n, bytes);
-}
-
-static const char *
 receive(const char *size, int flags)
 {
-	char bytes[4096];
-	ssize_t n = lsh_stream_recv(&stream, bytes, (size_t)number_of(size, sizeof bytes), flags | MSG_DONTWAIT);
+	char said[4096];
+	ssize_t n = lsh_stream_recv(&stream, said, (size_t)number_of(size, sizeof said), flags | MSG_DONTWAIT);
 
-	return seen_bytes(n, bytes);
+	return n < 0 ? seen_size(n) : n == 0 ? "end" : seen("%.*s", (int)n, said);
 }
 
 SEES(recv, receive(word[1], 0))
@@ -203,22 +197,16 @@ VERB(send)
 	return seen_size(lsh_stream_send(&stream, word[1], strlen(word[1])));
 }
 
-/* Does poll() tell of anything? */
-VERB(told)
-{
-	return seen_whether(poll(&(struct pollfd){.fd = stream.fd, .events = POLLIN}, 1, 0) == 1);
-}
-
+SEES(told, seen_whether(poll(&(struct pollfd){.fd = stream.fd, .events = POLLIN}, 1, 0) == 1))
 SEES(pending, seen_whether(lsh_stream_is_pending(&stream)))
 SEES(more, seen_whether(strcmp(verb_told(word), "yes") == 0 || strcmp(verb_pending(word), "yes") == 0))
 DOES(write, assert_int_equal(SSL_write(server, word[1], (int)strlen(word[1])), (int)strlen(word[1])))
 
 VERB(read)
 {
-	char bytes[64];
-	int n = SSL_read(server, bytes, sizeof bytes);
+	char said[64] = "";
 
-	return seen_bytes(n, bytes);
+	return seen("%.*s", SSL_read(server, said, sizeof said), said);
 }
 
 DOES(bye, assert_true(SSL_shutdown(server) >= 0))
@@ -243,13 +231,8 @@ VERB(catch)
 	return seen_number(n);
 }
 
-VERB(go_on)
-{
-	int64_t size = number_of(word[2], 0);
-
-	assert_int_equal(send(far, caught + number_of(word[1], 0), (size_t)size, 0), size);
-	return NULL;
-}
+DOES(go_on, assert_int_equal(send(far, caught + number_of(word[1], 0), (size_t)number_of(word[2], 0), 0),
+                             number_of(word[2], 0)))
 
 /* ---- handshakes ---- */
 
@@ -292,7 +275,7 @@ SENTENCE(a_handshake_that_drips_is_taken_as_it_comes)
 
 enum { SENT = 3 << 20 };
 
-static unsigned char *bytes, *got;
+static unsigned char bytes[SENT], got[SENT];
 
 static void
 make_bytes(void)
@@ -300,18 +283,8 @@ make_bytes(void)
 	uint64_t seed = 7;
 
 	connect_ends();
-	bytes = malloc(SENT);
-	got = malloc(SENT);
 	for (size_t i = 0; i < SENT; i++)
 		bytes[i] = (unsigned char)random_below(&seed, 256);
-}
-
-static void
-free_bytes(void)
-{
-	end_ends();
-	free(bytes);
-	free(got);
 }
 
 /* What TLS may say in between, too. */
@@ -350,7 +323,7 @@ take(size_t at, size_t room, bool peeks)
 	return n > 0 ? (size_t)n : 0;
 }
 
-SENTENCE(bytes_come_whole_and_poll_tells_of_all_of_them, BETWEEN(make_bytes, free_bytes))
+SENTENCE(bytes_come_whole_and_poll_tells_of_all_of_them, BETWEEN(make_bytes, end_ends))
 {
 	static const size_t rooms[] = {1, 100, 4096, 16384, LSH_WIRE_MOST, LSH_READ_SIZE};
 
@@ -475,7 +448,7 @@ echo(void *arg)
 }
 
 SENTENCE(one_thread_may_send_and_peek_while_another_receives_and_all_that_is_sent_is_sent_once,
-         BETWEEN(make_bytes, free_bytes))
+         BETWEEN(make_bytes, end_ends))
 {
 	pthread_t sending, echoing;
 	void *sent, *echoed;
