@@ -28,6 +28,7 @@ static const struct script {
 	{"renewals", &lsh_script_renew, "0", "*"},
 	{"release", &lsh_script_release, "3", "1 cfg"},
 	{"raise", &lsh_script_raise, "2", "1 3600000"},
+	{"inspect", &lsh_script_inspect, "3", ""},
 };
 
 /* What the words of an answer may be called. */
@@ -523,6 +524,7 @@ act(char **word, int count, const char *const *expected)
 
 /* ---- a server for all, which is clean before each test ---- */
 
+/* The build and the server agree on the scripts' hashes. */
 static void
 start(void)
 {

@@ -231,8 +231,7 @@ SCENE(slots_that_nobody_serves_are_holes,
       "ranges n0 '10-20 aA 127.0.0.1'; open 1 = OK; at 9 10 21 = -A-; await log ~ '11 of 16384 slots';"
       "trouble 9 ~ UNAVAILABLE: 'nobody serves slot 9'")
 SCENE(a_host_that_is_not_named_is_the_one_that_was_asked,
-      "ranges n0 '0-99 aA none, 100-16383 bB nil'; open 1 = OK; at 0 100 = AB; host 0 = 127.0.0.1;"
-      "host 100 = 127.0.0.1")
+      "ranges n0 '0-99 aA none, 100-16383 bB nil'; open 1 = OK; at 0 100 = AB; host 0 = 127.0.0.1;host 100 = 127.0.0.1")
 SCENE(of_a_master_without_an_address_what_was_known_stands,
       OPEN_FIRST "ranges n0 '0-99 aA ?, 100-16383 bC 127.0.0.1'; look n0; at 0 100 = AC")
 SCENE(a_map_beyond_all_bounds_is_refused_with_the_bound,
@@ -282,8 +281,7 @@ SENTENCE(the_most_scattered_map_is_understood)
 
 SCENE(one_that_hangs_does_not_hold_up_the_others,
       /* those of no use are asked last: one answer is enough for the next map */
-      "on n0 CLUSTER silent; on n1 CLUSTER silent; says n2 A B; open 3 = OK; at 0 = A; says n2 A C; look n2;"
-      "at 100 = C")
+      "on n0 CLUSTER silent; on n1 CLUSTER silent; says n2 A B; open 3 = OK; at 0 = A; says n2 A C; look n2;at 100 = C")
 SCENE(a_server_without_a_cluster_is_said_to_be_one,
       "on n0 'CLUSTER SLOTS' '-ERR This instance has cluster support disabled\r\n';"
       "open 1 ~ UNSUPPORTED: 'no part of a cluster: for this server alone write redis://'")

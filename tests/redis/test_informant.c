@@ -276,9 +276,8 @@ SCENE(an_answer_that_drips_comes_whole,
       "next i = dripping")
 
 static void
-ignore(int sig)
+ignore(__attribute__((unused)) int sig)
 {
-	(void)sig;
 }
 
 SENTENCE(signals_disturb_nothing)

@@ -1,4 +1,4 @@
-/* Many steps in any order, against a model of what they do; and the scripts that the build embeds. */
+/* Many steps in any order, against a model of what they do. */
 #include "tests/redis/steps.h"
 #include "tests/support/random.h"
 
@@ -156,19 +156,6 @@ assert_as_in(const struct model *m)
 	for (int i = 0; i < m->waiting; i++)
 		sprintf(line + 3 * i, "%s ", walkers[m->queue[i]]);
 	play("holder = %s; waiting = %s", m->holder < 0 ? "-" : walkers[m->holder], line);
-}
-
-SENTENCE(the_build_and_the_server_agree_on_the_scripts_hashes)
-{
-	static const struct lsh_script *const scripts[] = {
-		&lsh_script_acquire, &lsh_script_heartbeat, &lsh_script_inspect,
-		&lsh_script_raise,   &lsh_script_release,   &lsh_script_renew,
-	};
-
-	for (size_t i = 0; i < COUNT(scripts); i++) {
-		assert_int_equal(scripts[i]->size, strlen(scripts[i]->text));
-		assert_string_equal(server_text(server, "SCRIPT LOAD %s", scripts[i]->text), scripts[i]->sha1);
-	}
 }
 
 SENTENCE(any_order_of_steps_does_what_the_model_does)

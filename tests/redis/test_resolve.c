@@ -50,11 +50,9 @@ FIXTURE(begin_connects, end_connects);
 
 SCENE(a_name_that_does_not_exist_is_unavailable,
       "resolves NONAME; try redis://nowhere.test ~ UNAVAILABLE: 'redis://nowhere.test:6379: its name cannot be "
-      "resolved: '"
-      "'Name or service not known'; errno = ENXIO;"
+      "resolved: ''Name or service not known'; errno = ENXIO;"
       "resolves SYSTEM; try redis://nowhere.test ~ UNAVAILABLE: ': its name cannot be resolved: Input/output error';"
-      "errno = EIO;"
-      "resolves MEMORY; try redis://nowhere.test ~ NO_MEMORY: ': its name cannot be resolved: '")
+      "errno = EIO;resolves MEMORY; try redis://nowhere.test ~ NO_MEMORY: ': its name cannot be resolved: '")
 SCENE(the_second_address_is_tried_when_the_first_is_dead,
       "resolves 127.0.0.2 127.0.0.1; try redis://two.test:$s nameless = OK; check")
 SCENE(an_address_that_swallows_everything_leaves_time_for_the_next,
@@ -62,8 +60,7 @@ SCENE(an_address_that_swallows_everything_leaves_time_for_the_next,
       "accepted p = 1; check")
 SCENE(the_next_address_is_tried_after_a_stranger_but_not_after_a_refused_password,
       "puppet p 'SSH-2.0-OpenSSH_9.2p1\r\n' 127.0.0.2; puppet q '+OK\r\n" ALL_OK "' 127.0.0.3 $p;"
-      "resolves 127.0.0.2 127.0.0.3;"
-      "try redis://:password@two.test:$p = OK; accepted q = 1;"
+      "resolves 127.0.0.2 127.0.0.3;try redis://:password@two.test:$p = OK; accepted q = 1;"
       "says p '-WRONGPASS invalid username-password pair\r\n';"
       "try redis://:password@two.test:$p ~ DENIED: ': AUTH was refused: WRONGPASS'; accepted q = 1")
 SCENE(when_all_addresses_fail_the_one_that_got_furthest_is_named,
@@ -87,8 +84,7 @@ SCENE(while_a_name_is_not_resolved_the_address_that_worked_last_serves,
 SCENE(an_answer_that_comes_between_two_attempts_serves_the_next,
       TWO "let a asked; resolves 127.0.0.2; dial redis://slow.test:$p; found = 127.0.0.2; await asked > $a;"
       "let a asked; resolves hangs 127.0.0.3; found = 127.0.0.2; await asked > $a; let a asked; resolves 127.0.0.3;"
-      "await resolving = 0;"
-      "stop p;" /* so that it makes no difference if the answer is still on its way */
+      "await resolving = 0;stop p;" /* so that it makes no difference if the answer is still on its way */
       "attempt = OK; address = 127.0.0.3; accepted q = 1; asked = $a")
 
 SENTENCE(an_answer_that_comes_late_is_still_used)

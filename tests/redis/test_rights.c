@@ -159,15 +159,11 @@ act_without(const struct situation *situation, const char *first, const char *se
 	bool lacks_publish = strcmp(first, "publish") == 0 || strcmp(second, "publish") == 0, one = strcmp(first, second) == 0;
 	enum act act = situation->act;
 
-	play("mess; by all; FLUSHALL");
-	if (situation->before[0] != '\0')
-		play("%s", situation->before);
+	play("mess; by all; FLUSHALL; %s", situation->before);
 	for (struct pubsub *l = listeners; l != NULL; l = l->next)
 		messages(l);
 	struct scene was = take_scene();
-	play("by ~* -%s -%s; mess but TTLs", first, second);
-	play("%s = ?", acts[act]);
-	play("mess; by all");
+	play("by ~* -%s -%s; mess but TTLs; %s = ?; mess; by all", first, second, acts[act]);
 	await_true(!is_going("leash:{orders}") && !is_going("leash:{orders}:queue"));
 	struct scene is = take_scene();
 	const char *told = who_was_told();

@@ -179,8 +179,7 @@ SCENE(each_answer_is_of_its_own_channel, /* nobody waits for messages: the keepe
       "open; join 'moved {a}' = yes; join 'yes {b}' = yes; join 'noperm {c}' = yes; join 'yes {d}' = yes;"
       "leave 'yes {b}' = yes;"
       "await told = 'refused moved {a}: MOVED 7 127.0.0.1:7, joined yes {b}, refused noperm {c}: NOPERM No "
-      "permissions, "
-      "joined yes {d}, left yes {b}'; up = yes")
+      "permissions, joined yes {d}, left yes {b}'; up = yes")
 SCENE(a_channel_that_the_server_takes_away_is_told, /* while another answer is awaited, for which it is not taken */
       "on f 'SSUBSCRIBE take' '*3\r\n{sunsubscribe}{yes a}:1\r\n*3\r\n{ssubscribe}@:2\r\n';"
       "open reads; join 'yes a' = yes; join take = yes; join 'yes b' = yes;"

@@ -6,8 +6,7 @@
 /* ---- the lock is free ---- */
 
 SCENE(a_free_lock_is_held_by_whoever_asks,
-      "ask A1 = fence; HGETALL LOCK = A1 1; PTTL LOCK = ~600000; GET FENCE = f; PTTL FENCE = ~3600000;"
-      "EXISTS QUEUE = 0")
+      "ask A1 = fence; HGETALL LOCK = A1 1; PTTL LOCK = ~600000; GET FENCE = f; PTTL FENCE = ~3600000;EXISTS QUEUE = 0")
 
 SENTENCE(a_fence_is_the_servers_time_in_microseconds)
 {
