@@ -8,7 +8,6 @@
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -414,15 +413,9 @@ static struct server *other;
 /* The last hello was said by the server. */
 VERB(check)
 {
-	const char *info = server_text(server, "INFO server");
-	char run_id[64], version[64];
-
-	snprintf(run_id, sizeof run_id, "run_id:%s\r\n", hello.run_id);
+	play("redis INFO server ~ run_id:%s\r\n redis_version:%u.%u.%u\r\n", hello.run_id, hello.version >> 16,
+	     hello.version >> 8 & 255, hello.version & 255);
 	assert_int_equal(strlen(hello.run_id), LSH_RUN_ID_SIZE - 1);
-	assert_non_null(strstr(info, run_id));
-	snprintf(version, sizeof version, "redis_version:%u.%u.%u\r\n", hello.version >> 16, hello.version >> 8 & 255,
-	         hello.version & 255);
-	assert_non_null(strstr(info, version));
 	assert_true(hello.version >= 0x060200);
 	assert_false(hello.cluster);
 	assert_true(hello.uptime_ms >= 0);

@@ -81,17 +81,10 @@ const char *
 waiting(void)
 {
 	static char out[TEXT];
-	const char *places = server_text(server, "ZRANGEBYSCORE " KEY ":queue (0 +inf");
-	size_t n = 0;
 
-	for (; *places != '\0'; places++) {
-		if (strncmp(places, " 60000", 6) == 0)
-			places += 6;
-		if (*places == '\0')
-			break;
-		out[n++] = *places;
-	}
-	out[n] = '\0';
+	snprintf(out, sizeof out, "%s", server_text(server, "ZRANGEBYSCORE " KEY ":queue (0 +inf"));
+	for (char *claim = out; (claim = strstr(claim, " 60000")) != NULL;)
+		memmove(claim, claim + 6, strlen(claim + 6) + 1);
 	return out;
 }
 
@@ -107,11 +100,10 @@ last_fence(void)
 int64_t
 server_us(void)
 {
-	const char *text = server_text(server, "TIME");
-	char *us;
-	int64_t s = strtoll(text, &us, 10);
+	int64_t s, us;
 
-	return s * 1000000 + strtoll(us, NULL, 10);
+	assert_int_equal(sscanf(server_text(server, "TIME"), "%" SCNd64 " %" SCNd64, &s, &us), 2);
+	return s * 1000000 + us;
 }
 
 int64_t
@@ -241,19 +233,16 @@ push(struct args *args, const char *word)
 /* ---- what is answered ---- */
 
 static void
-put(const redisReply *reply)
+put(const redisReply *reply, const char *between)
 {
 	size_t n = strlen(answer.text);
 
 	if (reply->type == REDIS_REPLY_INTEGER)
-		snprintf(answer.text + n, sizeof answer.text - n, "%lld", reply->integer);
-	else if (reply->str != NULL)
-		snprintf(answer.text + n, sizeof answer.text - n, "%s", reply->str);
-	for (size_t i = 0; i < reply->elements; i++) {
-		if (i > 0)
-			strncat(answer.text, " ", sizeof answer.text - strlen(answer.text) - 1);
-		put(reply->element[i]);
-	}
+		snprintf(answer.text + n, sizeof answer.text - n, "%s%lld", between, reply->integer);
+	else
+		snprintf(answer.text + n, sizeof answer.text - n, "%s%s", between, reply->str != NULL ? reply->str : "");
+	for (size_t i = 0; i < reply->elements; i++)
+		put(reply->element[i], i > 0 ? " " : "");
 }
 
 static const char *
@@ -264,7 +253,7 @@ run(redisContext *c, struct args *args)
 	if (reply == NULL)
 		trouble("no answer to %s: %s", args->arg[0], c->errstr);
 	answer = (struct answer){.type = reply->type};
-	put(reply);
+	put(reply, "");
 	freeReplyObject(reply);
 	return answer.text;
 }
@@ -341,7 +330,7 @@ fits(const char *const *expected, const char *seen)
 
 /* ---- what is neither a script's nor Redis's ---- */
 
-static struct pubsub *
+struct pubsub *
 listener(char name)
 {
 	struct pubsub *l = listeners;

@@ -86,6 +86,7 @@ struct pubsub {
 };
 
 extern struct pubsub *listeners;
+struct pubsub *listener(char name);
 
 redisReply *heard(struct pubsub *pubsub); /* the next that comes */
 /* How many messages have come since it began; what was published before this call is among them. */

@@ -6,8 +6,6 @@
 #include "tests/support/server.h"
 #include "tests/support/test.h"
 
-#include <stdatomic.h>
-
 static struct cluster *servers;
 static struct lsh_uri uri;
 static struct lsh_cluster *cluster;

@@ -7,7 +7,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 GROUP(start_tcp_server, stop_server);
 FIXTURE(begin_connects, end_connects);

@@ -100,10 +100,8 @@ model_word(struct model *m, int token)
 static void
 toggle_listener(struct model *m, int client)
 {
-	struct pubsub *pubsub = listeners;
+	struct pubsub *pubsub = listener("ABC"[client]);
 
-	while (pubsub->of != "ABC"[client])
-		pubsub = pubsub->next;
 	messages(pubsub);
 	redisAppendCommand(pubsub->connection, "%s leash:wake:%s", m->listens[client] ? "UNSUBSCRIBE" : "SUBSCRIBE",
 	                   token_of(clients[client]));

@@ -218,45 +218,43 @@ SENTENCE(whoever_has_to_go_before_it_serves_does_and_is_called_again)
 /* Somebody whose mutex is held while it ends its call. */
 enum { CALLS = 32, FIRST_WRITE = 16 }; /* at which answer the reader writes what was appended meanwhile */
 
-static struct {
-	struct command *commands[CALLS];
-	bool has_mutex;
-	int told, told_under_mutex;
-} held;
+static struct command *calls[CALLS];
+static bool has_mutex;
+static int tells, tells_under_mutex;
 
 static void
 append_another(struct command *command)
 {
-	held.told++;
+	tells++;
 	command->arg = ping("PONG");
 }
 
 static void
 end_another(struct command *command)
 {
-	struct lsh_ticket *next = &held.commands[FIRST_WRITE]->ticket;
+	struct lsh_ticket *next = &calls[FIRST_WRITE]->ticket;
 
-	held.told++;
+	tells++;
 	assert_false(lsh_pipeline_is_up(command->line->pipeline)); /* what was appended could not be written */
-	held.has_mutex = true;
+	has_mutex = true;
 	lsh_pipeline_leave(command->line->pipeline, next->epoch, next->number);
-	held.has_mutex = false;
+	has_mutex = false;
 }
 
 static void
 note_told(struct command *command)
 {
 	(void)command;
-	held.told++;
-	held.told_under_mutex += held.has_mutex;
+	tells++;
+	tells_under_mutex += has_mutex;
 }
 
 /* They may need the mutex of whoever ends its call. */
 SENTENCE(who_ends_its_call_with_a_mutex_held_tells_nobody_of_a_broken_connection)
 {
 	for (int i = 0; i < CALLS; i++) {
-		held.commands[i] = ping("PONG"); /* which goes at the flush */
-		held.commands[i]->then = i == 0 ? append_another : i == FIRST_WRITE - 1 ? end_another : note_told;
+		calls[i] = ping("PONG"); /* which goes at the flush */
+		calls[i]->then = i == 0 ? append_another : i == FIRST_WRITE - 1 ? end_another : note_told;
 	}
 	far_hears_all();
 	for (int i = 0; i < CALLS; i++)
@@ -264,12 +262,12 @@ SENTENCE(who_ends_its_call_with_a_mutex_held_tells_nobody_of_a_broken_connection
 	shutdown(far, SHUT_RD); /* what it has said arrives, and nothing can be said to it */
 	shutdown(far, SHUT_WR);
 	for (int i = 0; i < CALLS; i++)
-		assert_int_equal(command_await(held.commands[i], LSH_NEVER), i < FIRST_WRITE ? LSH_ANSWERED : LSH_UNKNOWN);
-	assert_int_equal(held.told, CALLS);
-	assert_int_equal(held.told_under_mutex, 0);
-	command_drop(held.commands[0]->arg);
+		assert_int_equal(command_await(calls[i], LSH_NEVER), i < FIRST_WRITE ? LSH_ANSWERED : LSH_UNKNOWN);
+	assert_int_equal(tells, CALLS);
+	assert_int_equal(tells_under_mutex, 0);
+	command_drop(calls[0]->arg);
 	for (int i = 0; i < CALLS; i++)
-		command_drop(held.commands[i]);
+		command_drop(calls[i]);
 }
 
 SCENE(who_breaks_the_connection_itself_does_not_sleep_on, /* who sleeps looks again by itself every 5 s */

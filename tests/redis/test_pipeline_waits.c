@@ -194,6 +194,7 @@ static struct caller {
 	atomic_bool appended, over;
 	uint64_t seed;          /* in a storm: of what it does next, */
 	atomic_size_t left;     /* and how often it has */
+	bool called;            /* by a scene: it has a thread */
 	pthread_t thread;
 } callers[ALL];
 
@@ -254,15 +255,14 @@ call(int i, int64_t wait)
 	start(&callers[i], run_once);
 }
 
-/* Those who have a limit, and left or were answered. */
-static int
-count_over(int n)
+/* Who has a limit is over. */
+static bool
+are_over(int n)
 {
-	int over = 0;
-
 	for (int i = 0; i < n; i++)
-		over += callers[i].wait != LSH_NEVER && callers[i].over;
-	return over;
+		if (callers[i].wait != LSH_NEVER && !callers[i].over)
+			return false;
+	return true;
 }
 
 /* The peer answers all; everybody comes home. How they ended, and when they left, is right. */
@@ -279,7 +279,6 @@ answer_all(int n)
 
 /* ---- those of scenes ---- */
 
-static bool called[4]; /* who has a thread */
 static struct command *own; /* of this thread; NULL: none */
 
 static struct caller *
@@ -291,9 +290,9 @@ caller_of(const char *name)
 static void
 come_home(struct caller *c)
 {
-	if (called[c - callers])
+	if (c->called)
 		pthread_join(c->thread, NULL);
-	called[c - callers] = false;
+	c->called = false;
 }
 
 static struct caller *
@@ -302,9 +301,8 @@ prepare(char **word)
 	struct caller *c = caller_of(word[1]);
 
 	come_home(c);
-	*c = (struct caller){.patience = PATIENT_NS, .commands = 1};
+	*c = (struct caller){.patience = PATIENT_NS, .commands = 1, .called = true};
 	c->wait = strcmp(word[2], "never") == 0 ? LSH_NEVER : number_of(word[2], 0) * LSH_MS;
-	called[c - callers] = true;
 	return c;
 }
 
@@ -370,7 +368,7 @@ static void
 end(void)
 {
 	peer.allowed = SIZE_MAX;
-	for (size_t i = 0; i < COUNT(called); i++)
+	for (int i = 0; i < ALL; i++)
 		come_home(&callers[i]);
 	if (own != NULL)
 		command_drop(own);
@@ -437,7 +435,7 @@ call_in_rounds(int n, unsigned rounds)
 			if (!silent && random_below(&seed, 3) == 0)
 				peer.allowed += random_below(&seed, some);
 		}
-		await_true(count_over(n) == (anchor == other ? n - 1 : n - 2));
+		await_true(are_over(n));
 		for (int i = 0; i < n && silent; i++)
 			assert_true(callers[i].wait == LSH_NEVER ? !callers[i].over : callers[i].outcome == LEFT);
 		answer_all(n);

@@ -9,7 +9,6 @@
 #include "tests/support/socket.h"
 
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>

@@ -9,7 +9,6 @@
  * $c is what a URI says for the authority of all but a few of them. */
 #include "tests/redis/connects.h"
 
-#include "base/clock.h"
 #include "redis/tls_context.h"
 #include "tests/support/certs.h"
 #include "tests/support/descriptors.h"
