@@ -205,12 +205,9 @@ SEES(port, seen_number(port_of(word[1])))
 
 /* ---- the log ---- */
 
-static struct {
-	struct lsh_courier *courier;
-	pthread_mutex_t mutex; /* guards the rest */
-	char text[32768];      /* the lines since it was forgotten */
-} lines = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-
+static struct lsh_courier *courier;
+static char lines[32768];
+static atomic_size_t said, forgotten; /* so many bytes of them */
 static atomic_int marks;
 static const char mark[] = "all that was said before is in the log";
 
@@ -218,56 +215,47 @@ static void
 note_line(void *ctx, leash_log_level level, const char *line)
 {
 	(void)ctx, (void)level;
-	pthread_mutex_lock(&lines.mutex);
-	size_t n = strlen(lines.text);
 	if (strcmp(line, mark) == 0)
 		marks++;
-	else
-		snprintf(lines.text + n, sizeof lines.text - n, "%s\n", line);
-	pthread_mutex_unlock(&lines.mutex);
+	else if (strlen(line) + 2 < sizeof lines - said)
+		said += (size_t)sprintf(lines + said, "%s\n", line);
 }
 
 struct lsh_courier *
 log_start(void)
 {
-	lines.text[0] = '\0';
-	lines.courier = lsh_courier_new(note_line, NULL);
-	assert_non_null(lines.courier);
-	return lines.courier;
+	said = forgotten = 0;
+	courier = lsh_courier_new(note_line, NULL);
+	assert_non_null(courier);
+	return courier;
 }
 
 void
 log_stop(void)
 {
-	lsh_courier_stop(lines.courier);
-	lsh_courier_free(lines.courier);
+	lsh_courier_stop(courier);
+	lsh_courier_free(courier);
 }
 
 static const char *
-log_text(bool forget)
+log_text(void)
 {
 	const int before = marks;
-	const char *text;
 
-	lsh_courier_log(lines.courier, LEASH_LOG_INFO, mark);
+	lsh_courier_log(courier, LEASH_LOG_INFO, mark);
 	await_true(marks > before);
-	pthread_mutex_lock(&lines.mutex);
-	text = seen("%s", lines.text);
-	if (forget)
-		lines.text[0] = '\0';
-	pthread_mutex_unlock(&lines.mutex);
-	return text;
+	return seen("%.*s", (int)(said - forgotten), lines + forgotten);
 }
 
-SEES(log, log_text(false))
+SEES(log, log_text())
 
 VERB(logged)
 {
 	int64_t n = 0;
 
-	for (const char *at = log_text(false); (at = strstr(at, word[1])) != NULL; at++)
+	for (const char *at = log_text(); (at = strstr(at, word[1])) != NULL; at++)
 		n++;
 	return seen_number(n);
 }
 
-DOES(forget_log, log_text(true))
+DOES(forget_log, forgotten += strlen(log_text()))

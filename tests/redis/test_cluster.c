@@ -18,15 +18,12 @@
 #include "redis/cluster.h"
 
 #include "base/clock.h"
-#include "base/descriptor.h"
 #include "tests/redis/fakes.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/ports.h"
 #include "tests/support/server.h"
 
 #include <stdatomic.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { FIRST_PORT = 7001 };
 
@@ -406,21 +403,4 @@ SENTENCE(one_that_was_never_opened_can_be_freed)
 	make("redis+cluster://127.0.0.1:1,127.0.0.1:2", 20 * LSH_S, 0);
 	play("close");
 	lsh_cluster_free(NULL);
-}
-
-SENTENCE(a_forked_child_closes_what_it_has_of_it)
-{
-	int status;
-
-	play(OPEN_FIRST "on n0 CLUSTER silent; ask n0");
-	pid_t child = fork();
-	if (child == 0) {
-		unsigned with = descriptors_count();
-
-		lsh_descriptor_close_inherited();
-		_exit(descriptors_count() == with - 2 ? 0 : 1); /* a connection, and what its thread is woken by */
-	}
-	assert_true(child > 0);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
 }
