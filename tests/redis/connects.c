@@ -326,12 +326,8 @@ seen_progress(enum lsh_progress progress)
 	return seen_end(err.status, &err);
 }
 
-VERB(dial)
-{
-	open_dial(word[1], *word[2] == '\0' ? "leash-test" : strcmp(word[2], "nameless") == 0 ? NULL : word[2],
-	          *word[3] != '\0' ? word[3] : NULL);
-	return NULL;
-}
+DOES(dial, open_dial(word[1], *word[2] == '\0' ? "leash-test" : strcmp(word[2], "nameless") == 0 ? NULL : word[2],
+                     *word[3] != '\0' ? word[3] : NULL))
 
 SEES(attempt, seen_progress(attempt(until(word[1]))))
 

@@ -54,15 +54,7 @@ VERB(ranges)
 	return NULL;
 }
 
-VERB(says)
-{
-	char text[64];
-
-	snprintf(text, sizeof text, "0-99 a%s 127.0.0.1, 100-16383 b%s 127.0.0.1", word[2], word[3]);
-	word[2] = text;
-	return verb_ranges(word);
-}
-
+DOES(says, play("ranges %s '0-99 a%s 127.0.0.1, 100-16383 b%s 127.0.0.1'", word[1], word[2], word[3]))
 DOES(info, play("on %s 'CLUSTER INFO' '{cluster_enabled:1\r\ncluster_state:%s\r\ncluster_current_epoch:%s\r\n}'",
                 word[1], word[2], word[3]))
 

@@ -248,13 +248,6 @@ start(struct caller *c, void *(*run)(void *arg))
 	assert_int_equal(pthread_create(&c->thread, NULL, run, c), 0);
 }
 
-static void
-call(int i, int64_t wait)
-{
-	callers[i] = (struct caller){.wait = wait, .patience = PATIENT_NS, .commands = 1};
-	start(&callers[i], run_once);
-}
-
 /* Who has a limit is over. */
 static bool
 are_over(int n)
@@ -429,7 +422,10 @@ call_in_rounds(int n, unsigned rounds)
 			int turn = order == 0 ? i : order == 1 ? n - i : (int)random_below(&seed, (unsigned)n);
 			int64_t wait = (50 + turn * 9900 / n + (int)random_below(&seed, 450)) * LSH_US;
 
-			call(i, i != anchor && i != other ? wait : LSH_NEVER);
+			callers[i] = (struct caller){.wait = wait, .patience = PATIENT_NS, .commands = 1};
+			if (i == anchor || i == other)
+				callers[i].wait = LSH_NEVER;
+			start(&callers[i], run_once);
 			if (random_below(&seed, (unsigned)n) == 0)
 				await_true(callers[i].appended);
 			if (!silent && random_below(&seed, 3) == 0)
@@ -468,12 +464,11 @@ SENTENCE(what_the_socket_does_not_take_at_once_is_sent_later_and_once)
 	for (int i = 0; i < SAID; i++)
 		said[i] = say_number(&lsh_self()->parker, PATIENT_NS, NULL, true);
 	lsh_pipeline_flush(line->pipeline);
-	call(0, LSH_NEVER); /* who writes the rest, although nothing comes to be read */
-	await_true(callers[0].appended);
+	play("hold a never; go a"); /* who writes the rest, although nothing comes to be read */
 	await_ms(20);
 	peer.deaf = false;
 	await_true(peer.heard == SAID + 1);
-	answer_all(1);
+	play("allow all; await over a = answered");
 	for (int i = 0; i < SAID; i++) {
 		assert_int_equal(command_await(said[i], lsh_now_ns() + 30 * LSH_S), LSH_ANSWERED);
 		command_drop(said[i]);

@@ -172,12 +172,8 @@ SCENE(a_renewal_takes_leases_of_a_millisecond_to_a_day,
 /* ==== many renewals in one step, and the fences that go with them ==== */
 
 /* KEY TOKEN MS: it holds the lock for so long yet. */
-VERB(hold)
-{
-	play("HSET %s %s 1 = 1; PEXPIRE %s %s = 1; SET %s:fence now PX 1000000", word[1], word[2], word[1], word[3],
-	     word[1]);
-	return NULL;
-}
+DOES(hold, play("HSET %s %s 1 = 1; PEXPIRE %s %s = 1; SET %s:fence now PX 1000000", word[1], word[2], word[1], word[3],
+                word[1]))
 
 #define HOLD_THREE "each k LOCK BILLS MAILS; hold $k A1 1000; next;"
 
