@@ -88,7 +88,7 @@ set_valid_until(struct lsh_lease *lease, int64_t valid_until)
 
 /* The renewal that is going on. */
 static void
-settle_renewal(struct lsh_lease *lease, const struct lsh_count *c)
+settle_renewal(struct lsh_lease *lease, const struct lsh_vote_count *c)
 {
 	int64_t ms = lease->extend_ms > lease->lease_ms ? lease->extend_ms : lease->lease_ms;
 
@@ -105,7 +105,7 @@ settle_renewal(struct lsh_lease *lease, const struct lsh_count *c)
 
 /* An extension that no majority can grant any more. */
 static void
-settle_extension(struct lsh_lease *lease, const struct lsh_count *c)
+settle_extension(struct lsh_lease *lease, const struct lsh_vote_count *c)
 {
 	leash_error why = {0};
 
@@ -123,7 +123,7 @@ count_held(struct lsh_lease *lease)
 	const struct lsh_lease_events *events = lsh_events_of(lease);
 	unsigned majority = lease->resource->backend->majority;
 	int64_t now = lsh_now_ns();
-	struct lsh_count c = lsh_quorum_count(lease, now);
+	struct lsh_vote_count c = lsh_quorum_count(lease, now);
 
 	if (now >= lease->valid_until || c.last == NULL || c.last->valid_until <= now) {
 		if (lease->wanted_at != 0)

@@ -118,7 +118,7 @@ lsh_quorum_ask(struct lsh_vote *v, int64_t lease_ms, int64_t limit, int64_t now)
 /* ---- counting ---- */
 
 static void
-add(struct lsh_count *c, const struct lsh_vote *v, int64_t now)
+add(struct lsh_vote_count *c, const struct lsh_vote *v, int64_t now)
 {
 	const struct lsh_lease *lease = v->lease;
 	const struct lsh_round *round = lease->round;
@@ -141,11 +141,11 @@ add(struct lsh_count *c, const struct lsh_vote *v, int64_t now)
 	}
 }
 
-struct lsh_count
+struct lsh_vote_count
 lsh_quorum_count(const struct lsh_lease *lease, int64_t now)
 {
 	int64_t valid[LSH_QUORUM_MAX], nth;
-	struct lsh_count c = {0};
+	struct lsh_vote_count c = {0};
 
 	for (size_t i = 0; i < lease->count; i++) {
 		valid[i] = lease->round->of[i].valid_until;
@@ -319,7 +319,7 @@ raise(struct lsh_lease *lease, int64_t fence)
 
 /* A majority has voted for it. Its fence is the largest of theirs, once a majority knows it. */
 static void
-win_round(struct lsh_lease *lease, const struct lsh_count *c, int64_t now)
+win_round(struct lsh_lease *lease, const struct lsh_vote_count *c, int64_t now)
 {
 	struct lsh_round *round = lease->round;
 	unsigned majority = lease->resource->backend->majority, know = 0, may_know = c->asked;
@@ -350,7 +350,7 @@ static void
 count_round(struct lsh_lease *lease)
 {
 	int64_t now = lsh_now_ns();
-	struct lsh_count c = lsh_quorum_count(lease, now);
+	struct lsh_vote_count c = lsh_quorum_count(lease, now);
 
 	if (c.votes >= lease->resource->backend->majority)
 		win_round(lease, &c, now);
@@ -452,7 +452,7 @@ count_adoption(struct lsh_lease *lease)
 {
 	unsigned majority = lease->resource->backend->majority;
 	int64_t now = lsh_now_ns(), fence;
-	struct lsh_count c = lsh_quorum_count(lease, now);
+	struct lsh_vote_count c = lsh_quorum_count(lease, now);
 	leash_error why;
 
 	if (find_fence(lease, now, &fence) >= majority) {

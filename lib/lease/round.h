@@ -35,7 +35,7 @@ struct lsh_round {
 };
 
 /* What the votes of a lease add up to, in servers. */
-struct lsh_count {
+struct lsh_vote_count {
 	unsigned votes;     /* votes that count, and last still */
 	unsigned asked;     /* may answer the first time that they are asked */
 	unsigned refusals;  /* do not have it, and count */
@@ -74,7 +74,7 @@ bool lsh_quorum_take_fence(struct lsh_vote *vote, int64_t fence); /* false: the 
 void lsh_quorum_ask(struct lsh_vote *vote, int64_t lease_ms, int64_t limit, int64_t now);
 void lsh_quorum_failed(struct lsh_vote *vote); /* what was asked was not sent, or not answered: the node knows why */
 void lsh_quorum_refused(struct lsh_vote *vote, const struct lsh_call *call, const struct lsh_result *result);
-struct lsh_count lsh_quorum_count(const struct lsh_lease *lease, int64_t now);
+struct lsh_vote_count lsh_quorum_count(const struct lsh_lease *lease, int64_t now);
 
 bool lsh_round_fits(const struct lsh_lease *lease, const struct lsh_wish *want);
 int64_t lsh_round_acquire(struct lsh_lease *lease, struct lsh_wish *want);

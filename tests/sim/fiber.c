@@ -247,6 +247,15 @@ sim_fiber_start(struct sim_process *process, void *(*run)(void *arg), void *arg)
 	return f;
 }
 
+bool
+sim_fiber_run(struct sim_process *process, void *(*run)(void *arg), void *arg)
+{
+	struct sim_fiber *f = sim_fiber_start(process, run, arg);
+
+	resume(f);
+	return f->state == ENDED;
+}
+
 struct sim_process *
 sim_process_self(void)
 {

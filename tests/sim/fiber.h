@@ -15,6 +15,8 @@ struct sim_fiber;
 
 /* Start one; it runs soon. */
 struct sim_fiber *sim_fiber_start(struct sim_process *process, void *(*run)(void *arg), void *arg);
+/* Run one now. False: it does not come to its end. */
+bool sim_fiber_run(struct sim_process *process, void *(*run)(void *arg), void *arg);
 
 struct sim_process *sim_process_self(void);   /* likewise */
 bool sim_runs_short(void);                    /* does it get no memory just now, and no descriptor? */

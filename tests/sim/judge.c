@@ -3,13 +3,15 @@
 
 #include "client/handle.h"
 #include "core/core.h"
-#include "lease/backend.h"
+#include "lease/round.h"
+#include "tests/sim/cluster.h"
 #include "tests/sim/faults.h"
 #include "tests/sim/fiber.h"
-#include "tests/sim/site.h"
+#include "tests/sim/speaker.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum sim_climate sim_climate;
@@ -137,33 +139,6 @@ is_of_ended(const struct sim_client *c, const struct lsh_lock *lock)
 	return false;
 }
 
-void
-sim_judge_look(void)
-{
-	for (int l = 0; l < sim_terms.locks; l++) {
-		int first = -1;
-
-		for (int i = 0; i < sim_client_count; i++) {
-			const struct lsh_lock *lock = lock_in(&sim_clients[i], l);
-
-			if (lock != NULL)
-				look_at_hold(&sim_clients[i], l, lock);
-			if (lock == NULL || holder_in(lock) == 0 || end_in(lock) <= sim_now)
-				continue;
-			if (first >= 0 && !is_doubted(l))
-				sim_breach("lock %d: clients %d and %d have it at once", l, first, i);
-			if (is_of_ended(&sim_clients[i], lock))
-				sim_breach("lock %d: a thread of client %d has it that has ended", l, i);
-			first = i;
-		}
-		if (first >= 0)
-			known[l].free_since = sim_now;
-		else if (sim_now - known[l].free_since > most_free() &&
-		         sim_now - struck_until() > settling() + most_free() && somebody_waits(l))
-			sim_breach("lock %d is nobody's, though somebody waits", l);
-	}
-}
-
 /* ---- what servers know ---- */
 
 static const char *const lock_keys[SIM_LOCKS] = {"leash:{apple}", "leash:{birch}", "leash:{cedar}"};
@@ -208,7 +183,8 @@ holder_of(const struct sim_instance *n, int l)
 }
 
 static bool went_back; /* a server has older data than it had, */
-static bool lost_data; /* or lacks what counts */
+static bool lost_data; /* or lacks what counts, */
+static int64_t lost_until[SIM_HOSTS]; /* and whoever had that may still count on it */
 
 static struct {
 	char token[LSH_TOKEN_SIZE]; /* that had it last */
@@ -285,6 +261,53 @@ doubt_what_is_past(const struct sim_instance *n)
 			doubt(l, 2 * sim_terms.longest_ms);
 }
 
+/* The states of a lease are in their order, and it never goes back. */
+static void
+look_at_leases(void)
+{
+	static struct seen {
+		uint64_t token;
+		enum lsh_lease_state state;
+	} seen[SIM_PROCESSES][SIM_LOCKS][16];
+
+	for (int i = 0; i < sim_client_count; i++)
+		for (int l = 0; l < sim_terms.locks; l++) {
+			const struct lsh_lock *lock = lock_in(&sim_clients[i], l);
+
+			if (lock == NULL)
+				continue;
+			lsh_each_lease(lease, &lock->resource) {
+				struct seen *s = &seen[i][l][lease->token.number % 16];
+
+				if (lease->breaks || lease->foreign)
+					continue; /* of a token that another lease may have, too */
+				if (s->token == lease->token.number && s->state > lease->state)
+					sim_breach("lock %d: a lease of client %d goes from state %d to %d", l, i, s->state, lease->state);
+				*s = (struct seen){lease->token.number, lease->state};
+			}
+		}
+}
+
+/* Who would not be told takes no place. */
+static void
+look_at_queue(const struct sim_instance *n, int l)
+{
+	bool is_cluster = sim_site.deployment == SIM_CLUSTER;
+	const struct sim_slot *slot;
+	char name[120];
+
+	snprintf(name, sizeof name, "%s:queue", lock_keys[l]);
+	slot = sim_key_find(&n->server->context.keyspace, name, strlen(name),
+	                    sim_server_us(n->server, sim_world_us()) / 1000);
+	for (size_t i = 0; slot != NULL && i < slot->key->count; i++) {
+		const char *member = slot->key->members[i]->bytes;
+
+		snprintf(name, sizeof name, "%s:wake:%.*s", is_cluster ? lock_keys[l] : "leash", LSH_UUID_SIZE, member);
+		if (strchr(member, ' ') != NULL && !sim_speakers_listen(n, name))
+			sim_breach("lock %d: server %d has %s in its queue, which does not listen", l, n->host.number, member);
+	}
+}
+
 /* A token that its client takes for dead has a lock: it would be nobody's. Where a server has had older data again a
  * place of the past may get it; but then the client is told, and gives it back. In a cluster all listen to one channel
  * of the lock, and elsewhere a client may be there no more though its connection still is: there that somebody heard
@@ -292,6 +315,7 @@ doubt_what_is_past(const struct sim_instance *n)
 void
 sim_judge_served(const struct sim_instance *n)
 {
+	look_at_leases();
 	if (n->server->context.deadly > 0)
 		sim_breach("server %d was told a TTL of zero or less", n->host.number);
 	if (n != sim_site.masters[n->shard] && sim_site.deployment != SIM_QUORUM) {
@@ -299,6 +323,8 @@ sim_judge_served(const struct sim_instance *n)
 		return;
 	}
 	for (int l = 0; l < sim_terms.locks; l++) {
+		if (sim_climate == SIM_CALM)
+			look_at_queue(n, l);
 		const char *token = holder_of(n, l);
 		int64_t *since = &holders[index_of(n)][l].unknown_since;
 
@@ -306,7 +332,7 @@ sim_judge_served(const struct sim_instance *n)
 			*since = 0;
 		else if (*since == 0)
 			*since = sim_now;
-		if (*since != 0 && (!went_back || (sim_now - *since > 4 * SIM_S && sim_now - struck_until() > settling())))
+		if (*since != 0 && (!went_back || (sim_now - *since > SIM_S && sim_now - struck_until() > settling())))
 			sim_breach("lock %d: server %d gave it to %s, which its client takes for dead", l, n->host.number, token);
 		if (token == NULL || strcmp(token, holders[index_of(n)][l].token) == 0)
 			continue;
@@ -314,6 +340,73 @@ sim_judge_served(const struct sim_instance *n)
 		    strcmp(token, holders[index_of(n)][l].old) != 0)
 			sim_breach("lock %d: server %d gave it to %s, whose client is dead", l, n->host.number, token);
 		snprintf(holders[index_of(n)][l].token, LSH_TOKEN_SIZE, "%s", token);
+	}
+}
+
+/* For so long, at least, the server lets the hold have the lock; or has lost it, and lets nobody have it. */
+static int64_t
+left_at(const struct sim_instance *n, int l, const struct lsh_hold *hold)
+{
+	int64_t now_us = sim_server_us(n->server, sim_world_us());
+	const struct sim_slot *slot = sim_key_find(&n->server->context.keyspace, lock_keys[l], strlen(lock_keys[l]),
+	                                           now_us / 1000);
+	const char *token = slot != NULL && slot->key->count > 0 ? slot->key->members[0]->bytes : "";
+	int64_t lost = lost_until[n->host.number] - sim_now, left = 0;
+
+	if (lsh_lease_has_token(hold->lease, token, strlen(token)))
+		left = (slot->key->expires_ms * 1000 - now_us) * SIM_US;
+	return left > lost ? left : lost;
+}
+
+/* Nobody counts on a lease for longer than the server keeps it; or a majority of them, by all that the client knows, too.
+ */
+static void
+look_at_lease(const struct sim_client *c, int l, const struct lsh_lock *lock)
+{
+	bool is_quorum = sim_site.deployment == SIM_QUORUM;
+	size_t count = is_quorum ? sim_site.count : 1, kept = 0, known_votes = 0;
+	int64_t left = end_in(lock) - sim_now;
+
+	if (lock->hold == NULL || lock->hold->lost || c->leaves)
+		return;
+	for (size_t i = 0; is_quorum && i < count; i++) {
+		kept += left_at(&sim_site.instances[i], l, lock->hold) >= left;
+		known_votes += lock->hold->lease->round->of[i].valid_until >= end_in(lock);
+	}
+	if (is_quorum && 2 * known_votes <= count)
+		sim_breach("lock %d: client %d counts on votes that it knows to be gone", l, c->process.number);
+	for (size_t i = 0; !is_quorum && i < SIM_SHARDS && sim_site.masters[i] != NULL; i++)
+		kept += left_at(sim_site.masters[i], l, lock->hold) >= left;
+	if (2 * kept <= count && !is_doubted(l))
+		sim_breach("lock %d: client %d counts on it for %" PRId64 " ms, for which no server keeps it", l,
+		           c->process.number, left / SIM_MS);
+}
+
+void
+sim_judge_look(void)
+{
+	for (int l = 0; l < sim_terms.locks; l++) {
+		int first = -1;
+
+		for (int i = 0; i < sim_client_count; i++) {
+			const struct lsh_lock *lock = lock_in(&sim_clients[i], l);
+
+			if (lock != NULL)
+				look_at_hold(&sim_clients[i], l, lock);
+			if (lock == NULL || holder_in(lock) == 0 || end_in(lock) <= sim_now)
+				continue;
+			look_at_lease(&sim_clients[i], l, lock);
+			if (first >= 0 && !is_doubted(l))
+				sim_breach("lock %d: clients %d and %d have it at once", l, first, i);
+			if (is_of_ended(&sim_clients[i], lock))
+				sim_breach("lock %d: a thread of client %d has it that has ended", l, i);
+			first = i;
+		}
+		if (first >= 0)
+			known[l].free_since = sim_now;
+		else if (sim_now - known[l].free_since > most_free() &&
+		         sim_now - struck_until() > settling() + most_free() && somebody_waits(l))
+			sim_breach("lock %d is nobody's, though somebody waits", l);
 	}
 }
 
@@ -350,6 +443,25 @@ is_excused(const struct sim_client *c, leash_status status)
 	}
 }
 
+/* On a quorum: so nobody gets a smaller one. */
+static bool
+is_known_to_most(int l, uint64_t fence)
+{
+	size_t know = 0;
+	char name[40];
+
+	snprintf(name, sizeof name, "%s:fence", lock_keys[l]);
+	for (size_t i = 0; i < sim_site.count; i++) {
+		const struct sim_instance *n = &sim_site.instances[i];
+		const struct sim_slot *slot = sim_key_find(&n->server->context.keyspace, name, strlen(name),
+		                                           sim_server_us(n->server, sim_world_us()) / 1000);
+
+		know += lost_until[i] > sim_now || (i == 0 && sim_has_struck[SIM_FENCE]) ||
+		        (slot != NULL && strtoull(sim_member_value(slot->key->members[0]), NULL, 10) >= fence);
+	}
+	return sim_site.deployment != SIM_QUORUM || 2 * know > sim_site.count;
+}
+
 static void
 note_grant(const struct sim_person *p)
 {
@@ -361,6 +473,8 @@ note_grant(const struct sim_person *p)
 		return; /* that was long ago */
 	if (fence <= known[p->lock].fence && !is_doubted(p->lock))
 		sim_breach("lock %d: fence %" PRIu64 " after %" PRIu64, p->lock, fence, known[p->lock].fence);
+	if (!is_known_to_most(p->lock, fence / 256))
+		sim_breach("lock %d: fence %" PRIu64 " is not known to a majority", p->lock, fence);
 	if ((int64_t)(fence / 256) > sim_world_us() + SIM_FAR_US)
 		sim_breach("lock %d: fence %" PRIu64 " is out of all proportion to the clocks", p->lock, fence);
 	if (leash_lock_remaining_ms(handle) > sim_terms.longest_ms)
@@ -422,7 +536,7 @@ sim_judge_broken(int l)
 void
 sim_judge_lost(int l, const char *why)
 {
-	if (!lost_data && !is_doubted(l))
+	if ((!lost_data || sim_site.deployment == SIM_QUORUM) && !is_doubted(l))
 		sim_breach("lock %d: it is lost: %s", l, why);
 }
 
@@ -496,9 +610,10 @@ sim_judge_told(void *arg, const leash_event *event)
 /* ---- data ---- */
 
 void
-sim_judge_data_lost(bool is_guarded)
+sim_judge_data_lost(const struct sim_instance *n, bool is_guarded)
 {
 	went_back = lost_data = true;
+	lost_until[n->host.number] = sim_now + sim_terms.longest_ms * SIM_MS;
 	if (is_guarded && sim_terms.guard_ms > 0)
 		return; /* who has it is waited for */
 	for (int l = 0; l < sim_terms.locks; l++)

@@ -1,6 +1,7 @@
 /* The net. See net.h. */
 #include "tests/sim/net.h"
 
+#include "tests/sim/child.h"
 #include "tests/sim/fiber.h"
 
 #include <errno.h>
@@ -526,6 +527,8 @@ sim_send(int fd, const void *bytes, size_t size)
 {
 	struct sim_wire *w = at(fd)->wire;
 
+	if (sim_is_child)
+		sim_breach("a forked child sends over a connection of its parent's");
 	if (w->state == FAILED)
 		return fail_with(w->error != 0 ? EPIPE : ECONNRESET);
 	size_t room = room_of(w);

@@ -22,6 +22,7 @@ struct sim_terms {
 	bool breaks, limits;          /* people break locks; some have max_hold_ms or alive_ms, or do not renew */
 	bool fsynced;
 	bool sets;                    /* people acquire all locks at once, too */
+	bool forks;                   /* clients have forked children */
 	bool fair[SIM_LOCKS], alone[SIM_LOCKS]; /* alone: not handed off */
 };
 extern struct sim_terms sim_terms;

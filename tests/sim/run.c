@@ -9,6 +9,7 @@
  * --shrink looks for a shorter way to a breach: without some faults, with fewer clients, threads and locks. */
 #include "base/mutation.h"
 
+#include "tests/sim/child.h"
 #include "tests/sim/faults.h"
 #include "tests/sim/fiber.h"
 
@@ -109,6 +110,8 @@ step(void)
 {
 	sim_step();
 	sim_judge_look();
+	if (sim_terms.forks && sim_steps % 500 == 0)
+		sim_fork(&sim_clients[sim_steps / 500 % (uint64_t)sim_client_count]);
 }
 
 /* Whoever waits has gone by then, whatever it waited for. */
@@ -147,6 +150,7 @@ run_world(void)
 	limit(&sim_terms.threads, less.most[1]);
 	limit(&sim_terms.locks, less.most[2]);
 	sim_terms.sets = seed % 4 == 3;
+	sim_terms.forks = seed % 16 == 1;
 	sim_trace("%s, seed %" PRIu64 ": climate %d, %d clients of %d threads, %d locks, lease %lld ms, timeout %lld ms, "
 	          "guard %lld ms", sim_site.uri, seed, (int)sim_climate, sim_terms.clients, sim_terms.threads,
 	          sim_terms.locks,

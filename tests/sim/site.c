@@ -207,7 +207,7 @@ sim_instance_restart(struct sim_instance *n, enum sim_data data, bool vanishes, 
 	end_life(n, vanishes, after);
 	sim_server_restart(n->server, keys[data]);
 	if (data != SIM_KEPT && n->master == NULL)
-		sim_judge_data_lost(true);
+		sim_judge_data_lost(n, true);
 	if (data == SIM_SAVED)
 		sim_judge_went_back(n);
 }
@@ -267,7 +267,7 @@ promote(void *what, uint64_t turn)
 	sim_trace("server %d is the master; it lacks the last %" PRIu64 " writes", best->host.number,
 	          old->offset - best->offset);
 	if (lacks_something(best, old))
-		sim_judge_data_lost(sim_site.deployment == SIM_SENTINEL); /* a cluster does not say how long it is one */
+		sim_judge_data_lost(best, sim_site.deployment == SIM_SENTINEL); /* a cluster does not say how long it is one */
 	best->master = NULL;
 	best->imported = best->offset; /* of which its replicas may have acknowledged nothing */
 	best->promoted = sim_now;

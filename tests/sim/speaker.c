@@ -20,6 +20,7 @@ struct sim_speaker {
 	size_t in_size, in_room;
 	char *channels[CHANNELS];
 	bool asking;                  /* the next command is for a slot that comes */
+	bool wrote;                   /* a script was run here, perhaps */
 	uint64_t offset;              /* of the last that was written here */
 	bool waiting;                 /* for replicas; nothing behind that is read */
 	int64_t waits_until, wanted;
@@ -122,6 +123,16 @@ sim_speakers_publish(struct sim_instance *instance, const char *channel, size_t 
 	return heard;
 }
 
+bool
+sim_speakers_listen(const struct sim_instance *instance, const char *channel)
+{
+	for (const struct sim_speaker *s = instance->speakers; s != NULL; s = s->next)
+		for (size_t i = 0; i < CHANNELS; i++)
+			if (s->channels[i] != NULL && strcmp(s->channels[i], channel) == 0)
+				return true;
+	return false;
+}
+
 static void
 confirm(const struct sim_speaker *s, const char *what, const char *channel, size_t size)
 {
@@ -216,6 +227,8 @@ wait_for_replicas(struct sim_speaker *s, const struct lsh_arg *args, size_t coun
 {
 	int64_t ms = number(&args[count - 1]);
 
+	if (!s->wrote)
+		sim_breach("a client waits for replicas where it wrote nothing");
 	s->with_disk = count == 4;
 	s->wanted = number(&args[count - 2]);
 	s->waits_until = ms > 0 ? sim_now + ms * SIM_MS : SIM_NEVER;
@@ -413,15 +426,18 @@ obey_at_once(struct sim_speaker *s, const struct lsh_arg *args)
 static void
 obey(struct sim_speaker *s, const struct lsh_arg *args, size_t count)
 {
+	bool waits = is(&args[0], "WAIT") || is(&args[0], "WAITAOF");
+
 	if (obey_at_once(s, args))
 		return;
+	s->wrote |= is(&args[0], "EVALSHA") || is(&args[0], "EVAL");
 	if (s->instance->refuses_until > sim_now && !is(&args[0], "SSUBSCRIBE") && !is(&args[0], "TIME")) {
 		add("-", 1);
 		add(s->instance->refusal, strlen(s->instance->refusal));
 		add("\r\n", 2);
 		return;
 	}
-	if (is(&args[0], "WAIT") || is(&args[0], "WAITAOF")) {
+	if (waits) {
 		wait_for_replicas(s, args, count);
 		return;
 	}

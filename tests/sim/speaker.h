@@ -19,6 +19,7 @@ int64_t sim_speakers_publish(struct sim_instance *instance, const char *channel,
                              size_t size);
 
 /* The instance has no more to do with the slot: who is subscribed to one of its channels is told. */
+bool sim_speakers_listen(const struct sim_instance *instance, const char *channel); /* does somebody? */
 void sim_speakers_leave_slot(struct sim_instance *instance, unsigned slot);
 
 #endif

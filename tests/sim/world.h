@@ -9,6 +9,7 @@
  *   site.c     the servers of a deployment                                 site.h
  *   cluster.c  which of them has which slot                                cluster.h
  *   people.c   clients and their threads, which use leash                  people.h
+ *   child.c    forked children                                             child.h
  *   judge.c    what they may never see                                     judge.h
  *   faults.c   what goes wrong
  *
