@@ -2,8 +2,7 @@
  *
  * An actor lies in memory that both see, zeroed at first. What it is to do is a function, which both have at the same
  * address. One thread tells it; nobody looks at what came of it before it was heard. */
-#ifndef LEASH_TEST_ACTOR_H
-#define LEASH_TEST_ACTOR_H
+#pragma once
 
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
@@ -75,5 +74,3 @@ actor_act actor_acquire;   /* `lock`, with `wait_ms` and `cancel` */
 actor_act actor_release;   /* `lock` */
 actor_act actor_look;      /* held, depth and fence of `lock` */
 actor_act actor_fire;      /* `cancel` */
-
-#endif

@@ -1,6 +1,5 @@
 /* The laws: what every kind of lock keeps, between processes and within them. A program of each kind runs them all. */
-#ifndef LEASH_TEST_LAWS_H
-#define LEASH_TEST_LAWS_H
+#pragma once
 
 #include "tests/support/deployment.h"
 
@@ -39,5 +38,3 @@ void laws_of(const struct kind *kind);
 	__attribute__((constructor)) static void set_laws(void) { laws_in(deployment); } \
 	struct kind
 void laws_in(enum deployment_kind where);
-
-#endif

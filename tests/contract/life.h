@@ -1,8 +1,7 @@
 /* What the tests of lives share: memory that is counted and can be withheld, and threads that are always in a call.
  *
  * All memory that leash takes comes through a counting allocator; after each test nothing of it may be left. */
-#ifndef LEASH_TEST_LIFE_H
-#define LEASH_TEST_LIFE_H
+#pragma once
 
 #include "tests/contract/refusal.h"
 #include "tests/support/counted.h"
@@ -35,5 +34,3 @@ long process_number(const char *field);
 void await_rest(void);
 /* Those that are eventfds, or those that are not. Of the former leash keeps some for its next client. */
 int count_fds(bool events);
-
-#endif

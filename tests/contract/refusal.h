@@ -1,7 +1,6 @@
 /* What the tests of the interface share: what every refusal must be, a place that is the default, and a thread that
  * waits. */
-#ifndef LEASH_TEST_REFUSAL_H
-#define LEASH_TEST_REFUSAL_H
+#pragma once
 
 #include "tests/contract/actor.h"
 
@@ -55,5 +54,3 @@ void end_waiting(struct actor *actor); /* once it has had it, and has given it b
 
 /* For PLACE(): $LEASH_URI leads there. */
 void refusal_open(void);
-
-#endif

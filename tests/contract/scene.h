@@ -4,8 +4,7 @@
  * The test's own process uses nothing of leash; it tells the actors what to do and looks into Redis. It must have no
  * threads when the processes are started. After each law, once they have ended, nothing may be left in Redis but fences:
  * at once, or one lease later where one was killed; and of those who were killed, who they were. */
-#ifndef LEASH_TEST_SCENE_H
-#define LEASH_TEST_SCENE_H
+#pragma once
 
 #include "tests/contract/actor.h"
 #include "tests/contract/laws.h"
@@ -65,5 +64,3 @@ actor_act scene_take_turns; /* acquire (in `wait_ms` or less), nest now and then
                              * `count` came about */
 actor_act scene_number;     /* acquire, note in `count` as how manyth of all, release */
 actor_act scene_close_client;
-
-#endif

@@ -14,8 +14,7 @@
  * the text of its error, "left" and how many ms, "depth", "fence" and the server's number; "has it", and "has it anew",
  * "next" (by a hand-off) or "still" compare the fence with the one that was seen so last. "limit" is that of the oldest
  * acquire, and "now" the time, both in ms. */
-#ifndef LEASH_TEST_CORE_SCENE_H
-#define LEASH_TEST_CORE_SCENE_H
+#pragma once
 
 #include "tests/core/world.h"
 
@@ -46,5 +45,3 @@ void scene_add(struct verb *verb);
 int64_t number_of(const char *text, int64_t instead); /* of "" */
 struct person *person_of_name(const char *name);
 enum answer answer_of(const char *text);
-
-#endif

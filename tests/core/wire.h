@@ -6,8 +6,7 @@
  * clock or draw a number. All else is the library's: node.c, router.c and call.c, and what stands on them.
  *
  * There may be several servers. One thread does everything. */
-#ifndef LEASH_TEST_CORE_WIRE_H
-#define LEASH_TEST_CORE_WIRE_H
+#pragma once
 
 #include "base/list.h"
 #include "lua/scripts.h"
@@ -67,5 +66,3 @@ int64_t wire_overdue(void); /* when an answer is overdue first; LSH_NEVER: none 
 void wire_break_overdue(int64_t now);
 
 const char *wire_token(unsigned number); /* NULL: no command spoke of it */
-
-#endif

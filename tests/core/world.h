@@ -19,8 +19,7 @@
  *
  * There is one client, whose locks have leases of 30 s, so claims of 3 s; an answer may take 5 s. Of several servers
  * the first is a, the next one b: "vote 1 at b" asks b for its vote. */
-#ifndef LEASH_TEST_CORE_WORLD_H
-#define LEASH_TEST_CORE_WORLD_H
+#pragma once
 
 #include "core/op.h"
 #include "base/thread.h"
@@ -106,5 +105,3 @@ void expect_text(const char *expected, const char *found, const char *what, cons
 void expect_part(const char *part, const char *text, const char *file, int line);
 void expect_state(struct person *person, bool waits, leash_status status, const char *file, int line);
 void expect_remaining(struct person *person, int64_t ms, const char *file, int line);
-
-#endif

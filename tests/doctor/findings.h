@@ -1,6 +1,5 @@
 /* What the doctor's tests share: what was found. */
-#ifndef LEASH_TEST_FINDINGS_H
-#define LEASH_TEST_FINDINGS_H
+#pragma once
 
 #include "tests/support/leashed.h"
 #include "tests/support/test.h"
@@ -41,5 +40,3 @@ void check_remedy(const struct found *f, const char *part);
 void show_all(void);
 
 void ask(struct server *of, const char *command); /* that is no error */
-
-#endif

@@ -9,8 +9,7 @@
  *   ?SCRIPT FLUSH        is told to those that run of them, and may be refused
  *
  * "maybe ..." is done every other time. At first the first server is chosen; of an arena of one server that is the one. */
-#ifndef LEASH_TEST_FAULTS_H
-#define LEASH_TEST_FAULTS_H
+#pragma once
 
 #include "tests/fault/nemesis.h"
 #include "tests/support/node.h"
@@ -146,5 +145,3 @@ void forget(const struct server *server);         /* the data of one that was ki
 	{"--appendonly", "yes", "--appendfsync", fsync, "--save", "", "--enable-debug-command", "yes", \
 	 "--user", CREW_USER, "on", ">" CREW_PASSWORD, "~*", "&*", "+@all", NULL}
 extern const char *const server_args[];
-
-#endif

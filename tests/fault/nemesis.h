@@ -9,8 +9,7 @@
  *   faults_single.c ... one arena each, or two: its servers, and its faults
  *
  * One thread does all of it but the watching. */
-#ifndef LEASH_TEST_NEMESIS_H
-#define LEASH_TEST_NEMESIS_H
+#pragma once
 
 #include "tests/judge/history.h"
 #include "tests/support/node.h"
@@ -139,5 +138,3 @@ bool watch_failover(struct watch *watch, struct failover *next);   /* false: the
 /* In a cluster: has the server been asked since then whom it follows? */
 bool watch_has_looked(const struct watch *watch, unsigned server, int64_t since_ns);
 void watch_stop(struct watch *watch);
-
-#endif

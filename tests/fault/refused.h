@@ -2,8 +2,7 @@
  *
  * No test here may fail because a thread stood still for some hundred milliseconds: leases are long against that, and
  * clients wait patiently for answers (patience_ms). */
-#ifndef LEASH_TEST_REFUSED_H
-#define LEASH_TEST_REFUSED_H
+#pragma once
 
 #include "tests/support/leashed.h"
 
@@ -44,5 +43,3 @@ struct ear {
 void hear(struct ear *ear, const char *text);
 void hear_line(void *ear, leash_log_level level, const char *line);
 void hear_event(void *ear, const leash_event *event);
-
-#endif

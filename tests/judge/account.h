@@ -4,8 +4,7 @@
  *
  * Moments are ns of CLOCK_BOOTTIME, as in the histories; NEVER is later than all of them. Indices stand for pointers while arrays
  * grow: 5 million records are an ordinary run. One thread; out of memory ends the program. */
-#ifndef LEASH_TEST_ACCOUNT_H
-#define LEASH_TEST_ACCOUNT_H
+#pragma once
 
 #include "tests/judge/verdict.h"
 
@@ -194,5 +193,3 @@ const char *account_hold(const struct account *account, const struct hold *hold,
 
 /* Take all lines of a history into the account (scribe.c). */
 void scribe_read(struct account *account, uint32_t file);
-
-#endif

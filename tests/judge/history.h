@@ -46,8 +46,7 @@
  *                               by what the nemesis does to the server or to networks
  *     endless <key>             a key of leash without a TTL
  *     left <key>                a key other than a fence, when all was over and a lease had passed */
-#ifndef LEASH_TEST_HISTORY_H
-#define LEASH_TEST_HISTORY_H
+#pragma once
 
 #include "tests/support/await.h"
 
@@ -61,5 +60,3 @@ void history_close(struct history *history);                          /* NULL is
 /* Append a line, with the present time, or with one that was read before. Threads: any. */
 #define history_note(history, ...) history_note_at((history), await_now_ns(), __VA_ARGS__)
 void history_note_at(struct history *history, int64_t ns, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-#endif

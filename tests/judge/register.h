@@ -9,8 +9,7 @@
  * bits, and a writer who is killed or frozen anywhere leaves a register that is whole, and free. A value beside the fence could
  * not be had so cheaply: a writer that has raised the fence and is frozen before it stores the value would later store it over
  * that of a larger fence. */
-#ifndef LEASH_TEST_REGISTER_H
-#define LEASH_TEST_REGISTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ uint64_t fenced_greatest(const struct fenced *registers, size_t lock);   /* fenc
 /* Over all locks. A write that is cut short by a SIGKILL may be missing. */
 uint64_t fenced_refused(const struct fenced *registers);
 uint64_t fenced_corrupted(const struct fenced *registers);               /* writes that harmed a twin */
-
-#endif

@@ -22,8 +22,7 @@
  * the sixth are not asked of holds that lived then; where it only emptied the server, the second and the fourth. Of those who have one
  * token, one after the other, all lived when the first did: handing on asks no server. So their fences are as old as the first's. Time
  * for which a process stood still is not counted against it. */
-#ifndef LEASH_TEST_VERDICT_H
-#define LEASH_TEST_VERDICT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ void verdict_clear(struct verdict *verdict);
 uint64_t verdict_violations(const struct verdict *verdict);   /* of all rules */
 const char *verdict_rule_name(enum verdict_rule rule);
 void verdict_print(const struct verdict *verdict, FILE *out);
-
-#endif

@@ -2,8 +2,7 @@
  * the pipeline has a thread of its own, which reads for the commands that were left.
  *
  * A line counts its commands: when it ends, each of them must have ended exactly once, with an answer of its own if with any. */
-#ifndef LEASH_TEST_CALLER_H
-#define LEASH_TEST_CALLER_H
+#pragma once
 
 #include "redis/pipeline.h"
 
@@ -57,5 +56,3 @@ struct command *command_new(struct line *line, const char *expected);
 enum lsh_appended command_append(struct command *command, const struct lsh_arg *args, size_t count, int64_t patience);
 int command_await(struct command *command, int64_t deadline); /* its outcome, or LEFT */
 void command_drop(struct command *command);
-
-#endif

@@ -21,8 +21,7 @@
  *     serve [no_port] ARGUMENTS    another server, at $s and, by its unix socket, $u; these are of the server, else
  *     redis COMMAND                to the other server, or to the server
  *     check                        the last hello was said by the server */
-#ifndef LEASH_TEST_DIALS_H
-#define LEASH_TEST_DIALS_H
+#pragma once
 
 #include "redis/connector.h"
 #include "tests/redis/scenes.h"
@@ -81,5 +80,3 @@ const char *seen_progress(enum lsh_progress progress);
 const char *seen_address(void); /* of the other end */
 void await_readable(int fd);
 int64_t ample(void); /* for what does not take all its time */
-
-#endif

@@ -19,8 +19,7 @@
  *
  *     log                      all of it, since forget_log
  *     logged TEXT              how many times */
-#ifndef LEASH_TEST_FAKES_H
-#define LEASH_TEST_FAKES_H
+#pragma once
 
 #include "base/courier.h"
 #include "tests/redis/scenes.h"
@@ -36,5 +35,3 @@ void off(const char *name, const char *command);
 
 struct lsh_courier *log_start(void);
 void log_stop(void);
-
-#endif

@@ -15,8 +15,7 @@
  *     descriptors         that are open
  *
  * A step that fails says which it was, and what was seen. */
-#ifndef LEASH_TEST_SCENES_H
-#define LEASH_TEST_SCENES_H
+#pragma once
 
 #include <leash/status.h>
 #include "tests/support/test.h"
@@ -78,5 +77,3 @@ void let(char variable, const char *value);
 int64_t number_of(const char *word, int64_t instead);
 /* The place of a word in a list; the test fails if it has none. */
 int place_of(const char *word, const char *const *list, int count);
-
-#endif

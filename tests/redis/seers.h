@@ -8,8 +8,7 @@
  *     asked SEER                   how often, since forget SEER
  *     switch SEER [NAME]           it publishes that another one is master
  *     hears SEER                   has been subscribed to, that often */
-#ifndef LEASH_TEST_SEERS_H
-#define LEASH_TEST_SEERS_H
+#pragma once
 
 #include "redis/uri.h"
 #include "tests/redis/fakes.h"
@@ -23,5 +22,3 @@ extern struct lsh_uri uri; /* of the first seers, for the master "main" */
 extern leash_error err;
 extern struct lsh_courier *courier; /* to the log */
 void write_uri(int count, const char *query);
-
-#endif

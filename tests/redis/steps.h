@@ -35,8 +35,7 @@
  * Time does not pass: a lease that ran out is a lock key that was deleted, a client that died is one whose places and
  * whose last word are old. After every step `look` looks at all keys; what it demands is what must hold after any step
  * of any client. */
-#ifndef LEASH_TEST_STEPS_H
-#define LEASH_TEST_STEPS_H
+#pragma once
 
 #include "lua/scripts.h"
 #include "tests/redis/scenes.h"
@@ -97,5 +96,3 @@ int messages(struct pubsub *pubsub);
 void clean(void);
 void clean_up(void);
 FIXTURE(clean, clean_up);
-
-#endif

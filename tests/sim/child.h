@@ -1,7 +1,6 @@
 /* Forked children: what is their parent's they cannot use, and they say nothing over its connections. A real fork, in
  * which nothing of the parent's world goes on. */
-#ifndef LEASH_TEST_SIM_CHILD_H
-#define LEASH_TEST_SIM_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@ extern bool sim_is_child;
 
 /* Between two events. Ends where the child sees a breach. */
 void sim_fork(struct sim_client *client);
-
-#endif

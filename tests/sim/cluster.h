@@ -3,8 +3,7 @@
  *   slot  SETTLED --a move begins--> MOVING (keys go over one by one) --all are there--> SETTLED, at the other master
  *
  * All nodes agree at once about who has what; but a master that was replaced takes itself for one until it is told. */
-#ifndef LEASH_TEST_SIM_CLUSTER_H
-#define LEASH_TEST_SIM_CLUSTER_H
+#pragma once
 
 #include "tests/sim/site.h"
 
@@ -24,5 +23,3 @@ bool sim_cluster_may_run(const struct sim_instance *instance, const struct lsh_a
 
 /* A slot begins to move to another shard, unless it does already. */
 void sim_cluster_move(unsigned slot);
-
-#endif

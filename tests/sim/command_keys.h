@@ -1,8 +1,7 @@
 /* What the commands of a simulated server do with its keys. They are run by sim_command_run() (commands.h), which has
  * counted their words and asked whether they are permitted; and none of their words but the third of PEXPIRE, the
  * fifth of SET and the scores of ZADD is a number that is not printed. */
-#ifndef LEASH_TEST_SIM_COMMAND_KEYS_H
-#define LEASH_TEST_SIM_COMMAND_KEYS_H
+#pragma once
 
 #include "tests/sim/commands.h"
 
@@ -26,5 +25,3 @@ bool sim_member_of(const struct sim_call *c, enum sim_type type, const struct si
 void sim_members_delete(const struct sim_call *c, enum sim_type type);
 /* The argument is an integer; else that is the reply. */
 bool sim_read_integer(const struct sim_call *c, size_t index, int64_t *out);
-
-#endif

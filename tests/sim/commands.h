@@ -1,7 +1,6 @@
 /* The commands that a simulated server knows: those of lib/lua's scripts, of the library, and of who disturbs it. What
  * they answer, and the errors in the words of Redis 7.0, are what a real server says: see mirror.h. */
-#ifndef LEASH_TEST_SIM_COMMANDS_H
-#define LEASH_TEST_SIM_COMMANDS_H
+#pragma once
 
 #include "tests/sim/keyspace.h"
 #include "tests/sim/reply.h"
@@ -65,5 +64,3 @@ void sim_command_run(const struct sim_command *command, const struct sim_call *c
 
 /* Is it refused before it is run? For commands that are run elsewhere; `keys` are args[first] and so on. */
 bool sim_command_refuse(const struct sim_command *command, const struct sim_call *c, size_t first, size_t keys);
-
-#endif

@@ -1,6 +1,5 @@
 /* The faults: what goes wrong in a simulated world, and how a world is drawn from its seed. */
-#ifndef LEASH_TEST_SIM_FAULTS_H
-#define LEASH_TEST_SIM_FAULTS_H
+#pragma once
 
 #include "tests/sim/judge.h"
 #include "tests/sim/site.h"
@@ -43,5 +42,3 @@ extern int64_t sim_struck_until; /* from then on nothing has been wrong, but tha
 void sim_faults_draw(enum sim_deployment deployment); /* the world: weather, terms, site; no people yet */
 void sim_faults_begin(void);
 void sim_faults_end(void);   /* nothing goes wrong any more, and what did is mended */
-
-#endif

@@ -3,8 +3,7 @@
  *   RUNNING --block()--> BLOCKED --woken, or its time has come--> RUNNING (a little later) --returns--> ENDED
  *
  * Whoever waits for something waits on an address: that of a futex, a condition, a descriptor, a fiber that ends. */
-#ifndef LEASH_TEST_SIM_FIBER_H
-#define LEASH_TEST_SIM_FIBER_H
+#pragma once
 
 #include "base/thread.h"
 #include "tests/sim/world.h"
@@ -38,5 +37,3 @@ extern int64_t sim_sluggishness;
 
 /* What to call where a thread ends that holds locks, as lsh_thread_observe() was told. */
 extern void (*sim_observer)(struct lsh_thread *thread);
-
-#endif

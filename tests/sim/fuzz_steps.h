@@ -1,7 +1,6 @@
 /* Random steps for a real and a simulated server: commands that scripts use, whole scripts, and what befalls a server.
  * On a handful of keys, with words that fit more often than not. */
-#ifndef LEASH_TEST_SIM_FUZZ_STEPS_H
-#define LEASH_TEST_SIM_FUZZ_STEPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ struct fuzz_step {
 
 void fuzz_begin(uint64_t seed); /* the same steps for the same seed */
 void fuzz_make(struct fuzz_step *step);
-
-#endif

@@ -358,8 +358,7 @@ left_at(const struct sim_instance *n, int l, const struct lsh_hold *hold)
 	return left > lost ? left : lost;
 }
 
-/* Nobody counts on a lease for longer than the server keeps it; or a majority of them, by all that the client knows, too.
- */
+/* Nobody counts on a lease for longer than the server keeps it; or a majority of them, also by all that it knows. */
 static void
 look_at_lease(const struct sim_client *c, int l, const struct lsh_lock *lock)
 {

@@ -1,7 +1,6 @@
 /* The judge: what the people may never see, whatever goes wrong; and what is left when all have gone. It knows nothing
  * of how leash works. */
-#ifndef LEASH_TEST_SIM_JUDGE_H
-#define LEASH_TEST_SIM_JUDGE_H
+#pragma once
 
 #include "tests/sim/people.h"
 
@@ -43,5 +42,3 @@ void sim_judge_went_back(const struct sim_instance *instance); /* it has older d
 void sim_judge_data_lost(const struct sim_instance *instance, bool is_guarded); /* what it granted it may grant again */
 const char *sim_judge_last_fence(int lock); /* that anybody has got, as servers have it */
 void sim_judge_end(void);             /* all have gone */
-
-#endif

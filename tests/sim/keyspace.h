@@ -3,8 +3,7 @@
  * A copy of a keyspace shares its keys with the original until one of them changes: so it costs a pointer for each
  * key. The caller says what time it is, in ms of the server's clock; a key whose time is over is found no more. Small:
  * keys and members are looked for one after the other. */
-#ifndef LEASH_TEST_SIM_KEYSPACE_H
-#define LEASH_TEST_SIM_KEYSPACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,5 +71,3 @@ void sim_member_remove(struct sim_key *key, size_t index);
 /* As Redis prints it ("%.17g"); returns the length. */
 enum { SIM_NUMBER_SIZE = 32 };
 size_t sim_number_print(char out[static SIM_NUMBER_SIZE], double number);
-
-#endif

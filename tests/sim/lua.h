@@ -1,7 +1,6 @@
 /* Lua scripts on simulated servers: as Redis 7 runs them, in one interpreter for all servers. A script is compiled
  * once; redis.call goes straight to commands.h. */
-#ifndef LEASH_TEST_SIM_LUA_H
-#define LEASH_TEST_SIM_LUA_H
+#pragma once
 
 #include "tests/sim/commands.h"
 
@@ -25,5 +24,3 @@ const struct sim_script *sim_lua_load(struct sim_lua *lua, const char *text, siz
 /* Of an EVAL, with so many keys. `version`: redis.REDIS_VERSION_NUM; 0: before 7.0, where there was none. */
 void sim_lua_run(struct sim_lua *lua, const struct sim_script *script, int version, const struct sim_call *c,
                  size_t keys);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * What the simulated server does not know is said to the real one alone, but for what changes its state: CONFIG SET
  * maxmemory, REPLICAOF, and the rights of one user by ACL SETUSER, for the connection that gave its name to AUTH. */
-#ifndef LEASH_TEST_SIM_MIRROR_H
-#define LEASH_TEST_SIM_MIRROR_H
+#pragma once
 
 #include "tests/sim/server.h"
 #include "tests/support/server.h"
@@ -24,5 +23,3 @@ void mirror_end(void);
  * freed. NULL: all is the same; else what is not. The caller frees the reply, which is the real one's; it is NULL if
  * the connection broke. */
 const char *mirror_run(redisContext *c, char *wire, size_t size, int64_t now_us, redisReply **reply);
-
-#endif

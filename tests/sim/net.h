@@ -6,8 +6,7 @@
  * The bytes of one direction come in the order in which they were sent, each piece some time later. Where the path
  * between a client and a host is dark, they come when it is light again. When a wire breaks, what was sent before may
  * come all the same, up to any byte, and much later: the server executes that. */
-#ifndef LEASH_TEST_SIM_NET_H
-#define LEASH_TEST_SIM_NET_H
+#pragma once
 
 #include "tests/sim/world.h"
 
@@ -82,5 +81,3 @@ void sim_write_count(int fd, uint64_t count);
 void sim_close(int fd);
 int sim_poll(struct pollfd *polled, nfds_t count, int64_t until);
 size_t sim_open_fds(const struct sim_process *process); /* but eventfds, which leash keeps for other threads */
-
-#endif

@@ -1,6 +1,5 @@
 /* People: clients, and the threads in them that acquire and release locks by the public interface. */
-#ifndef LEASH_TEST_SIM_PEOPLE_H
-#define LEASH_TEST_SIM_PEOPLE_H
+#pragma once
 
 #include "tests/sim/net.h"
 
@@ -81,5 +80,3 @@ bool sim_people_are_gone(void);
 void sim_client_die(struct sim_client *client); /* another one takes its place */
 
 extern uint64_t sim_acquired, sim_acts; /* so many acquires succeeded; so many calls were made */
-
-#endif

@@ -1,6 +1,5 @@
 /* What a simulated command is told, and what it answers: a message of the library, made piece by piece. */
-#ifndef LEASH_TEST_SIM_REPLY_H
-#define LEASH_TEST_SIM_REPLY_H
+#pragma once
 
 #include "redis/reply.h"
 
@@ -32,5 +31,3 @@ void sim_reply_array(struct sim_reply *reply);
 void sim_reply_text(struct sim_reply *reply, const char *bytes, size_t size);
 /* or a text that is copied. */
 void sim_reply_copy(struct sim_reply *reply, enum lsh_type type, const char *bytes, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * What is between client and server is not its business: connections, AUTH and HELLO, subscriptions, the slots of a
  * cluster, and how long an answer takes. WAIT answers at once with what is acknowledged by then. */
-#ifndef LEASH_TEST_SIM_SERVER_H
-#define LEASH_TEST_SIM_SERVER_H
+#pragma once
 
 #include "redis/command.h"
 #include "tests/sim/lua.h"
@@ -44,5 +43,3 @@ void sim_server_set_clock(struct sim_server *server, int64_t now_us, int64_t ahe
 void sim_server_restart(struct sim_server *server, const struct sim_keyspace *data);
 
 void sim_server_flush_scripts(struct sim_server *server);
-
-#endif

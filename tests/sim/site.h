@@ -5,8 +5,7 @@
  *   sentinel  a master and two replicas, each with an address of its own, and three sentinels
  *   cluster   three masters, each with a replica
  *   quorum    three servers, or five, that know nothing of each other */
-#ifndef LEASH_TEST_SIM_SITE_H
-#define LEASH_TEST_SIM_SITE_H
+#pragma once
 
 #include "tests/sim/net.h"
 #include "tests/sim/server.h"
@@ -66,5 +65,3 @@ void sim_instance_restart(struct sim_instance *instance, enum sim_data data, boo
 void sim_site_fail_over(bool vanishes, int64_t after);
 
 int64_t sim_world_us(void); /* the wall clock of clients */
-
-#endif

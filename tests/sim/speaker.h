@@ -1,7 +1,6 @@
 /* Speakers: what a server does with one connection. It reads commands, has them executed, and answers in their order;
  * it knows subscriptions, and waits for replicas. */
-#ifndef LEASH_TEST_SIM_SPEAKER_H
-#define LEASH_TEST_SIM_SPEAKER_H
+#pragma once
 
 #include "redis/command.h"
 #include "tests/sim/net.h"
@@ -21,5 +20,3 @@ int64_t sim_speakers_publish(struct sim_instance *instance, const char *channel,
 /* The instance has no more to do with the slot: who is subscribed to one of its channels is told. */
 bool sim_speakers_listen(const struct sim_instance *instance, const char *channel); /* does somebody? */
 void sim_speakers_leave_slot(struct sim_instance *instance, unsigned slot);
-
-#endif

@@ -14,8 +14,7 @@
  *   faults.c   what goes wrong
  *
  * A client is the library as it is, from leash_open() down to send(); no file of it is replaced. */
-#ifndef LEASH_TEST_SIM_WORLD_H
-#define LEASH_TEST_SIM_WORLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ void sim_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void sim_breach(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 /* Before that, to say where. */
 extern void (*sim_on_breach)(void);
-
-#endif

@@ -45,8 +45,7 @@
  *     each $a $b in x 1 | y 2        what follows, one tab deeper, with each of these; a line that ends in \ goes on
  *
  * Words are as in a shell: '' and "", $name, and \n, \t, \\, \xff outside of ''. */
-#ifndef LEASH_TEST_TOOLS_PLAY_H
-#define LEASH_TEST_TOOLS_PLAY_H
+#pragma once
 
 /* PLAY("hold", "wait");: the scenes of these texts are the sentences of the program; or of those that its
  * words name. */
@@ -69,5 +68,3 @@ void play_texts(const char *const *names, int count);
 /* What a server and its people begin with, and end with. */
 void play_begin(void);
 void play_end(void);
-
-#endif
