@@ -1,5 +1,5 @@
-/* The judge: what the people may never see, whatever goes wrong; and what is left when all have gone. It knows nothing
- * of how leash works. */
+/* The judge: what may never be, whatever goes wrong. It goes by what people are told, by what servers have, and by what
+ * clients count on; and looks at what is left when all have gone. */
 #pragma once
 
 #include "tests/sim/people.h"
