@@ -66,7 +66,7 @@ VERB(connect)
 		assert_int_equal(hello.stream.tls != NULL, progress == LSH_DONE);
 		assert_true(progress != LSH_DONE || hello.version != 0);
 		close_dial();
-		assert_int_equal(descriptors_count(), fds);
+		await_true(descriptors_count() <= fds); /* the thread that looks a name up closes its own when it ends */
 	}
 	assert_string_equal(is[0], is[1]);
 	assert_true(strcmp(is[0], "OK") == 0 || strstr(is[0], "127.0.0.1:") != NULL || strstr(is[0], "localhost:") != NULL);
