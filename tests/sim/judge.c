@@ -171,15 +171,25 @@ is_known(const char *token, size_t size, int l)
 	return c == NULL || c->watched[l] == NULL || lsh_lease_find(&c->watched[l]->lock->resource, token, size) != NULL;
 }
 
+/* The lock's key there, or with a suffix another one of its keys; or NULL. */
+static const struct sim_key *
+key_at(const struct sim_instance *n, int l, const char *suffix)
+{
+	char name[40];
+	size_t size = (size_t)snprintf(name, sizeof name, "%s%s", lock_keys[l], suffix);
+	const struct sim_slot *slot = sim_key_find(&n->server->context.keyspace, name, size,
+	                                           sim_server_us(n->server, sim_world_us()) / 1000);
+
+	return slot != NULL && slot->key->count > 0 ? slot->key : NULL;
+}
+
 /* Who has a lock there; or NULL. */
 static const char *
 holder_of(const struct sim_instance *n, int l)
 {
-	int64_t now_ms = sim_server_us(n->server, sim_world_us()) / 1000;
-	const struct sim_keyspace *keys = &n->server->context.keyspace;
-	const struct sim_slot *slot = sim_key_find(keys, lock_keys[l], strlen(lock_keys[l]), now_ms);
+	const struct sim_key *key = key_at(n, l, "");
 
-	return slot != NULL && slot->key->count > 0 ? slot->key->members[0]->bytes : NULL;
+	return key != NULL ? key->members[0]->bytes : NULL;
 }
 
 static bool went_back; /* a server has older data than it had, */
@@ -292,18 +302,15 @@ look_at_leases(void)
 static void
 look_at_queue(const struct sim_instance *n, int l)
 {
+	const struct sim_key *queue = key_at(n, l, ":queue");
 	bool is_cluster = sim_site.deployment == SIM_CLUSTER;
-	const struct sim_slot *slot;
-	char name[120];
+	char channel[120];
 
-	snprintf(name, sizeof name, "%s:queue", lock_keys[l]);
-	slot = sim_key_find(&n->server->context.keyspace, name, strlen(name),
-	                    sim_server_us(n->server, sim_world_us()) / 1000);
-	for (size_t i = 0; slot != NULL && i < slot->key->count; i++) {
-		const char *member = slot->key->members[i]->bytes;
+	for (size_t i = 0; queue != NULL && i < queue->count; i++) {
+		const char *member = queue->members[i]->bytes;
 
-		snprintf(name, sizeof name, "%s:wake:%.*s", is_cluster ? lock_keys[l] : "leash", LSH_UUID_SIZE, member);
-		if (strchr(member, ' ') != NULL && !sim_speakers_listen(n, name))
+		snprintf(channel, sizeof channel, "%s:wake:%.*s", is_cluster ? lock_keys[l] : "leash", LSH_UUID_SIZE, member);
+		if (strchr(member, ' ') != NULL && !sim_speakers_listen(n, channel))
 			sim_breach("lock %d: server %d has %s in its queue, which does not listen", l, n->host.number, member);
 	}
 }
@@ -347,14 +354,12 @@ sim_judge_served(const struct sim_instance *n)
 static int64_t
 left_at(const struct sim_instance *n, int l, const struct lsh_hold *hold)
 {
-	int64_t now_us = sim_server_us(n->server, sim_world_us());
-	const struct sim_slot *slot = sim_key_find(&n->server->context.keyspace, lock_keys[l], strlen(lock_keys[l]),
-	                                           now_us / 1000);
-	const char *token = slot != NULL && slot->key->count > 0 ? slot->key->members[0]->bytes : "";
+	const struct sim_key *key = key_at(n, l, "");
+	const char *token = key != NULL ? key->members[0]->bytes : "";
 	int64_t lost = lost_until[n->host.number] - sim_now, left = 0;
 
 	if (lsh_lease_has_token(hold->lease, token, strlen(token)))
-		left = (slot->key->expires_ms * 1000 - now_us) * SIM_US;
+		left = (key->expires_ms * 1000 - sim_server_us(n->server, sim_world_us())) * SIM_US;
 	return left > lost ? left : lost;
 }
 
@@ -447,18 +452,16 @@ static bool
 is_known_to_most(int l, uint64_t fence)
 {
 	size_t know = 0;
-	char name[40];
 
-	snprintf(name, sizeof name, "%s:fence", lock_keys[l]);
+	if (sim_site.deployment != SIM_QUORUM)
+		return true;
 	for (size_t i = 0; i < sim_site.count; i++) {
-		const struct sim_instance *n = &sim_site.instances[i];
-		const struct sim_slot *slot = sim_key_find(&n->server->context.keyspace, name, strlen(name),
-		                                           sim_server_us(n->server, sim_world_us()) / 1000);
+		const struct sim_key *key = key_at(&sim_site.instances[i], l, ":fence");
 
 		know += lost_until[i] > sim_now || (i == 0 && sim_has_struck[SIM_FENCE]) ||
-		        (slot != NULL && strtoull(sim_member_value(slot->key->members[0]), NULL, 10) >= fence);
+		        (key != NULL && strtoull(sim_member_value(key->members[0]), NULL, 10) >= fence);
 	}
-	return sim_site.deployment != SIM_QUORUM || 2 * know > sim_site.count;
+	return 2 * know > sim_site.count;
 }
 
 static void
