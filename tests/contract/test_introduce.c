@@ -12,6 +12,15 @@
 
 static leash_error err;
 
+static int64_t
+wall_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t); /* time() may be some ms behind it */
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 /* The key of the client that holds `lock`. */
 static const char *
 key_of(const leash_lock *lock, char key[96])
@@ -34,13 +43,13 @@ PLACE(place_open);
 
 SENTENCE(who_holds_says_who_it_is)
 {
-	int64_t before = (int64_t)time(NULL) * 1000;
+	int64_t before = wall_ms();
 	leash_client *client = kept(place_client(LEASH_OPTIONS(.client_name = "me-and-only-me")));
 	leash_lock *lock = kept(leashed_lock(client, "said", NULL));
 	char key[96], host[256] = "", said_host[256], program[256];
 	long long pid, since;
 
-	int64_t after = ((int64_t)time(NULL) + 1) * 1000;
+	int64_t after = wall_ms();
 	assert_int_equal(place_introductions(), 0); /* it has not asked for anything yet */
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	key_of(lock, key);
