@@ -22,6 +22,7 @@
 
 void play(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void play_given(void);
+void expect_person(struct person *person, const char *text); /* as behind the name of one in a scene */
 
 /* What a word does: by whom, or NULL, and what is behind it. */
 #define VERB(title) \

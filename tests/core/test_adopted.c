@@ -1,7 +1,6 @@
 /* What was adopted is a hold as any other: its terms are those of its handle, and it ends as any other does. How one is
  * adopted: test_adopting.c; of servers that differ: test_quorum.c. */
 #include "tests/core/scene.h"
-#include "tests/support/test.h"
 
 FIXTURE(world_begin, world_end);
 PARTS(world_parts);

@@ -1,7 +1,6 @@
 /* Adopting what another client has left, while others of this process adopt, wait, release or break; and answers that
  * are lost or late. */
 #include "tests/core/scene.h"
-#include "tests/support/test.h"
 
 FIXTURE(world_begin, world_end);
 

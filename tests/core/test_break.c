@@ -1,7 +1,6 @@
 /* Breaking: by the token that was found to have the lock; holds of this very client; answers that are lost. Who has it,
  * which is asked first, and what holders in other processes see: contract/test_break.c. */
 #include "tests/core/scene.h"
-#include "tests/support/test.h"
 
 FIXTURE(world_begin, world_end);
 PARTS(world_parts);

@@ -2,17 +2,16 @@
  * which wait are waked is said by contract/test_cancel.c; what answers and messages do that cross it, by
  * test_single.c. */
 #include "tests/core/scene.h"
-#include "tests/support/test.h"
 
 FIXTURE(world_begin, world_end);
 PARTS(world_parts);
 
 VERB(is_canceled)
 {
-	expect_end(person, LEASH_CANCELED);
-	expect_why(person, "canceled");
-	expect_left(person, 0);
-	assert_int_equal(world_view(person).depth, 0);
+	expect_person(person, "CANCELED");
+	expect_person(person, "why canceled");
+	expect_person(person, "left 0");
+	expect_person(person, "depth 0");
 }
 
 /* The lock can be had, once what is on its way has come. */

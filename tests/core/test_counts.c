@@ -2,7 +2,6 @@
  * held. */
 #include "core/core.h"
 #include "tests/core/scene.h"
-#include "tests/support/test.h"
 
 FIXTURE(world_begin, world_end);
 
@@ -33,7 +32,7 @@ counts(void)
 	return text;
 }
 
-DOES(counts, expect_text(rest, counts(), "what is counted", __FILE__, __LINE__))
+DOES(counts, assert_string_equal(counts(), rest))
 
 SCENE(acquires_and_releases_are_counted_but_not_those_that_nest,
       "counts; ann holds; ann nests; counts acquired 1, holding 1; ann releases; counts acquired 1, holding 1;"

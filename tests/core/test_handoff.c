@@ -1,7 +1,6 @@
 /* Hand-offs of a plain lock within one process: who follows whom without a word to the server, where a turn ends, what
  * is asked of the server anew, who is passed over; and that a hold that was handed off is one like any other. */
 #include "tests/core/scene.h"
-#include "tests/support/test.h"
 
 /* A turn that ends by count only. */
 static void
@@ -19,9 +18,9 @@ VERB(hands_off_to)
 	uint64_t fence = world_view(person).fence;
 
 	release(person);
-	expect_end(person, LEASH_OK);
-	expect_end(next, LEASH_OK);
-	expect_sent("");
+	expect_person(person, "OK");
+	expect_person(next, "OK");
+	assert_string_equal(world_sent(), "");
 	assert_int_equal(world_view(person).fence, 0);
 	assert_int_equal(world_view(next).fence, fence + 1);
 }
@@ -32,12 +31,12 @@ VERB(leaves_to_ask)
 	uint64_t fence = world_view(person).fence;
 
 	release(person);
-	expect_waiting(next);
-	expect_sent("release 1, acquire 2");
+	expect_person(next, "waits");
+	assert_string_equal(world_sent(), "release 1, acquire 2");
 	answer(RELEASED);
-	expect_end(person, LEASH_OK);
+	expect_person(person, "OK");
 	answer(HELD);
-	expect_end(next, LEASH_OK);
+	expect_person(next, "OK");
 	assert_true(world_view(next).fence > fence + 1);
 }
 

@@ -2,13 +2,12 @@
  * extensions; also by who inherits a place, and by what was sent before the grant or is sent again. */
 #include "core/core.h"
 #include "tests/core/scene.h"
-#include "tests/support/test.h"
 
 FIXTURE(world_begin, world_end);
 
-DOES(event, expect_text(rest, world_event, "what was told", __FILE__, __LINE__))
-DOES(event_begins, expect_part(rest, world_event, __FILE__, __LINE__))
-DOES(no_event, expect_text("", world_event, "what was told", __FILE__, __LINE__))
+DOES(event, assert_string_equal(world_event, rest))
+DOES(event_begins, assert_memory_equal(world_event, rest, strlen(rest)))
+DOES(no_event, assert_string_equal(world_event, ""))
 DOES(its_own_fence, answer_fence((int64_t)(world_view(ann).fence / 256)))
 DOES(is_alive, lsh_alive(lsh_lock_of(world_resource()), &person->owner))
 

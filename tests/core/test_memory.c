@@ -1,7 +1,6 @@
 /* What is held can be kept, given back and lost without memory. */
 #include "tests/core/scene.h"
 #include "tests/support/counted.h"
-#include "tests/support/test.h"
 
 static void
 end(void)

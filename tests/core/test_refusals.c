@@ -53,7 +53,7 @@ check_hold(void)
 {
 	play("ann holds; ann extends 60000; refuse_for 10000 -> ann UNAVAILABLE");
 	if (row->then != LEAVES) /* that is left, and may be left before it has said so */
-		expect_why(ann, row->word);
+		play("-> ann why %s", row->word);
 	play("refuse_for 19600 -> told ann JEOPARDY, ann left 98");
 	assert_true(refused < (row->then == LEAVES ? 2000 : 100));
 	play("refuse_for 100 -> told ann LOST; ann releases -> ann LOST");
@@ -78,6 +78,14 @@ SENTENCES(a_server_that_refuses_lets_leases_run_out_truthfully, refusals)
 		world_end();
 		world_begin();
 	}
+}
+
+SENTENCE(a_server_that_says_not_now_is_asked_again_in_a_moment)
+{
+	for (row = refusals; row < refusals + COUNT(refusals); row++)
+		if (row->then == PASSES)
+			play("ann acquires 1000; forget_sent; refuse %s; pass 49 -> nothing sent; pass 1; HELD -> ann OK;"
+			     "ann releases; refuse %s -> ann waits; pass 1000; RELEASED -> ann OK", row->says, row->says);
 }
 
 /* ---- a key that is somebody else's by now ---- */

@@ -1,8 +1,6 @@
 /* One server, to the answer: what the core says to it, in which order, and what it makes of what comes back. */
 #include "tests/core/scene.h"
 #include "tests/core/wire.h"
-#include "tests/core/world.h"
-#include "tests/support/test.h"
 
 FIXTURE(world_begin, world_end);
 
@@ -56,21 +54,6 @@ SCENE(a_request_that_came_too_late_is_sent_again_by_the_clock_that_was_learned,
 SCENE(a_script_that_is_not_there_is_sent_with_its_source,
       "ann acquires 1000; refuse NOSCRIPT No matching script. Please use EVAL. -> acquire 1, acquire 1 with source;"
       "HELD -> ann OK")
-
-SENTENCE(a_server_that_says_not_now_is_asked_again_in_a_moment)
-{
-	static const char *const not_now[] = {
-		"LOADING Redis is loading the dataset in memory", "BUSY Redis is busy running a script.",
-		"TRYAGAIN Multiple keys request during rehashing of slot", "CLUSTERDOWN Hash slot not served",
-	};
-
-	for (size_t i = 0; i < COUNT(not_now); i++) {
-		play("ann acquires 1000 -> acquire %zu; refuse %s; pass 49 -> nothing sent; pass 1; HELD -> ann OK",
-		     i + 1, not_now[i]);
-		play("ann releases; refuse %s -> ann waits; pass 1000; RELEASED -> ann OK", not_now[i]);
-		world_sent();
-	}
-}
 
 SCENE(a_cluster_that_the_uri_does_not_name_is_unsupported,
       "ann acquires; refuse MOVED 3999 127.0.0.1:6381 -> ann UNSUPPORTED;"
@@ -265,7 +248,7 @@ SENTENCE(messages_that_come_again_and_again_are_heeded_forty_times_a_second)
 			}
 			pass(1);
 		}
-		expect_waiting(ann);
+		expect_person(ann, "waits");
 		assert_in_range(words, 300, 32 + 10 * 40 + 12); /* and the words that it says anyhow */
 		begin_anew();
 	}
@@ -513,7 +496,7 @@ live_with_a_clock_that_fails_at(int n)
 	play("fail_clock 0");
 	assert_false(ann->is_busy);
 	assert_true(ann->op.status == LEASH_TIMEOUT || ann->op.status == LEASH_UNAVAILABLE);
-	expect_left(ann, 0);
+	expect_person(ann, "left 0");
 	return failed;
 }
 
@@ -535,7 +518,7 @@ SENTENCE(what_was_granted_while_a_reading_of_the_clock_failed_is_held_or_given_b
 	for (int n = 1; n <= 12; n++) {
 		play("ann acquires 1000; fail_clock %d; HELD; fail_clock 0; pass 1000", n);
 		if (ann->op.status != LEASH_OK)
-			expect_left(ann, 0);
+			expect_person(ann, "left 0");
 		play("cut; pass 29698 -> ann left 0");
 		begin_anew();
 	}

@@ -564,7 +564,7 @@ VERB(holds)
 {
 	acquire(person, 10000);
 	serve();
-	expect_end(person, LEASH_OK);
+	expect_person(person, "OK");
 	world_sent();
 }
 
@@ -578,7 +578,7 @@ VERB(lets_go)
 {
 	release(person);
 	serve();
-	expect_end(person, LEASH_OK);
+	expect_person(person, "OK");
 	world_sent();
 }
 
@@ -599,7 +599,7 @@ DOES(acquires, acquire(person, number_of(rest, LEASH_FOREVER)))
 DOES(tries, acquire(person, 0))
 DOES(releases, release(person))
 DOES(extends, extend(person, number_of(rest, 0)))
-DOES(nests, acquire(person, 0); expect_end(person, LEASH_OK))
+DOES(nests, acquire(person, 0); expect_person(person, "OK"))
 DOES(acts_for, person->acts_for = person_of_name(rest))
 
 static void
@@ -634,7 +634,7 @@ note_event(void *arg, const leash_event *event)
 	snprintf(world_event, sizeof world_event, "%s: %s", leash_event_name(event->type), event->text);
 }
 
-/* ---- what is expected ---- */
+/* ---- what has come of it ---- */
 
 static const char *
 take(char text[static TEXT])
@@ -694,38 +694,10 @@ world_view(struct person *p)
 	return view;
 }
 
-void
-expect_text(const char *expected, const char *found, const char *what, const char *file, int line)
+int64_t
+world_left_ms(struct person *p)
 {
-	if (strcmp(expected, found) == 0)
-		return;
-	print_error("at %lld ms %s is \"%s\", and not \"%s\"\n", (long long)world_ms(), what, found, expected);
-	_fail(file, line);
-}
-
-void
-expect_part(const char *part, const char *text, const char *file, int line)
-{
-	if (strstr(text, part) == NULL)
-		expect_text(part, text, "what was said", file, line);
-}
-
-void
-expect_state(struct person *p, bool waits, leash_status status, const char *file, int line)
-{
-	const char *found = p->is_busy ? "waiting" : leash_status_name(p->op.status);
-
-	expect_text(waits ? "waiting" : leash_status_name(status), found, p->name, file, line);
-}
-
-void
-expect_remaining(struct person *p, int64_t ms, const char *file, int line)
-{
-	char expected[40], found[40];
-
-	snprintf(expected, sizeof expected, "%lld ms", (long long)ms);
-	snprintf(found, sizeof found, "%lld ms", (long long)(lsh_remaining(lock, &p->owner) / LSH_MS));
-	expect_text(expected, found, "what is left", file, line);
+	return lsh_remaining(lock, &p->owner) / LSH_MS;
 }
 
 /* ---- around each test ---- */

@@ -1,14 +1,6 @@
 /* The scripted world: the core and what it stands on, down to a call, with a server that says what the test says, at a
  * time that passes when the test says so. No server, no socket, no thread, no sleep.
- *
- *     acquire(ann, 1000);
- *     expect_sent("acquire 1");
- *     answer(QUEUED);
- *     pass(1000);
- *     expect_end(ann, LEASH_TIMEOUT);
- *     expect_sent("release 1");
- *
- * Most is said shorter as a text (scene.h).
+ * What happens in it, and what must come of that, is said in texts (scene.h).
  *
  * In what was sent a token is told by its number in the order of appearance; what several commands say is "a, b".
  * "try" is an acquire that takes no place in the queue. The client's own key (presence) is not shown.
@@ -83,15 +75,7 @@ void message_of(const char *token, int64_t fence); /* on the wake-up channel, fr
 void pass(int64_t ms);
 bool clock_failed(void); /* the reading that was to fail came */
 
-/* ---- what is expected ---- */
-
-#define expect_sent(text) expect_text((text), world_sent(), "what was sent", __FILE__, __LINE__)
-/* The text of its operation that ended with an error has that part. */
-#define expect_why(person, part) expect_part((part), (person)->op.why.text, __FILE__, __LINE__)
-#define expect_waiting(person) expect_state((person), true, LEASH_OK, __FILE__, __LINE__)
-#define expect_end(person, status) expect_state((person), false, (status), __FILE__, __LINE__)
-/* Until its hold ends; 0: it has none. */
-#define expect_left(person, ms) expect_remaining((person), (ms), __FILE__, __LINE__)
+/* ---- what has come of it ---- */
 
 const char *world_sent(void); /* since it was asked for last */
 /* To the one server, or to the first of three, whose vote is asked for by an "acquire". */
@@ -101,7 +85,4 @@ extern char world_event[200];   /* the last one, with its text: "LOST: max_hold_
 int64_t world_ms(void);       /* since the test began */
 int64_t world_limit_ms(void); /* for so long from now the oldest acquire may be executed */
 struct lsh_view world_view(struct person *person);
-void expect_text(const char *expected, const char *found, const char *what, const char *file, int line);
-void expect_part(const char *part, const char *text, const char *file, int line);
-void expect_state(struct person *person, bool waits, leash_status status, const char *file, int line);
-void expect_remaining(struct person *person, int64_t ms, const char *file, int line);
+int64_t world_left_ms(struct person *person); /* until its hold ends; 0: it has none */
