@@ -2,7 +2,6 @@
 #include "tests/support/asleep.h"
 #include "tests/support/child.h"
 #include "tests/support/deployment.h"
-#include "tests/support/frame.h"
 #include "tests/support/judge.h"
 #include "tests/support/node.h"
 #include "tests/support/sentinel_set.h"
@@ -114,35 +113,6 @@ SENTENCE(a_killed_process_leaves_nothing_behind)
 	child_kill(pid);
 	await_true(gone(e->server) && gone(e->child) && access(e->folder, F_OK) != 0);
 	child_unshare(e, sizeof *e);
-}
-
-/* ---- values of RESP ---- */
-
-SENTENCE(the_end_of_a_value_is_found_however_it_is_split)
-{
-	static const char *const values[] = {
-		"+OK\r\n", "-ERR no\r\n", ":-12\r\n", "$5\r\na\r\nbc\r\n", "$-1\r\n", "$0\r\n\r\n", "*0\r\n", "*-1\r\n",
-		"*2\r\n$1\r\na\r\n:1\r\n", "*2\r\n*2\r\n:1\r\n*0\r\n$2\r\n*9\r\n", "PING\r\n", "%1\r\n+a\r\n*1\r\n:1\r\n",
-		">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\np\r\n", "|1\r\n+ttl\r\n:3\r\n+x\r\n", "_\r\n", "\r\n",
-	};
-	char all[512] = "";
-	size_t ends[COUNT(values)], n = 0;
-
-	for (size_t i = 0; i < COUNT(values); i++) {
-		strcat(all, values[i]);
-		ends[i] = strlen(all);
-	}
-	for (size_t step = 1; step <= strlen(all); step++, n = 0) {
-		struct frame frame = {0};
-		bool whole;
-
-		for (size_t at = 0, rest; (rest = strlen(all) - at) > 0;) {
-			at += frame_feed(&frame, all + at, step < rest ? step : rest, &whole);
-			if (whole)
-				assert_int_equal(at, ends[n++]);
-		}
-		assert_int_equal(n, COUNT(values));
-	}
 }
 
 /* ---- the judge ---- */
