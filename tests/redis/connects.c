@@ -223,7 +223,7 @@ step_puppets(void)
 
 /* ---- a connector, driven to its end ---- */
 
-struct lsh_uri uri;
+struct lsh_uri dialed;
 struct lsh_connector *connector;
 struct lsh_hello hello = {.stream = LSH_NO_STREAM};
 leash_error err;
@@ -233,9 +233,9 @@ void
 open_dial(const char *text, const char *name, const char *channel)
 {
 	close_dial();
-	if (lsh_uri_parse(&uri, text, &err) != LEASH_OK)
+	if (lsh_uri_parse(&dialed, text, &err) != LEASH_OK)
 		fail_msg("%s", err.text);
-	connector = lsh_connector_new(&uri, LSH_WANT_SERVER, name, channel);
+	connector = lsh_connector_new(&dialed, LSH_WANT_SERVER, name, channel);
 	assert_non_null(connector);
 }
 
@@ -245,7 +245,7 @@ close_dial(void)
 	close_stream();
 	lsh_connector_free(connector);
 	connector = NULL;
-	lsh_uri_clear(&uri);
+	lsh_uri_clear(&dialed);
 }
 
 void
@@ -403,7 +403,6 @@ VERB(heard)
 
 /* ---- real servers ---- */
 
-struct server *server;
 static struct server *other;
 
 /* The last hello was said by the server. */
@@ -459,22 +458,9 @@ VERB(serve)
 }
 
 void
-start_tcp_server(void)
-{
-	server = server_start_tcp(NULL);
-}
-
-void
-stop_server(void)
-{
-	server_stop(server);
-}
-
-void
 begin_connects(void)
 {
-	if (server != NULL)
-		let_server(server);
+	let_server(server);
 }
 
 void

@@ -25,7 +25,7 @@
 
 #include "redis/connector.h"
 #include "tests/redis/scenes.h"
-#include "tests/support/server.h"
+#include "tests/support/one_server.h"
 
 /* What a server answers to a hello that has nothing to complain of. */
 #define SETNAME_OK "+OK\r\n"
@@ -37,12 +37,9 @@
 #define ALL_BUT_TIME_OK SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK
 #define ALL_OK ALL_BUT_TIME_OK TIME_OK
 
-/* For FIXTURE(), and, with a server for all, unix socket and TCP, for GROUP(). */
+/* For FIXTURE(); with start_tcp_server() and stop_server() for GROUP(). */
 void begin_connects(void);
 void end_connects(void);
-void start_tcp_server(void);
-void stop_server(void);
-extern struct server *server;
 struct server *serve(struct server *other);
 
 enum { PUPPETS = 2 };
@@ -62,7 +59,7 @@ bool step_puppets(void);
 
 /* ---- a connector, driven to its end ---- */
 
-extern struct lsh_uri uri;
+extern struct lsh_uri dialed;
 extern struct lsh_connector *connector;
 extern struct lsh_hello hello; /* of the last step, */
 extern leash_error err;        /* and what it said */

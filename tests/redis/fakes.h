@@ -33,5 +33,6 @@ int port_of(const char *name);
 void on_bytes(const char *name, const char *command, const char *bytes, size_t size); /* and close: | FAKE_CLOSE */
 void off(const char *name, const char *command);
 
-struct lsh_courier *log_start(void);
+extern struct lsh_courier *courier; /* to the log */
+void log_start(void);
 void log_stop(void);

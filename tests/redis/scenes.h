@@ -39,6 +39,9 @@ enum { WORDS = 512 };
 #define SEES(title, ...) VERB(title) { return __VA_ARGS__; }
 #define DOES(title, ...) VERB(title) { __VA_ARGS__; return NULL; }
 
+/* A callback that heeds nothing of what it is given. */
+#define CALLED(title, ...) static void title(__attribute__((unused)) void *ctx) { __VA_ARGS__; }
+
 struct verb {
 	const char *name;
 	const char *(*act)(char **word);

@@ -9,7 +9,6 @@ static struct seer {
 
 struct lsh_uri uri;
 leash_error err;
-struct lsh_courier *courier;
 
 /* What of a mood is answered otherwise. */
 static const struct {
@@ -55,7 +54,7 @@ start_seer(struct seer *s, int i)
 void
 start_seers(void)
 {
-	courier = log_start();
+	log_start();
 	for (int i = 0; i <= SEERS; i++)
 		start_seer(&seers[i], i);
 }

@@ -20,5 +20,4 @@ void stop_seers(void);
 
 extern struct lsh_uri uri; /* of the first seers, for the master "main" */
 extern leash_error err;
-extern struct lsh_courier *courier; /* to the log */
 void write_uri(int count, const char *query);

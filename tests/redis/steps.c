@@ -45,7 +45,6 @@ static const struct {
 	{"LOCK", KEY}, {"FENCE", KEY ":fence"}, {"QUEUE", KEY ":queue"}, {"BILLS", "leash:{bills}"}, {"MAILS", "leash:{mails}"},
 };
 
-struct server *server;
 struct pubsub *listeners;
 struct answer answer;
 
@@ -520,7 +519,7 @@ start(void)
 	static const struct language steps = {act, fits};
 
 	language = &steps;
-	server = server_start(NULL);
+	start_server();
 	unlimited = server_connect(server);
 	for (size_t i = 0; i < COUNT(scripts); i++)
 		assert_string_equal(server_text(server, "SCRIPT LOAD %s", scripts[i].script->text), scripts[i].script->sha1);
@@ -530,7 +529,7 @@ static void
 stop(void)
 {
 	redisFree(unlimited);
-	server_stop(server);
+	stop_server();
 }
 
 GROUP(start, stop);

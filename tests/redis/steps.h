@@ -39,7 +39,7 @@
 
 #include "lua/scripts.h"
 #include "tests/redis/scenes.h"
-#include "tests/support/server.h"
+#include "tests/support/one_server.h"
 
 #include <hiredis/hiredis.h>
 
@@ -53,8 +53,6 @@ enum { LEASE = 600000, CLAIM = 60000, ALIVE = 200000, DAY = 86400000 };
 /* Every command that a step gives. */
 enum { COMMANDS = 18 };
 extern const char *const commands[COMMANDS];
-
-extern struct server *server;
 
 /* What was answered to the last script or command. */
 extern struct answer {

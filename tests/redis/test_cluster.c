@@ -19,7 +19,6 @@
 
 #include "base/clock.h"
 #include "tests/redis/fakes.h"
-#include "tests/support/descriptors.h"
 #include "tests/support/ports.h"
 #include "tests/support/server.h"
 
@@ -29,7 +28,6 @@ enum { FIRST_PORT = 7001 };
 
 static struct lsh_cluster *cluster;
 static struct lsh_uri uri;
-static struct lsh_courier *courier;
 static leash_error err;
 static atomic_int changes;
 
@@ -60,12 +58,7 @@ DOES(info, play("on %s 'CLUSTER INFO' '{cluster_enabled:1\r\ncluster_state:%s\r\
 
 /* ---- the map ---- */
 
-static void
-changed(void *ctx)
-{
-	(void)ctx;
-	changes++;
-}
+CALLED(changed, changes++)
 
 static void
 make(const char *text, int64_t timeout, int64_t period)
@@ -113,7 +106,7 @@ VERB(close)
 static void
 start(void)
 {
-	courier = log_start();
+	log_start();
 	play("each n n0 n1 n2; fake $n tcp; on $n 'CLUSTER INFO' "
 	     "\"-NOPERM User default has no permissions to run the 'cluster|info' command\r\n\"");
 }

@@ -189,11 +189,11 @@ SENTENCE(a_dial_without_memory_fails_or_does_without)
 
 	play("resolves 127.0.0.1");
 	snprintf(text, sizeof text, "redis://some.test:%d", server_port(server));
-	assert_int_equal(lsh_uri_parse(&uri, text, &err), LEASH_OK);
+	assert_int_equal(lsh_uri_parse(&dialed, text, &err), LEASH_OK);
 	for (long n = 1; !done; n++) {
 		counted.calls = 0;
 		counted.fail_at = n;
-		connector = lsh_connector_new(&uri, LSH_WANT_SERVER, "leash-test", "ch");
+		connector = lsh_connector_new(&dialed, LSH_WANT_SERVER, "leash-test", "ch");
 		if (connector != NULL) {
 			done = attempt(ample()) == LSH_DONE;
 			assert_true(done || err.status == LEASH_NO_MEMORY);

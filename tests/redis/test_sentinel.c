@@ -20,12 +20,7 @@ static struct lsh_sentinel *s; /* who asks them */
 static uint64_t wishes[2];     /* the last one, and the one before */
 static struct lsh_master master;
 
-static void
-note_news(void *ctx)
-{
-	(void)ctx;
-	news++;
-}
+CALLED(note_news, news++)
 
 VERB(begin)
 {

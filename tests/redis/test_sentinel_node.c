@@ -17,12 +17,7 @@
 static struct lsh_node *node;
 static _Atomic int connects, denials;
 
-static void
-on_connected(void *ctx)
-{
-	(void)ctx;
-	connects++;
-}
+CALLED(on_connected, connects++)
 
 static void
 on_denied(void *ctx, const leash_error *why)
@@ -31,11 +26,7 @@ on_denied(void *ctx, const leash_error *why)
 	denials++;
 }
 
-static void
-on_nothing(void *ctx)
-{
-	(void)ctx;
-}
+CALLED(on_nothing, )
 
 static const struct lsh_pubsub_ops pubsub_ops; /* no message comes */
 

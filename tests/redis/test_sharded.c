@@ -57,18 +57,9 @@ VERB(told)
 
 SEES(tells, seen_number(count_told(word[1])))
 
-static void
-ignore(void *ctx)
-{
-	(void)ctx;
-}
+CALLED(ignore, )
 
-static void
-subscribed(void *ctx)
-{
-	(void)ctx;
-	subscriptions++;
-}
+CALLED(subscribed, subscriptions++)
 
 static bool
 expects_messages(void *ctx)

@@ -17,7 +17,6 @@
 #include "tests/redis/scenes.h"
 #include "tests/support/certs.h"
 #include "tests/support/random.h"
-#include "tests/support/socket.h"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -533,11 +532,7 @@ SENTENCE(tickets_and_new_keys_on_an_idle_pipe_break_nothing_and_an_unasked_answe
 
 /* ---- the pubsub ---- */
 
-static void
-tell_nobody(void *keeper)
-{
-	(void)keeper;
-}
+CALLED(tell_nobody, )
 
 static void
 count_message(void *ctx, const char *text, size_t size)
