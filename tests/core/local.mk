@@ -2,7 +2,6 @@
 # and the functions that --wrap names.
 
 test_programs += tests/core/test_adopted
-test_programs += tests/core/test_adopting
 test_programs += tests/core/test_break
 test_programs += tests/core/test_cancel
 test_programs += tests/core/test_counts
@@ -34,8 +33,6 @@ world_ldflags += -Wl,--wrap=socket
 
 tests_core_test_adopted_SOURCES = tests/core/test_adopted.c $(world_sources)
 tests_core_test_adopted_LDFLAGS = $(world_ldflags)
-tests_core_test_adopting_SOURCES = tests/core/test_adopting.c $(world_sources)
-tests_core_test_adopting_LDFLAGS = $(world_ldflags)
 tests_core_test_break_SOURCES = tests/core/test_break.c $(world_sources)
 tests_core_test_break_LDFLAGS = $(world_ldflags)
 tests_core_test_cancel_SOURCES = tests/core/test_cancel.c $(world_sources)

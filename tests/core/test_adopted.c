@@ -1,5 +1,5 @@
 /* What was adopted is a hold as any other: its terms are those of its handle, and it ends as any other does. How one is
- * adopted: test_adopting.c; of servers that differ: test_quorum.c. */
+ * adopted: test_single.c; of servers that differ: test_quorum.c. */
 #include "tests/core/scene.h"
 
 FIXTURE(world_begin, world_end);

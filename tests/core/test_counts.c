@@ -5,6 +5,10 @@
 
 FIXTURE(world_begin, world_end);
 
+#define COUNTS(X) \
+	X(acquired) X(handed_on) X(waited) X(released) X(lost) X(abandoned) X(renewed) X(renewals_failed) X(gave_up) \
+	X(holding) X(waiting)
+
 /* "acquired 2, holding 1": without those that are 0. */
 static const char *
 counts(void)
@@ -15,20 +19,11 @@ counts(void)
 
 	lsh_engine_count(lsh_engine_of(lsh_lock_of(world_resource())), &s);
 	assert_int_equal(s.acquired, s.released + s.lost + s.abandoned + s.holding);
-	const struct {
-		const char *name;
-		uint64_t count;
-	} all[] = {
-		{"acquired", s.acquired}, {"handed on", s.handed_on}, {"waited", s.waited}, {"released", s.released},
-		{"lost", s.lost}, {"abandoned", s.abandoned}, {"renewed", s.renewed}, {"not renewed", s.renewals_failed},
-		{"gave up", s.gave_up}, {"holding", s.holding}, {"waiting", s.waiting},
-	};
-
 	text[0] = '\0';
-	for (size_t i = 0; i < COUNT(all); i++)
-		if (all[i].count != 0)
-			n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %llu", n > 0 ? ", " : "", all[i].name,
-			                      (unsigned long long)all[i].count);
+#define ADD(name) \
+	if (s.name != 0) \
+		n += (size_t)sprintf(text + n, "%s" #name " %llu", n > 0 ? ", " : "", (unsigned long long)s.name);
+	COUNTS(ADD)
 	return text;
 }
 
@@ -42,17 +37,17 @@ SCENE(acquires_and_releases_are_counted_but_not_those_that_nest,
 SCENE(from_thread_to_thread_and_after_waiting_in_the_server_are_told_apart,
       "ann acquires 10000; counts waiting 1; QUEUED; message_granted 1; counts acquired 1, waited 1, holding 1;"
       "bob acquires 10000; counts acquired 1, waited 1, holding 1, waiting 1;"
-      "ann releases; counts acquired 2, handed on 1, waited 1, released 1, holding 1;"
-      "bob lets_go; counts acquired 2, handed on 1, waited 1, released 2")
+      "ann releases; counts acquired 2, handed_on 1, waited 1, released 1, holding 1;"
+      "bob lets_go; counts acquired 2, handed_on 1, waited 1, released 2")
 SCENE(who_gives_up_is_counted_whatever_the_reason,
       "ann wants no_renew; ann tries; TAKEN -> ann TIMEOUT; ann acquires 200; QUEUED; pass 200 -> ann TIMEOUT; LEFT;"
-      "ann acquires 1000; cancel ann -> ann CANCELED; counts gave up 3; QUEUED; LEFT; uncancel ann; ann holds;"
+      "ann acquires 1000; cancel ann -> ann CANCELED; counts gave_up 3; QUEUED; LEFT; uncancel ann; ann holds;"
       "pass 30000;"
-      "counts acquired 1, lost 1, gave up 3; ann tries -> ann LOST; ann releases -> ann LOST;"
-      "counts acquired 1, lost 1, gave up 4")
+      "counts acquired 1, lost 1, gave_up 3; ann tries -> ann LOST; ann releases -> ann LOST;"
+      "counts acquired 1, lost 1, gave_up 4")
 SCENE(renewals_are_counted_as_the_server_answers_them_and_losses_as_well,
       "ann holds; pass 10000; KEPT; pass 10000; KEPT; counts acquired 1, renewed 2, holding 1; pass 10000; GONE;"
-      "counts acquired 1, lost 1, renewed 2, not renewed 1")
+      "counts acquired 1, lost 1, renewed 2, renewals_failed 1")
 SCENE(what_is_abandoned_is_not_released, "ann holds; abandon ann; counts acquired 1, abandoned 1")
 SCENE(what_was_adopted_counts_as_acquired,
       "ann adopts; HELD; counts acquired 1, holding 1; ann lets_go; counts acquired 1, released 1")

@@ -46,15 +46,10 @@ SCENE(who_holds_nothing_does_not_release_what_another_client_has,
 
 /* ---- nesting ---- */
 
-SENTENCE(an_owner_nests_whoever_acts_for_it_without_a_word)
-{
-	play("ann holds -> ann has it; bob acts_for ann");
-	for (unsigned depth = 2; depth <= 6; depth++)
-		play("%s nests -> ann depth %u", depth % 2 ? "ann" : "bob", depth);
-	for (unsigned depth = 5; depth >= 1; depth--)
-		play("%s releases -> ann depth %u, ann has it still", depth % 2 ? "ann" : "bob", depth);
-	play("-> nothing sent; bob lets_go -> ann left 0");
-}
+SCENE(an_owner_nests_whoever_acts_for_it_without_a_word,
+      "ann holds -> ann has it; bob acts_for ann; bob nests -> ann depth 2; ann nests -> ann depth 3;"
+      "bob nests -> ann depth 4; ann releases -> ann depth 3, ann has it still; bob releases -> ann depth 2;"
+      "ann releases -> ann depth 1, ann has it still, nothing sent; bob lets_go -> ann left 0")
 
 SENTENCE(a_lock_is_nested_to_the_very_limit_and_not_beyond)
 {
@@ -75,17 +70,13 @@ SENTENCE(a_lock_is_nested_to_the_very_limit_and_not_beyond)
 
 #define LOST "cut; pass 30000 -> told ann JEOPARDY, told ann LOST; reconnect; serve -> ann left 0;"
 
-SENTENCE(a_loss_is_the_owners_and_is_unwound_by_whoever_acts_for_it)
-{
-	play("ann holds; ann nests; ann nests;" LOST "bob acts_for ann");
-	for (unsigned depth = 3; depth > 0; depth--) {
-		const char *name = depth % 2 ? "ann" : "bob";
+/* It is nobody else's. */
+#define IS_ANNS "bob tries -> bob LOST; carl holds; carl lets_go;"
 
-		play("-> ann depth %u; bob tries -> bob LOST; %s releases -> %s LOST", depth, name, name);
-		play("carl holds; carl lets_go"); /* it is nobody else's loss */
-	}
-	play("ann releases -> ann NOT_HELD; ann holds");
-}
+SCENE(a_loss_is_the_owners_and_is_unwound_by_whoever_acts_for_it,
+      "ann holds; ann nests; ann nests;" LOST "bob acts_for ann -> ann depth 3;"
+      IS_ANNS "ann releases -> ann LOST, ann depth 2;" IS_ANNS "bob releases -> bob LOST, ann depth 1;"
+      IS_ANNS "ann releases -> ann LOST; carl holds; carl lets_go; ann releases -> ann NOT_HELD; ann holds")
 
 /* ---- the end of an owner, and of handles ---- */
 

@@ -365,6 +365,16 @@ SCENE(what_is_held_is_renewed_over_the_next_connection, "ann holds; cut; pass 10
 
 SCENE(a_hand_off_within_the_process_sends_nothing_and_has_a_fence_of_its_own,
       "ann holds -> ann has it; bob acquires 1000; ann releases -> bob OK, nothing sent, bob has it next")
+SCENE(who_nests_when_its_lease_is_over_is_told_that_it_was_lost,
+      "ann holds; stand_still 30000; ann acquires 1000 -> ann LOST")
+SCENE(what_ends_by_other_terms_is_not_handed_on,
+      "ann holds; bob wants max_hold_ms 60000; bob acquires 10000; ann releases -> bob waits, release 1, acquire 2")
+
+/* ---- going on with the hold of another client ---- */
+
+#define ADOPTED "ann adopts; HELD -> ann OK, heartbeat 1;"
+#define THEIRS "1760099990000007" /* the other client's fence */
+
 SCENE(what_another_client_has_left_is_adopted_by_a_heartbeat_and_renewed,
       "ann adopts -> heartbeat 1; HELD -> ann OK, ann left 29698; pass 10000 -> renew 1")
 SCENE(who_waits_is_granted_the_lock_once_although_an_adoption_had_it,
@@ -373,10 +383,34 @@ SCENE(who_waits_is_granted_the_lock_once_although_an_adoption_had_it,
 SCENE(an_adoption_that_tries_again_is_told_of_a_break,
       "ann adopts; refuse LOADING Redis is loading the dataset in memory; bob breaks -> heartbeat 1, release 1;"
       "RELEASED -> bob OK; pass 300 -> heartbeat 1; GONE -> ann NOT_HELD")
-SCENE(who_nests_when_its_lease_is_over_is_told_that_it_was_lost,
-      "ann holds; stand_still 30000; ann acquires 1000 -> ann LOST")
-SCENE(what_ends_by_other_terms_is_not_handed_on,
-      "ann holds; bob wants max_hold_ms 60000; bob acquires 10000; ann releases -> bob waits, release 1, acquire 2")
+SCENE(who_waits_in_this_process_goes_on_waiting_and_is_next,
+      "bob acquires 60000; QUEUED; ann adopts; HELD -> ann OK; pass 1000;"
+      "QUEUED -> bob waits, acquire 1, heartbeat 2, heartbeat 1;" /* the last is bob's own */
+      "ann releases -> release 2; RELEASED -> ann OK; message_granted 1 -> bob OK, nothing told")
+/* The one who had it before may have counted on from its fence. */
+SCENE(what_was_adopted_is_not_handed_off, ADOPTED "bob acquires 10000; ann releases -> bob waits, release 1, acquire 2")
+SCENE(a_hold_of_this_process_stands_if_the_server_does_not_know_the_other_one,
+      "bob acquires 1000; HELD; ann adopts; GONE -> ann NOT_HELD, nothing told, bob has it")
+SCENE(and_is_lost_if_the_server_gave_the_lock_away,
+      "bob holds; ann adopts; HELD -> ann OK, told bob LOST; bob releases -> bob LOST, ann has it")
+SCENE(an_answer_that_a_later_hold_of_this_process_has_overtaken_is_not_believed,
+      "bob acquires 60000; QUEUED; ann adopts;"
+      "message_granted 1 -> bob OK;" /* the other client has released it meanwhile */
+      "answer_fence " THEIRS " -> ann NOT_HELD, bob has it, nothing told")
+SCENE(a_token_has_one_owner_in_a_client, ADOPTED "bob adopts -> bob INVALID, nothing sent")
+SCENE(of_two_who_adopt_at_once_one_has_it, "ann adopts; bob adopts; HELD -> ann OK; HELD -> bob INVALID")
+SCENE(what_is_just_being_released_is_not_adopted_again,
+      ADOPTED "ann releases -> release 1; bob adopts -> bob NOT_HELD, nothing sent; RELEASED -> ann OK")
+SCENE(who_adopts_has_nothing_of_what_was_broken_meanwhile_by_this_client,
+      "ann adopts; bob breaks; HELD; RELEASED -> bob OK, ann fence 0")
+
+SCENE(an_adoption_whose_answer_was_lost_is_asked_for_again,
+      "ann adopts; cut; reconnect -> heartbeat 1, heartbeat 1; answer_fence " THEIRS " -> ann OK, ann fence " THEIRS)
+SCENE(a_server_that_stands_still_leaves_the_others_hold_as_it_was,
+      "ann adopts; pass 5000 -> heartbeat 1, heartbeat 1; pass 5000 -> ann UNAVAILABLE;"
+      "pass 30000 -> nothing sent") /* nobody cancels it */
+SCENE(an_answer_that_comes_when_its_lease_is_over_is_not_believed_and_releases_nothing,
+      "ann wants lease_ms 1000; ann adopts; stand_still 1500; HELD -> ann UNAVAILABLE, heartbeat 1")
 
 /* ---- replicas, which are asked over a connection of their own: b ---- */
 

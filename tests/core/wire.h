@@ -12,9 +12,6 @@
 #include "lua/scripts.h"
 #include "redis/pipeline.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #define WIRE_SERVER_US (INT64_C(1760000000) * 1000000) /* the servers' clocks are so much ahead of ours */
 
 enum {

@@ -13,8 +13,6 @@
 
 #include <leash/lock.h>
 
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes" /* of what the linker puts in another's place */
@@ -44,7 +42,6 @@ static struct later {
 	enum answer what;
 } laters[LATER];
 
-static bool settle(void);
 static void sent(size_t n, const struct wire_command *command);
 
 static void
@@ -510,17 +507,13 @@ VERB(later)
 
 /* ---- people ---- */
 
-static struct person *
-person_of(struct lsh_op *op)
-{
-	return lsh_container(op, struct person, op);
-}
-
 static void
 done(struct lsh_op *op)
 {
-	assert_true(person_of(op)->is_busy);
-	person_of(op)->is_busy = false;
+	struct person *p = lsh_container(op, struct person, op);
+
+	assert_true(p->is_busy);
+	p->is_busy = false;
 }
 
 static void
