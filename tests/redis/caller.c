@@ -131,7 +131,6 @@ keep(struct command *command, const struct lsh_message *message)
 {
 	const struct lsh_item *item = &message->item[0];
 
-	command->type = message->type;
 	if (message->count == 0)
 		return;
 	if (item->type == LSH_INTEGER)

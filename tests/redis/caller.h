@@ -8,9 +8,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* What a command has come to when its thread leaves it; beside the outcomes. */
 enum { LEFT = LSH_GARBLED + 1, OUTCOMES };
@@ -48,7 +45,6 @@ struct command {
 	atomic_int uses;
 	atomic_bool over;
 	enum lsh_outcome outcome;              /* from here on: once it is over */
-	enum lsh_type type;
 	char text[LSH_REPLY_TEXT];             /* of the first item; of an integer its digits */
 };
 

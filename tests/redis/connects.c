@@ -286,7 +286,7 @@ wait_for_dial(int64_t deadline, bool shortly)
 	poll(&p, 1, shortly ? 1 : until < now ? 1 : (int)((until - now) / LSH_MS + 1));
 }
 
-enum lsh_progress
+static enum lsh_progress
 go_on(int64_t deadline)
 {
 	enum lsh_progress progress;
@@ -330,12 +330,7 @@ DOES(dial, open_dial(word[1], *word[2] == '\0' ? "leash-test" : strcmp(word[2], 
                      *word[3] != '\0' ? word[3] : NULL))
 
 SEES(attempt, seen_progress(attempt(until(word[1]))))
-
-VERB(try)
-{
-	verb_dial(word);
-	return seen_progress(attempt(ample()));
-}
+SEES(try, (verb_dial(word), seen_progress(attempt(ample()))))
 
 VERB(begin)
 {
@@ -350,17 +345,10 @@ await_readable(int fd)
 	assert_int_equal(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, (int)(30000 * await_slowness())), 1);
 }
 
-VERB(readable)
-{
-	int64_t until;
-
-	await_readable(dial_poll(&until).fd);
-	return NULL;
-}
-
+DOES(readable, await_readable(dial_poll(&(int64_t){0}).fd))
 SEES(go_on, seen_progress(go_on(LSH_NEVER)))
 DOES(close, close_dial())
-VERB(errno) { return seen_errno(last_errno); } /* which is a macro */
+VERB(errno) { return strerrorname_np(last_errno); } /* which is a macro */
 
 SEES(free_port, seen_number(socket_free_port()))
 

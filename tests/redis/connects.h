@@ -72,7 +72,6 @@ enum lsh_progress step(void);
 struct pollfd dial_poll(int64_t *until); /* what it polls for; its fd is -1 if it is idle */
 void wait_for_dial(int64_t deadline, bool shortly);
 enum lsh_progress attempt(int64_t deadline); /* the puppets take their steps meanwhile */
-enum lsh_progress go_on(int64_t deadline);
 const char *seen_progress(enum lsh_progress progress);
 const char *seen_address(void); /* of the other end */
 void await_readable(int fd);

@@ -5,7 +5,6 @@
 #include "tests/support/descriptors.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 
 enum { TEXT = 65536, VARIABLES = 26 };
@@ -49,23 +48,6 @@ const char *
 seen_number(int64_t number)
 {
 	return seen("%" PRId64, number);
-}
-
-const char *
-seen_errno(int e)
-{
-	static const struct {
-		const char *name;
-		int e;
-	} names[] = {
-		{"EAGAIN", EAGAIN}, {"ECONNREFUSED", ECONNREFUSED}, {"EIO", EIO}, {"ENOENT", ENOENT}, {"ENXIO", ENXIO},
-		{"EPROTO", EPROTO}, {"ETIMEDOUT", ETIMEDOUT},
-	};
-
-	for (size_t i = 0; i < COUNT(names); i++)
-		if (names[i].e == e)
-			return names[i].name;
-	return strerror(e);
 }
 
 const char *
@@ -378,8 +360,7 @@ play(const char *format, ...)
 void
 play_given(void)
 {
-	playing = given;
-	play_text(given, false);
+	play("%s", (const char *)given);
 }
 
 /* ---- words of all scenes ---- */

@@ -64,7 +64,6 @@ void play_given(void);
 /* What is seen; it lasts for the next seven. */
 const char *seen(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *seen_number(int64_t number);
-const char *seen_errno(int e); /* its name */
 const char *seen_whether(bool it_is); /* yes, or no */
 const char *seen_words(char **word);  /* all from there on, with a space between */
 /* What it came to: OK, or the status and the text, which does not end with '.', and is cleared. */

@@ -260,16 +260,6 @@ make_password(char password[static LENGTH + 1])
 	password[LENGTH] = '\0';
 }
 
-static void
-write_password(const char *path, const char *password)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, password, LENGTH), LENGTH);
-	close(fd);
-}
-
 /* And one that is in a file is in memory only while an attempt needs it. */
 SENTENCE(the_password_stays_nowhere_but_in_the_uri)
 {
@@ -280,13 +270,15 @@ SENTENCE(the_password_stays_nowhere_but_in_the_uri)
 	char *text = sodium_malloc(512), *password = sodium_malloc(LENGTH + 1), file[256];
 
 	snprintf(file, sizeof file, "%s/password", server_folder(server));
+	int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
 	for (int i = 0; i < 8; i++) {
 		bool in_file = i >= 4, is_said = i % 4 == IS_SAID;
 		struct puppet *p = puppet_of("p");
 
 		play("%s", puppet[i % 4]);
 		make_password(password);
-		write_password(file, in_file ? password : "not in this file now");
+		assert_int_equal(pwrite(fd, in_file ? password : "not in this file now", LENGTH, 0), LENGTH);
 		if (in_file)
 			snprintf(text, 512, "redis://127.0.0.1:%d?password_file=%s", p->port, file);
 		else
@@ -302,6 +294,7 @@ SENTENCE(the_password_stays_nowhere_but_in_the_uri)
 		close_dial();
 		assert_int_equal(count_in_memory(), 0);
 	}
+	close(fd);
 	sodium_free(text);
 	sodium_free(password);
 }

@@ -98,19 +98,8 @@ VERB(all)
 }
 
 SEES(believed, answer(0))
-
-VERB(host)
-{
-	answer(0);
-	return seen("%s", master.at.host);
-}
-
-VERB(since)
-{
-	answer(0);
-	return seen_number(master.since);
-}
-
+SEES(host, (answer(0), master.at.host))
+SEES(since, (answer(0), seen_number(master.since)))
 SEES(news, seen_number(atomic_exchange(&news, 0)))
 
 /* ---- answers ---- */

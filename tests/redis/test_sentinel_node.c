@@ -77,13 +77,7 @@ VERB(make)
 }
 
 SEES(hello, seen_end(lsh_node_await_hello(node, &err), &err))
-
-VERB(trouble)
-{
-	lsh_node_trouble(node, &err);
-	return seen_end(err.status, &err);
-}
-
+SEES(trouble, (lsh_node_trouble(node, &err), seen_end(err.status, &err)))
 SEES(up, seen_whether(lsh_node_is_up(node)))
 SEES(at, seen_whether(lsh_node_is_up(node) && lsh_node_is_subscribed(node) && fake_open(fake_of(word[1])) == 2))
 SEES(connects, seen_number(connects))
