@@ -2,8 +2,6 @@
 #include "base/map.h"
 
 #include "base/list.h"
-#include "base/memory.h"
-#include "base/token.h"
 
 #include "tests/support/counted.h"
 #include "tests/support/random.h"

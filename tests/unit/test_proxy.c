@@ -1,5 +1,6 @@
 /* The proxy does what it was told to do: a fault that does not happen would let tests pass. Those that wait for theirs
- * (proxy_wait_hit), or see it at once, are not tried here. */
+ * (proxy_wait_hit), or see it at once, are not tried here; that a cut request never reaches the server is seen by
+ * doctor/test_strangers. */
 #include "tests/support/proxy.h"
 #include "tests/support/server.h"
 #include "tests/support/socket.h"
@@ -81,14 +82,6 @@ server_has(const char *key)
 	return server_integer(server, "EXISTS %s", key) == 1;
 }
 
-/* Nothing is left to be delivered of a client that has gone. */
-static void
-leave(int fd)
-{
-	close(fd);
-	await_true(proxy_open(proxy) == 1);
-}
-
 static int64_t
 shortest_trip_us(int times)
 {
@@ -144,23 +137,6 @@ SENTENCE(a_client_that_left_is_no_reason_to_lose_its_commands)
 	proxy_release(proxy);
 	await_true(proxy_open(proxy) == 1);
 	assert_string_equal(server_text(server, "GET key"), "2");
-}
-
-SENTENCE(a_cut_request_never_reaches_the_server)
-{
-	int fd = dial();
-
-	proxy_cut_request(proxy, "key:2");
-	say(fd, "SET key:1 x\r\n");
-	hear(fd, "+OK\r\n");
-	assert_false(proxy_hit(proxy));
-	say(fd, "SET key:2 x\r\n");
-	hear_last(fd, "", 0);
-	proxy_wait_hit(proxy);
-	leave(fd);
-	assert_true(server_has("key:1") && !server_has("key:2"));
-	say(client, "SET key:2 x\r\n"); /* once is enough */
-	hear(client, "+OK\r\n");
 }
 
 SENTENCE(a_reply_is_cut_at_the_byte_among_other_replies)
@@ -277,7 +253,8 @@ SENTENCE(what_was_late_when_the_weather_ended_its_connection_is_executed)
 	say(fd, "INCR lost\r\nINCR lost\r\n");
 	hear_last(fd, "", 0);
 	assert_int_equal(proxy_counts(proxy).lost, 1);
-	leave(fd);
+	close(fd);
+	await_true(proxy_open(proxy) == 1); /* nothing is left to be delivered of it */
 	assert_string_equal(server_text(server, "GET key"), "1");
 	assert_false(server_has("lost"));
 }

@@ -2,7 +2,6 @@
 #include "redis/slots.h"
 
 #include "tests/support/test.h"
-#include "tests/support/trouble.h"
 
 #include <hiredis/hiredis.h>
 
@@ -52,7 +51,7 @@ reads(const char *text)
 	assert_non_null(reader);
 	redisReaderFeed(reader, wire, strlen(wire));
 	if (redisReaderGetReply(reader, (void **)&slots) != REDIS_OK || slots == NULL)
-		trouble("that is no answer: %s", text);
+		fail_msg("that is no answer: %s", text);
 	redisReaderFree(reader);
 	return lsh_slots_fault(slots, "asked", &served) == NULL;
 }

@@ -44,7 +44,7 @@ struct owner {
 	bool armed;
 	bool again;             /* arm it anew when it fires, as a renewal does */
 	int64_t from_ns;        /* not to fire before */
-	unsigned fired;
+	atomic_uint fired;      /* how often it has */
 	atomic_int references;
 };
 
@@ -553,15 +553,6 @@ SENTENCE(without_a_clock_all_fires_at_once_and_then_the_thread_sleeps, BETWEEN(b
 
 static atomic_bool forgotten_fires; /* a timer that was forgotten has fired after all */
 
-static unsigned
-fired_of(struct owner *owner)
-{
-	pthread_mutex_lock(&owner->mutex);
-	unsigned n = owner->fired;
-	pthread_mutex_unlock(&owner->mutex);
-	return n;
-}
-
 /* Takes locks and releases them, some before they come due, some while, some after. */
 static void *
 churn(void *arg)
@@ -580,10 +571,10 @@ churn(void *arg)
 		if (random_below(&seed, 16) == 0)
 			await_ms(1);
 		forget(owner);
-		unsigned before = fired_of(owner);
+		unsigned before = owner->fired;
 		if (random_below(&seed, 2) == 0)
 			sched_yield();
-		if (fired_of(owner) != before)
+		if (owner->fired != before)
 			forgotten_fires = true;
 		lsh_watchdog_unreserve(w);
 		drop(owner);
