@@ -1,6 +1,6 @@
 /* Adopting a hold of another process: it goes on here, with the same fence, as if it had been acquired here. Its terms
  * and its end, who else of this client wants it, and answers that are lost or late: core/test_adopted.c and
- * core/test_adopting.c; what the server does to the lease: redis/test_steps.c. */
+ * core/test_single.c; what the server does to the lease: redis/test_steps.c. */
 #include "tests/contract/refusal.h"
 
 #include "tests/support/child.h"
