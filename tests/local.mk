@@ -36,16 +36,13 @@ test_scripts += tests/fault/test_defences.sh
 test_scripts += tests/fault/test_nemesis.sh
 test_scripts += tests/install/clean.sh
 test_scripts += tests/install/exports.sh
-test_scripts += tests/install/hardened.sh
 test_scripts += tests/install/header.sh
 test_scripts += tests/install/installed.sh
 test_scripts += tests/install/layers.sh
-test_scripts += tests/install/lists.sh
 test_scripts += tests/install/man.sh
 test_scripts += tests/install/rows.sh
 test_scripts += tests/install/shape.sh
 test_scripts += tests/install/test_readme.sh
-test_scripts += tests/install/version.sh
 test_scripts += tests/tools/test_completion.sh
 
 # What they share.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Nothing in the tree is unfinished, and nothing is of one machine only.
+# Nothing in the tree is unfinished, nothing is of one machine only, and nothing is left out of the build.
 # shellcheck source=tests/support/tap.sh
 . "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
 
@@ -21,6 +21,14 @@ in_no_file() { # GREP-OPTION... PATTERN
 	return 0
 }
 
+# What is in no list would be compiled by nobody, and as a test never run. A program's list names it without .c.
+lost() { # FOLDER... FIND-EXPRESSION
+	find "$@" | sort | while read -r file; do
+		grep -qE "(^|[[:space:]])(${file}|${file%.c})([[:space:]]|\$)" Makefile.am ./*/local.mk ./*/*/local.mk ||
+			echo "in no local.mk: $file"
+	done
+}
+
 check 'nothing is marked as unfinished' in_no_file -wi \
 	'TODO|FIXME|XXX|TBD|WIP|HACK|stub(s|bed)?|placeholder|for now|(not (yet )?|un)implemented'
 
@@ -30,5 +38,9 @@ check 'no path leads to a folder of one machine' in_no_file \
 
 check 'no line ends in white space' in_no_file '[[:space:]]$'
 check 'no file has the line ends of another system' in_no_file "$(printf '\r')"
+
+check 'every source file is in a list' lost bench examples include lib tests tools watchdog \
+	-name '*.[ch]' -o -name '*.lua' -o -name '*.inc'
+check 'every test script is in a list' lost tests -name '*.sh'
 
 finish

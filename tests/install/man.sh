@@ -15,15 +15,6 @@ twice() { # WHERE FILE
 	uniq -d "$2" | sed "s|^|twice in $1: |"
 }
 
-# ---- mdoc ----
-
-is_clean_for_mandoc() { # PAGE
-	mandoc -T lint -W warning "$1"
-}
-is_clean_for_groff() { # PAGE
-	groff -ww -mandoc -Tutf8 "$1" >/dev/null
-}
-
 # ---- what is in the headers ----
 
 # All of them without preprocessor lines; of a constant, a field or a function there is no more than one in a line.
@@ -162,21 +153,6 @@ numbers_agree() {
 		' "$dir/page.fields" "$dir/fields"
 }
 
-# The program under EXAMPLES.
-awk '/^\.Sh / { on = $2 == "EXAMPLES" } /^\.Ed/ { text = 0 } on && text { print } on && /^\.Bd -literal/ { text = 1 }' "$library" |
-	sed 's/\\e/\\/g' >"$dir/example.c"
-
-# shellcheck disable=SC2086 # flags
-example_compiles() {
-	[ -s "$dir/example.c" ] || echo 'there is none'
-	${CC:-cc} -std=gnu11 -Wall -Wextra -Wpedantic -Werror ${LEASH_SANITIZE-} -I"$source/include" -o "$dir/example" "$dir/example.c" \
-		-L"$build/lib/.libs" -Wl,-rpath,"$build/lib/.libs" -lleash
-}
-example_says_what_is_wrong() {
-	! LEASH_URI="unix://$dir/nowhere" "$dir/example" 2>"$dir/said" || echo 'it succeeds without a server'
-	grep -q "$dir/nowhere" "$dir/said" || cat "$dir/said"
-}
-
 # ---- leash(1) ----
 
 # All of its options: the section that they are in, and the option. Sections are commands, or "common".
@@ -254,8 +230,8 @@ variables_agree() {
 }
 
 for page in leash.1 leash.3; do
-	check "$page is clean for mandoc" is_clean_for_mandoc "$source/docs/$page"
-	check "$page is clean for groff" is_clean_for_groff "$source/docs/$page"
+	check "$page is clean for mandoc" mandoc -T lint -W warning "$source/docs/$page"
+	check "$page is clean for groff" groff -z -ww -mandoc -Tutf8 "$source/docs/$page"
 done
 
 check 'the synopsis of leash(3) has the prototypes of the headers' prototypes_agree
@@ -264,8 +240,6 @@ check 'its table of statuses is that of status.h' statuses_agree
 check 'it has every constant, with its number' constants_agree
 check 'its tables have every field of every struct, and none else' fields_agree
 check 'of each field they have every number that the header has' numbers_agree
-check 'its example compiles and links with nothing but leash' example_compiles
-check 'its example says what is wrong without a server' example_says_what_is_wrong
 
 if [ -x "$leash" ]; then
 	check 'leash(1) has a section for every command' commands_agree

@@ -1,5 +1,6 @@
 #!/bin/sh
-# What README.md shows is so: its first program compiles as it stands there, and runs; what it names is there.
+# What README.md shows is so: its first program compiles as it stands there, and runs; what it names is there. And the
+# example of leash(3) is a program, too.
 # shellcheck source=tests/support/tap.sh
 . "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
 
@@ -12,9 +13,14 @@ is_on_the_first_screen() {
 	[ -s "$dir/first.c" ] && [ "$(cat "$dir/last")" -lt 40 ]
 }
 
-compiles() {
+# The program under EXAMPLES.
+awk '/^\.Sh / { on = $2 == "EXAMPLES" } /^\.Ed/ { text = 0 } on && text { print } on && /^\.Bd -literal/ { text = 1 }' \
+	"$source/docs/leash.3" | sed 's/\\e/\\/g' >"$dir/example.c"
+
+compiles() { # PROGRAM STANDARD, as the compiler takes it
+	[ -s "$dir/$1.c" ] || echo 'there is none'
 	# shellcheck disable=SC2086 # flags
-	${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic -Werror ${LEASH_SANITIZE-} -I"$source/include" -o "$dir/first" "$dir/first.c" \
+	${CC:-cc} "$2" -Wall -Wextra -Wpedantic -Werror ${LEASH_SANITIZE-} -I"$source/include" -o "$dir/$1" "$dir/$1.c" \
 		-L"$build/lib/.libs" -Wl,-rpath,"$build/lib/.libs" -lleash
 }
 
@@ -23,8 +29,8 @@ runs() {
 	LEASH_URI="unix://$dir/redis.sock" "$dir/first" >"$dir/text" && [ "$(redis-cli -s "$dir/redis.sock" EXISTS 'leash:{orders}')" = 0 ]
 }
 
-says_what_is_wrong() {
-	! LEASH_URI="unix://$dir/nowhere" "$dir/first" 2>"$dir/text" && grep -q "$dir/nowhere" "$dir/text"
+says_what_is_wrong() { # PROGRAM
+	! LEASH_URI="unix://$dir/nowhere" "$dir/$1" 2>"$dir/text" && grep -q "$dir/nowhere" "$dir/text"
 }
 
 # Files that it links to, folders of its map, the two commands.
@@ -74,9 +80,11 @@ has_every_exit_status() {
 }
 
 check 'a whole program stands on the first screen' is_on_the_first_screen
-check 'it compiles without a warning and links with nothing but leash' compiles
+check 'it compiles without a warning and links with nothing but leash' compiles first -std=c11
 check 'it runs and gives its lock back' runs
-check 'without a server it says what is wrong' says_what_is_wrong
+check 'without a server it says what is wrong' says_what_is_wrong first
+check 'the example of leash(3) compiles and links with nothing but leash' compiles example -std=gnu11
+check 'it says what is wrong without a server' says_what_is_wrong example
 check 'what the README names is there' names_what_is_there
 check 'a link within it leads to a heading' links_lead_somewhere
 check 'the README names every public call' names_every_call
