@@ -117,13 +117,3 @@ check_remedy(const struct found *f, const char *part)
 	if (strstr(f->remedy, part) == NULL)
 		fail_msg("the remedy for '%s' is '%s', and says nothing of '%s'", f->text, f->remedy, part);
 }
-
-void
-ask(struct server *of, const char *command)
-{
-	redisReply *reply = server_command(of, command);
-
-	if (reply->type == REDIS_REPLY_ERROR)
-		fail_msg("%s: %s", command, reply->str);
-	freeReplyObject(reply);
-}

@@ -38,5 +38,3 @@ void check_worst(enum level level);
 const struct found *the(const char *topic, enum level level, const char *part);
 void check_remedy(const struct found *f, const char *part);
 void show_all(void);
-
-void ask(struct server *of, const char *command); /* that is no error */

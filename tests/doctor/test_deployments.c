@@ -13,14 +13,17 @@ static enum deployment_kind kind;
 static struct deployment *deployment;
 static char *as_least;
 
+/* The first of that level or a worse one, on that topic (NULL: any); NULL: there is none. */
 static const struct found *
-first_at_least(enum level level)
+first_on(const char *topic, enum level level)
 {
 	for (size_t i = 0; i < found_count; i++)
-		if (found[i].level >= level)
+		if (found[i].level >= level && (topic == NULL || strcmp(found[i].topic, topic) == 0))
 			return &found[i];
 	return NULL;
 }
+
+#define first_at_least(level) first_on(NULL, (level))
 
 /* Is it told of this server? By its port, "127.0.0.1:7000", or its socket. */
 static bool
@@ -90,7 +93,7 @@ static void
 ask_all(const char *command)
 {
 	for (size_t i = 0; deployment_master(deployment, i) != NULL; i++)
-		ask(deployment_master(deployment, i), command);
+		server_say(deployment_master(deployment, i), command);
 }
 
 SENTENCE(each_permission_that_is_missing_is_told_and_given_by_the_line_that_is_told)
@@ -112,10 +115,8 @@ SENTENCE(each_permission_that_is_missing_is_told_and_given_by_the_line_that_is_t
 			assert_non_null(strcasestr(err.text, strcmp(rule, "+cluster|slots") == 0 ? "CLUSTER SLOTS" : rule + 1));
 			continue;
 		}
-		const struct found *f = first_at_least(NOTE);
-		while (f != NULL && f < found + found_count && strcmp(f->topic, "permissions") != 0)
-			f++;
-		if (f == NULL || f == found + found_count || strstr(f->remedy, rule) == NULL) {
+		const struct found *f = first_on("permissions", NOTE);
+		if (f == NULL || strstr(f->remedy, rule) == NULL) {
 			show_all();
 			fail_msg("nothing is told of %s", rule);
 		}
@@ -177,15 +178,15 @@ SENTENCE(what_is_wrong_with_one_is_told_of_that_one)
 	size_t servers = deployment_masters(deployment);
 	struct server *bad = deployment_master(deployment, servers - 1);
 
-	ask(bad, "CONFIG SET maxmemory 100mb");
-	ask(bad, "CONFIG SET maxmemory-policy allkeys-lru");
+	server_say(bad, "CONFIG SET maxmemory 100mb");
+	server_say(bad, "CONFIG SET maxmemory-policy allkeys-lru");
 	examine(deployment_uri(deployment));
 	assert_int_equal(count(ERROR, "eviction", "allkeys-lru"), 1);
 	const struct found *f = first_at_least(ERROR);
 	assert_string_equal(f->topic, "eviction");
 	check_is_of(f, bad);
-	ask(bad, "CONFIG SET maxmemory-policy noeviction");
-	ask(bad, "CONFIG SET maxmemory 0");
+	server_say(bad, "CONFIG SET maxmemory-policy noeviction");
+	server_say(bad, "CONFIG SET maxmemory 0");
 }
 
 /* Those behind it in the list are looked at all the same. */
@@ -232,14 +233,14 @@ SENTENCE(each_sentinel_is_looked_at, .of = 1U << DEPLOYMENT_SENTINEL)
 
 SENTENCE(a_quorum_and_times_by_which_no_failover_helps_are_told, .of = 1U << DEPLOYMENT_SENTINEL)
 {
-	ask(sentinel(0), "SENTINEL SET main down-after-milliseconds 30000");
-	ask(sentinel(2), "SENTINEL SET main quorum 4");
+	server_say(sentinel(0), "SENTINEL SET main down-after-milliseconds 30000");
+	server_say(sentinel(2), "SENTINEL SET main quorum 4");
 	assert_int_equal(examine(deployment_uri(deployment)), LEASH_OK);
 	assert_int_equal(of_sentinels(WARNING, "for down after 30000 ms, and a lease is 30000 ms"), 1);
 	assert_int_equal(of_sentinels(WARNING, "its quorum is 4, but there are 3 sentinels: no failover will ever happen"),
 	                 1);
-	ask(sentinel(0), "SENTINEL SET main down-after-milliseconds 1000");
-	ask(sentinel(2), "SENTINEL SET main quorum 2");
+	server_say(sentinel(0), "SENTINEL SET main down-after-milliseconds 1000");
+	server_say(sentinel(2), "SENTINEL SET main quorum 2");
 	examine(deployment_uri(deployment));
 	assert_null(first_at_least(WARNING));
 }
@@ -259,26 +260,23 @@ SENTENCE(a_sentinel_that_knows_nothing_of_the_master_or_another_one_is_named, .o
 {
 	struct sentinel_set *set = deployment_sentinel_set(deployment);
 	int master = sentinel_set_await_failover(set, -1);
-	char *uri = strdup(deployment_uri(deployment)), monitor[80];
+	char *uri = strdup(deployment_uri(deployment));
 
 	strcpy(strrchr(uri, '/'), "/odd");
-	for (int i = 0; i < SENTINEL_SENTINELS; i += 2) {
-		snprintf(monitor, sizeof monitor, "SENTINEL MONITOR odd 127.0.0.1 %d 2", sentinel_set_port(set, master));
-		ask(sentinel(i), monitor);
-	}
+	for (int i = 0; i < SENTINEL_SENTINELS; i += 2)
+		server_say(sentinel(i), "SENTINEL MONITOR odd 127.0.0.1 %d 2", sentinel_set_port(set, master));
 	assert_int_equal(examine(uri), LEASH_OK);
 	assert_int_equal(of_sentinels(WARNING, "it knows no master called 'odd'"), 1);
 	assert_int_equal(of_sentinels(FINE, ", as 2 of 3 say"), 2);
-	snprintf(monitor, sizeof monitor, "SENTINEL MONITOR odd 127.0.0.1 %d 2",
-	         sentinel_set_port(set, (master + 1) % SENTINEL_SERVERS));
-	ask(sentinel(1), monitor);
+	server_say(sentinel(1), "SENTINEL MONITOR odd 127.0.0.1 %d 2",
+	           sentinel_set_port(set, (master + 1) % SENTINEL_SERVERS));
 	assert_int_equal(examine(uri), LEASH_OK);
 	assert_int_equal(of_sentinels(WARNING, "which is not what is believed: 127.0.0.1:"), 1);
 	for (size_t i = 0; i < found_count; i++)
 		if (strstr(found[i].text, "which is not what is believed") != NULL)
 			check_is_of(&found[i], sentinel(1));
 	for (int i = 0; i < SENTINEL_SENTINELS; i++)
-		ask(sentinel(i), "SENTINEL REMOVE odd");
+		server_say(sentinel(i), "SENTINEL REMOVE odd");
 	free(uri);
 }
 

@@ -2,26 +2,11 @@
 #include "tests/doctor/findings.h"
 
 #include "tests/support/certs.h"
-#include "tests/support/fake.h"
-#include "tests/support/proxy.h"
-#include "tests/support/server.h"
+#include "tests/support/kept.h"
+#include "tests/support/one_server.h"
 #include "tests/support/test.h"
 
-static struct server *server;
-
-static void
-start(void)
-{
-	server = server_start((const char *const[]){"--appendonly", "yes", NULL});
-}
-
-static void
-stop(void)
-{
-	server_stop(server);
-}
-
-GROUP(start, stop);
+GROUP(start_server, stop_server);
 
 static void
 check_nothing_is_left(void)
@@ -36,48 +21,43 @@ FIXTURE(NULL, check_nothing_is_left);
 /* Not by what lets anybody in. */
 SENTENCE(a_certificate_that_is_refused_is_to_be_looked_at)
 {
-	struct server *expired = server_start_tls(CERTS_EXPIRED, false, NULL);
-	struct server *strict = server_start_tls(CERTS_SERVER, true, NULL);
+	struct server *expired = kept(server_start_tls(CERTS_EXPIRED, false, NULL));
+	struct server *strict = kept(server_start_tls(CERTS_SERVER, true, NULL));
 
 	assert_status(LEASH_DENIED, examine(server_uri_tls(expired)));
 	check_remedy(the("connection", ERROR, "certificate has expired"), "openssl s_client -connect 127.0.0.1:");
 	assert_status(LEASH_DENIED, examine(server_uri_tls(strict)));
 	check_remedy(the("connection", ERROR, "wants a certificate"), "cert and key");
-	server_stop(expired);
-	server_stop(strict);
 }
 
 SENTENCE(who_speaks_tls_and_who_does_not_is_told_from_each_other)
 {
-	struct server *plain = server_start_tcp(NULL), *tls = server_start_tls(CERTS_SERVER, false, NULL);
-	char uri[512];
+	struct server *plain = kept(server_start_tcp(NULL)), *tls = kept(server_start_tls(CERTS_SERVER, false, NULL));
+	char at[512];
 
-	snprintf(uri, sizeof uri, "rediss://127.0.0.1:%d?%s", server_port(plain), certs_query());
-	assert_status(LEASH_PROTOCOL, examine(uri));
+	snprintf(at, sizeof at, "rediss://127.0.0.1:%d?%s", server_port(plain), certs_query());
+	assert_status(LEASH_PROTOCOL, examine(at));
 	check_remedy(the("connection", ERROR, "does not speak TLS"), "in place of rediss://");
-	snprintf(uri, sizeof uri, "redis%s", server_uri_tls(tls) + strlen("rediss"));
-	*strchr(uri, '?') = '\0';
-	assert_status(LEASH_UNAVAILABLE, examine(uri));
+	snprintf(at, sizeof at, "redis%s", server_uri_tls(tls) + strlen("rediss"));
+	*strchr(at, '?') = '\0';
+	assert_status(LEASH_UNAVAILABLE, examine(at));
 	check_remedy(the("connection", ERROR, "does it want TLS?"), "write rediss://");
-	server_stop(plain);
-	server_stop(tls);
 }
 
 /* ---- a connection that is slow, or breaks ---- */
 
 SENTENCE(a_slow_line_is_told_by_what_leash_has_patience_for)
 {
-	struct proxy *proxy = proxy_start(server_socket(server));
+	struct proxy *proxy = kept(proxy_start(server_socket(server)));
 
 	proxy_delay(proxy, PROXY_TO_SERVER, 260000);
 	assert_status(LEASH_OK, examine_with(LEASH_OPTIONS(.uri = proxy_uri(proxy), .timeout_ms = 2500)));
 	check_remedy(the("speed", WARNING, "tenth"), "?timeout=");
-	proxy_stop(proxy);
 }
 
 SENTENCE(wherever_the_connection_breaks_that_is_told_and_nothing_is_left)
 {
-	struct proxy *proxy = proxy_start(server_socket(server));
+	struct proxy *proxy = kept(proxy_start(server_socket(server)));
 	unsigned n, broken = 0;
 
 	assert_status(LEASH_OK, examine(proxy_uri(proxy)));
@@ -96,14 +76,13 @@ SENTENCE(wherever_the_connection_breaks_that_is_told_and_nothing_is_left)
 		}
 		check_nothing_is_left();
 	}
-	proxy_stop(proxy);
 	print_message("# %u requests, %u times it was the connection\n", n, broken);
 	assert_true(n > 50 && broken > 50);
 }
 
 SENTENCE(an_ask_that_arrives_when_nobody_waits_for_it_any_more_does_nothing)
 {
-	struct proxy *proxy = proxy_start(server_socket(server));
+	struct proxy *proxy = kept(proxy_start(server_socket(server)));
 
 	assert_status(LEASH_OK, examine(proxy_uri(proxy))); /* so that the server knows the scripts */
 	do { /* until it was the ask, and no pause of this machine, that took too long */
@@ -114,7 +93,6 @@ SENTENCE(an_ask_that_arrives_when_nobody_waits_for_it_any_more_does_nothing)
 	await_ms(1500);
 	proxy_release(proxy);
 	await_ms(200); /* for what should not come */
-	proxy_stop(proxy);
 }
 
 /* Once it has all connections that it needs, it gets no more. */
@@ -128,11 +106,11 @@ take_and_refuse(void *proxy, const struct finding *f)
 
 SENTENCE(what_the_server_does_not_let_be_deleted_goes_by_itself)
 {
-	struct proxy *proxy = proxy_start(server_socket(server));
+	struct proxy *proxy = kept(proxy_start(server_socket(server)));
 	char *rest, as_bob[300];
 	int count = 0;
 
-	ask(server, "ACL SETUSER bob reset on >sesame +@all -del ~leash:* &leash:wake:*");
+	server_say(server, "ACL SETUSER bob reset on >sesame +@all -del ~leash:* &leash:wake:*");
 	snprintf(as_bob, sizeof as_bob, "unix://bob:sesame@%s", server_socket(server));
 	assert_status(LEASH_OK, examine(as_bob));
 	check_nothing_is_left(); /* none was made */
@@ -148,22 +126,21 @@ SENTENCE(what_the_server_does_not_let_be_deleted_goes_by_itself)
 		assert_in_range(server_integer(server, "PTTL %s", key), 1, 60000);
 	assert_int_equal(count, 1);
 	free(keys);
-	ask(server, "FLUSHALL");
-	proxy_stop(proxy);
+	server_say(server, "FLUSHALL");
 }
 
 /* ---- those who are no servers ---- */
 
 struct script {
-	const char *command, *answer; /* to it, NULL: as of an empty Redis, as for those that are not named */
+	const char *command, *answer; /* to it; to others: as of an empty Redis */
 };
 
 static size_t
 answer_by_script(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
 {
 	for (const struct script *s = ctx; s->command != NULL; s++)
-		if (strcmp(s->command, "*") == 0 || fake_is(argc, argv, argl, 0, s->command))
-			return s->answer != NULL ? fake_say(out, size, "%s", s->answer) : FAKE_DEFAULT;
+		if (fake_is(argc, argv, argl, 0, s->command))
+			return fake_say(out, size, "%s", s->answer);
 	return FAKE_DEFAULT;
 }
 
@@ -171,10 +148,10 @@ static leash_status
 examine_fake(fake_answer *answer, void *ctx, int64_t timeout_ms)
 {
 	struct fake *fake = fake_start(answer, ctx);
-	char uri[300];
+	char at[300];
 
-	snprintf(uri, sizeof uri, "unix://joe:open-sesame@%s", fake_uri(fake) + strlen("unix://"));
-	leash_status status = examine_with(LEASH_OPTIONS(.uri = uri, .timeout_ms = timeout_ms));
+	snprintf(at, sizeof at, "unix://joe:open-sesame@%s", fake_uri(fake) + strlen("unix://"));
+	leash_status status = examine_with(LEASH_OPTIONS(.uri = at, .timeout_ms = timeout_ms));
 	fake_stop(fake);
 	return status;
 }
@@ -213,7 +190,7 @@ play(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size
 	struct player *p = ctx;
 	char channel[80];
 
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+	for (size_t i = 0; i < COUNT(others); i++)
 		if (fake_is(argc, argv, argl, 0, others[i]))
 			return FAKE_DEFAULT;
 	if ((!fake_is(argc, argv, argl, 0, "EVALSHA") && !fake_is(argc, argv, argl, 0, "EVAL")) || argc < 6)
@@ -234,18 +211,18 @@ static void
 check_life(const struct life *life, bool votes)
 {
 	struct player players[VOTERS];
-	char uri[200];
+	char at[200];
 
 	for (int i = 0; i < VOTERS; i++) {
 		players[i] = (struct player){.life = life};
 		players[i].fake = fake_start_tcp(play, &players[i]);
 	}
 	if (votes)
-		snprintf(uri, sizeof uri, "redis+quorum://joe:open-sesame@%s,%s,%s?restart_guard=1",
+		snprintf(at, sizeof at, "redis+quorum://joe:open-sesame@%s,%s,%s?restart_guard=1",
 		         fake_uri(players[0].fake) + 8, fake_uri(players[1].fake) + 8, fake_uri(players[2].fake) + 8);
 	else
-		snprintf(uri, sizeof uri, "redis://joe:open-sesame@%s", fake_uri(players[0].fake) + 8);
-	assert_status(LEASH_OK, examine(uri));
+		snprintf(at, sizeof at, "redis://joe:open-sesame@%s", fake_uri(players[0].fake) + 8);
+	assert_status(LEASH_OK, examine(at));
 	for (int i = 0; i < VOTERS; i++)
 		fake_stop(players[i].fake);
 	if (strstr(life->told, "a lock was acquired") == NULL) {
@@ -320,7 +297,7 @@ static const char *const infos[] = {
 
 SENTENCE(whatever_info_says_is_survived_and_shown_harmlessly)
 {
-	for (size_t i = 0; i < sizeof infos / sizeof *infos; i++) {
+	for (size_t i = 0; i < COUNT(infos); i++) {
 		char answer[4096];
 
 		snprintf(answer, sizeof answer, "$%zu\r\n%s\r\n", strlen(infos[i]), infos[i]);
@@ -368,7 +345,7 @@ lie(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_
 
 SENTENCE(whatever_a_server_answers_is_survived_and_shown_harmlessly)
 {
-	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+	for (size_t i = 0; i < COUNT(answers); i++) {
 		examine_fake(lie, &(struct liar){.answer = answers[i]}, 1000);
 		check_worst(ERROR);
 	}
