@@ -45,7 +45,6 @@ struct worker {
 	leash_cancel *_Atomic cancel;    /* of its wait, if that may be canceled; self.mutex is held while it is fired and taken away */
 };
 
-/* One hold, from the ask to the end of its release. */
 struct turn {
 	struct worker *worker;
 	unsigned lock;
@@ -78,7 +77,6 @@ roll(uint64_t *random, uint64_t below)
 	return (random_next(random) >> 11) % below;
 }
 
-/* Once in `n` times. */
 static bool
 once_in(uint64_t *random, uint64_t n)
 {
@@ -293,7 +291,6 @@ take_a_turn(struct worker *w)
 	end(&turn);
 }
 
-/* In the end each gets each lock once more. */
 static void
 take_them_all(struct worker *w)
 {

@@ -160,7 +160,7 @@ put_in_order(struct step *s)
 
 	do {
 		began = await_now_ns();
-		order(s->server, "CLIENT PAUSE %d WRITE", PAUSE_MS);
+		server_say(s->server, "CLIENT PAUSE %d WRITE", PAUSE_MS);
 		s->run->arena->await_synced(s->run);
 	} while (await_now_ns() - began > (PAUSE_MS - 1000) * INT64_C(1000000));
 }
@@ -375,7 +375,7 @@ play_order(struct run *run, struct blow *blow, const char *text)
 		if ((blow->chosen & 1U << i) == 0 || (!must && !is_told(run, i)))
 			continue;
 		else if (must)
-			order(run->nodes[i].server, out);
+			server_say(run->nodes[i].server, out);
 		else
 			freeReplyObject(server_command(run->nodes[i].server, out));
 }

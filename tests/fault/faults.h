@@ -70,6 +70,13 @@ struct verb {
 #define VERB_ONCE(name, ...) {#name, true, verb_##name},
 #define VERB_FOR_EACH(name, ...) {#name, false, verb_##name},
 
+/* A function of an arena that only waits for what its kind of deployment can wait for. */
+#define WAITS_BY(name, ...) \
+	static void name(struct run *run) \
+	{ \
+		__VA_ARGS__; \
+	}
+
 struct arena {
 	const char *name;
 	const struct fault *faults;
@@ -130,15 +137,6 @@ int64_t between(struct step *s);   /* its two numbers, by chance */
 unsigned the_chosen(const struct blow *blow);   /* the one server */
 void remove_data(const struct server *server, const char *name);   /* a pattern of the shell */
 void forget(const struct server *server);         /* the data of one that was killed */
-
-/* Say something to a server that it must do. */
-#define order(server, ...) \
-	do { \
-		redisReply *reply_ = server_command((server), __VA_ARGS__); \
-		if (reply_->type == REDIS_REPLY_ERROR) \
-			trouble("the nemesis is refused: %s", reply_->str); \
-		freeReplyObject(reply_); \
-	} while (0)
 
 /* What each server that keeps data has to know: who comes, and to keep it. Ended by NULL. */
 #define ARGS_OF_SERVERS(fsync) \

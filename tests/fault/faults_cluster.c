@@ -56,7 +56,6 @@ replica_of(struct run *run, struct blow *blow, unsigned master)
 
 /* ---- slots ---- */
 
-/* A master other than its own. */
 static int
 elsewhere(struct run *run, struct blow *blow, unsigned lock)
 {
@@ -188,29 +187,15 @@ start(struct run *run)
 		trouble("some master has no lock");
 }
 
-static void
-await_synced(struct run *run)
-{
-	cluster_await_synced(run->cluster);
-}
-
-static void
-await_successor(struct run *run)
-{
-	cluster_await_takeover(run->cluster, run->ousted);
-}
+WAITS_BY(await_synced, cluster_await_synced(run->cluster))
+WAITS_BY(await_successor, cluster_await_takeover(run->cluster, run->ousted))
+WAITS_BY(settle, cluster_await_ok(run->cluster))
 
 static void
 await_return(struct run *run, uint64_t *dice)
 {
 	(void)dice;
 	await_true_for(!cluster_is_master(run->cluster, run->ousted), 60);
-}
-
-static void
-settle(struct run *run)
-{
-	cluster_await_ok(run->cluster);
 }
 
 const struct arena arena_cluster = {

@@ -58,10 +58,11 @@ some_replica(struct run *run, struct blow *blow, unsigned master)
 static void
 follow(struct run *run, unsigned i)
 {
-	order(run->nodes[i].server, "REPLICAOF 127.0.0.1 %d", run->nodes[sentinel_set_master_number(run->sentinels)].told);
+	int master = sentinel_set_master_number(run->sentinels);
+
+	server_say(run->nodes[i].server, "REPLICAOF 127.0.0.1 %d", run->nodes[master].told);
 }
 
-/* From the master to the replica that is chosen. */
 static void
 hold_link(struct step *s)
 {
@@ -134,22 +135,13 @@ start(struct run *run)
 	for (int i = 0; i < SENTINEL_SENTINELS; i++) {
 		struct server *sentinel = sentinel_set_sentinel(run->sentinels, i);
 
-		order(sentinel, "SENTINEL SET %s failover-timeout 1500", SENTINEL_NAME);
+		server_say(sentinel, "SENTINEL SET %s failover-timeout 1500", SENTINEL_NAME);
 		freeReplyObject(server_command(sentinel, CALM + 1));
 	}
 }
 
-static void
-await_synced(struct run *run)
-{
-	sentinel_set_await_synced(run->sentinels);
-}
-
-static void
-await_successor(struct run *run)
-{
-	sentinel_set_await_failover(run->sentinels, run->ousted);
-}
+WAITS_BY(await_synced, sentinel_set_await_synced(run->sentinels))
+WAITS_BY(await_successor, sentinel_set_await_failover(run->sentinels, run->ousted))
 
 /* An old master that is back is left alone for a while, as an operator would, or a sentinel does for eight seconds. */
 static void

@@ -80,14 +80,14 @@ fail_to_save(struct step *s)
 	snprintf(path, sizeof path, "%s/dump.rdb", server_folder(s->server));
 	if (mkdir(path, 0700) != 0)
 		trouble("%s: %s", path, strerror(errno));
-	order(s->server, "CONFIG SET save %s", "3600 1");
-	order(s->server, "BGSAVE SCHEDULE");
+	server_say(s->server, "CONFIG SET save %s", "3600 1");
+	server_say(s->server, "BGSAVE SCHEDULE");
 }
 
 static void
 save_nothing(struct step *s)
 {
-	order(s->server, "CONFIG SET save %s", "");
+	server_say(s->server, "CONFIG SET save %s", "");
 	remove_data(s->server, "dump.rdb");
 }
 

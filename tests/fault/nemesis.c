@@ -1,7 +1,4 @@
-/* The nemesis: runs contenders under faults, so that their histories can be judged.
- *
- *   nemesis [--seconds N] [--seed S] [--deployment KIND] [--min-replicas N] [--folder DIR]
- *           [--only FAULT,FAULT] [--list] [--print]
+/* The nemesis: runs contenders under faults, so that their histories can be judged. Its options: see `help`.
  *
  * It starts a deployment, six contenders, and watchers. Then bursts of up to three faults that overlap, and quiet times
  * between them, in each of which every lock must be seen to be taken again, until the time is over. In the end there
@@ -10,11 +7,9 @@
  * That a lock was taken is seen at the register that it protects (tests/judge/register.h): somebody has it, and writes
  * there.
  *
- * Which faults come, when and to whom follows from the seed (--list tells it beforehand); how the contenders and the
- * server fare depends on the scheduler as well.
- *
- * Ends with the judge's status, or 1 if a contender failed or no progress was seen; then the histories are kept, and it
- * is said where they are. They are also kept if --folder named the place. */
+ * Which faults come, when and to whom follows from the seed; how the contenders and the server fare depends on the
+ * scheduler as well. Ends with the judge's status, or 1 if a contender failed or no progress was seen; then the
+ * histories are kept, and it is said where they are. */
 #include "tests/fault/nemesis.h"
 
 #include "tests/fault/faults.h"

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,59 +47,37 @@ lead(struct crew *crew, unsigned number)
 {
 	struct contender *c = &crew->contenders[number];
 	const struct run *run = crew->run;
-	const char *target = server_socket(run->nodes[0].server);
-	char port[32];
+	char target[URI];
 
 	if (run->uri != NULL) {
 		make_uri(c, run->arena, run->uri);
 		return;
 	}
-	if (run->alone.told != 0) {
-		snprintf(port, sizeof port, "127.0.0.1:%d", run->alone.told);
-		c->proxy = proxy_start_tcp(port);
-	} else {
-		c->proxy = number % 2 == 0 ? proxy_start(target) : proxy_start_tcp(target);
-	}
+	if (run->alone.told != 0)
+		snprintf(target, sizeof target, "127.0.0.1:%d", run->alone.told);
+	else
+		snprintf(target, sizeof target, "%s", server_socket(run->alone.server));
+	c->proxy = proxy_start_with(target, run->alone.told != 0 || number % 2 != 0);
 	make_uri(c, run->arena, proxy_uri(c->proxy));
-}
-
-/* Only what is safe after a fork of many threads. */
-static _Noreturn void
-become(char *const *argv, pid_t parent)
-{
-	sigset_t none;
-
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
-		_exit(126);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);   /* as programs are that know nothing of it */
-	execv(argv[0], argv);
-	_exit(127);
 }
 
 pid_t
 crew_run(const char *where, struct words *words)
 {
-	pid_t parent = getpid();
 	char program[4096];
 	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 32);
+	pid_t pid;
 
 	if (n <= 0)
 		trouble("/proc/self/exe: %s", strerror(errno));
 	program[n] = '\0';
 	strcpy(strrchr(program, '/') + 1, where);
-	if (access(program, X_OK) != 0)
-		trouble("%s: %s", program, strerror(errno));
 	free(words->at[0]);
 	words->at[0] = text_of("%s", program);
-	words->at[words->count] = NULL;
-	fflush(NULL);
-	pid_t pid = fork();
-	if (pid < 0)
-		trouble("fork: %s", strerror(errno));
-	if (pid == 0)
-		become(words->at, parent);
+	int error = sweep_spawn(&pid, words->at, environ, (const int[]){-1, STDOUT_FILENO, STDERR_FILENO}, NULL);
+	if (error != 0)
+		trouble("%s: %s", program, strerror(error));
+	sweep_process(pid);
 	words_free(words);
 	return pid;
 }
@@ -119,7 +96,6 @@ start(struct crew *crew, unsigned number)
 	         run->arena->guard_ms, run->arena->timeout_ms, run->min_replicas, run->arena->plain);
 	words_add(&words, "", c->uri, run->folder, c->name, numbers);
 	c->pid = crew_run("contender", &words);
-	sweep_process(c->pid);
 	run->contenders++;
 	run->calm_ns = await_now_ns();
 }

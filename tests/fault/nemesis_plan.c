@@ -48,7 +48,6 @@ misused(const char *what, const char *word)
 	exit(2);
 }
 
-/* NULL: all. */
 static void
 add_cards(struct plan *plan, const char *name)
 {
@@ -114,10 +113,10 @@ is_of_servers(unsigned seat)
 }
 
 static bool
-is_hit(const struct burst *burst, unsigned seat)
+is_hit(const struct burst *burst, unsigned seat, unsigned target)
 {
 	for (unsigned i = 0; i < burst->count; i++)
-		if (burst->blows[i].fault->seat == seat)
+		if (burst->blows[i].fault->seat == seat && burst->blows[i].target == target)
 			return true;
 	return false;
 }
@@ -130,18 +129,9 @@ choose_deck(struct plan *plan, const struct burst *burst)
 	unsigned seat = kind < 6 ? SEAT_SERVER : kind < 8 ? SEAT_PROCESS : SEAT_PROXY;
 
 	for (unsigned i = 0; i < SEATS; i++, seat = (seat + 1) % SEATS)
-		if (plan->decks[seat].count > 0 && !(is_of_servers(seat) && is_hit(burst, seat)))
+		if (plan->decks[seat].count > 0 && !(is_of_servers(seat) && is_hit(burst, seat, 0)))
 			return &plan->decks[seat];
 	return NULL;
-}
-
-static bool
-is_free(const struct burst *burst, const struct fault *fault, unsigned target)
-{
-	for (unsigned i = 0; i < burst->count; i++)
-		if (burst->blows[i].fault->seat == fault->seat && burst->blows[i].target == target)
-			return false;
-	return true;
 }
 
 static unsigned
@@ -155,7 +145,7 @@ choose_target(struct plan *plan, const struct burst *burst, const struct fault *
 	for (unsigned i = 0; i < burst->count && again; i++)
 		if (!is_of_servers(burst->blows[i].fault->seat))
 			target = burst->blows[i].target;
-	while (!is_free(burst, fault, target))
+	while (is_hit(burst, fault->seat, target))
 		target = (target + 1) % CONTENDERS;
 	return target;
 }

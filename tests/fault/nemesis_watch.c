@@ -42,7 +42,7 @@ enum { SCAN_MS = 500, ROLE_MS = 20, CALM_MS = 1000 };
 /* At one server, or sentinel. */
 struct post {
 	struct watch *watch;
-	const struct server *server;
+	struct server *server;
 	const char *asks;                /* to be told what happens; and what is done with it */
 	void (*heard)(struct post *post, const redisReply *reply);
 	pthread_t monitor, scanner;      /* a sentinel has no scanner, */
@@ -115,17 +115,11 @@ our_time(struct post *p, int64_t server_ns)
 	return server_ns + p->offset_ns;
 }
 
-static bool
-is_calm(const struct watch *w, int64_t ns)
-{
-	return !w->delaying && ns >= w->calm_at;
-}
-
 /* Of a quorum a release is OK when most servers have executed it: the others may have all before it still to come. */
 static void
 on_renewal(struct watch *w, const char *token, size_t size, int64_t ns)
 {
-	bool late = !is_calm(w, ns) || w->is_quorum;
+	bool late = w->delaying || ns < w->calm_at || w->is_quorum;
 
 	history_note_at(w->history, ns, "renew %.*s%s", (int)size, token, late ? " late" : "");
 	++*w->renewals;
@@ -198,24 +192,6 @@ on_sentinel(struct post *p, const redisReply *reply)
 
 /* ---- the two threads ---- */
 
-/* NULL: there is no server just now. */
-static redisContext *
-dial(const struct post *p, int64_t timeout_ms)
-{
-	redisContext *c = redisConnectUnix(server_socket(p->server));
-
-	if (c == NULL)
-		trouble("no memory");
-	if (c->err != 0) {
-		redisFree(c);
-		return NULL;
-	}
-	fcntl(c->fd, F_SETFD, FD_CLOEXEC);
-	if (timeout_ms > 0)
-		redisSetTimeout(c, (struct timeval){.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000});
-	return c;
-}
-
 static void
 publish(struct post *p, int fd)
 {
@@ -232,7 +208,7 @@ monitor(void *arg)
 	struct post *p = arg;
 
 	while (!p->watch->ending) {
-		redisContext *c = dial(p, 0);
+		redisContext *c = server_dial(p->server, 0);
 		void *reply = NULL;
 
 		if (c == NULL) {
@@ -299,7 +275,7 @@ visit_often(struct post *p, int64_t every_ms, bool (*visit)(struct post *p, redi
 
 	while (!p->watch->ending) {
 		if (c == NULL)
-			c = dial(p, 1000);
+			c = server_dial(p->server, 1);
 		if (c != NULL && !visit(p, c)) {
 			redisFree(c);
 			c = NULL;
@@ -381,7 +357,7 @@ looker(void *p)
 /* ---- for the run ---- */
 
 static struct post *
-start_post(struct watch *w, const struct server *server, const char *asks,
+start_post(struct watch *w, struct server *server, const char *asks,
            void (*heard)(struct post *, const redisReply *))
 {
 	struct post *p = &w->posts[w->count++];
@@ -437,7 +413,7 @@ watch_left(struct watch *w, size_t killed)
 {
 	w->known_most = killed;
 	for (unsigned i = 0; i < w->servers; i++) {
-		redisContext *c = dial(&w->posts[i], 0);
+		redisContext *c = server_dial(w->posts[i].server, 60);
 
 		if (c == NULL || !scan(&w->posts[i], c, note_left))
 			trouble("a server does not tell what is in it");

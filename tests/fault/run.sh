@@ -1,10 +1,9 @@
 #!/bin/sh
-# Run contenders under faults and judge what they did: tests/fault/run.sh [--seconds N] [--seed S] [--deployment KIND] [ARGUMENT...]
+# Run contenders under faults and judge what they did: tests/fault/run.sh [--seconds N] [--seed S] [ARGUMENT...]
 #
 # Builds what is needed, on a bare Debian 12 or 13 too, as tests/run.sh does, and in the same folder: build/test, or
-# $LEASH_BUILD_DIR. The server is redis-server, or $LEASH_TEST_SERVER. Which faults come, when and to whom follows from the seed;
-# --list tells it beforehand, --only FAULT,FAULT leaves out all others, --print tells each when it comes, and --folder DIR is where
-# the histories are written to and kept. KIND is single, tls, sentinel, cluster or quorum; --min-replicas N is what all locks ask for. Succeeds if the judge finds nothing; else it says where the histories are.
+# $LEASH_BUILD_DIR. The server is redis-server, or $LEASH_TEST_SERVER. Arguments are those of the nemesis: see its --help.
+# Succeeds if the judge finds nothing; else it says where the histories are.
 set -u
 
 # shellcheck disable=SC1007 # an empty CDPATH for this cd

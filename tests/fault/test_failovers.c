@@ -31,12 +31,9 @@ stop(void)
 
 FIXTURE(start, stop);
 
-/* With sentinels, and in a cluster. */
-#define BOTH(title) \
-	static void title(void); \
-	SENTENCE_AS(title, #title, title, .given = &arena_sentinel) \
-	SENTENCE_AS(title##_in_a_cluster, #title "_in_a_cluster", title, .given = &arena_cluster) \
-	static void title(void)
+static const struct part parts[] = {{"sentinel", .given = &arena_sentinel}, {"cluster", .given = &arena_cluster}};
+
+PARTS(parts);
 
 /* How many lines of the nemesis begin so? And the moments of the first and the last of them. */
 static unsigned
@@ -131,7 +128,7 @@ fail_over_by_order(void)
 	await_true((mend(), run.ordered.port == 0));
 }
 
-BOTH(a_failover_without_an_order_is_a_breach_from_its_beginning_until_all_is_whole)
+SENTENCE(a_failover_without_an_order_is_a_breach_from_its_beginning_until_all_is_whole)
 {
 	int64_t before = await_now_ns(), breach = 0, mended = 0;
 	int switches = run.sentinels != NULL ? sentinel_set_switches(run.sentinels) : 0;
@@ -145,7 +142,7 @@ BOTH(a_failover_without_an_order_is_a_breach_from_its_beginning_until_all_is_who
 	assert_true(run.sentinels == NULL || sentinel_set_switches(run.sentinels) == switches + 1);
 }
 
-BOTH(with_min_replicas_a_failover_without_an_order_excuses_nothing)
+SENTENCE(with_min_replicas_a_failover_without_an_order_excuses_nothing)
 {
 	run.min_replicas = 1;
 	fail_over_unasked();
@@ -154,7 +151,7 @@ BOTH(with_min_replicas_a_failover_without_an_order_excuses_nothing)
 }
 
 /* That one is noted by who orders it; what is noted here is that with sentinels its old master returns early. */
-BOTH(a_failover_by_order_is_none_without_one_but_the_next_is)
+SENTENCE(a_failover_by_order_is_none_without_one_but_the_next_is)
 {
 	unsigned returns = run.sentinels != NULL;
 
@@ -168,7 +165,7 @@ BOTH(a_failover_by_order_is_none_without_one_but_the_next_is)
 }
 
 /* It is begun already when the nemesis ousts the same master. */
-BOTH(an_order_that_comes_too_late_makes_no_order_of_it)
+SENTENCE(an_order_that_comes_too_late_makes_no_order_of_it)
 {
 	int port = fail_over();
 
