@@ -16,8 +16,8 @@ SENTENCE(a_process_holds_thousands_of_locks_through_a_lease)
 	long long calls;
 
 	assert_non_null(many);
-	if (lease_ms < 3000)
-		lease_ms = 3000;
+	if (lease_ms < 6000)
+		lease_ms = 6000;
 	holder = leashed_open(server_uri(one), LEASH_OPTIONS(.lease_ms = lease_ms, .timeout_ms = 60000, .on_event = leashed_note_event, .event_arg = &events));
 	int64_t began = await_now_ns();
 	for (int64_t i = 0; i < count; i++) {

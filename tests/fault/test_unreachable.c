@@ -37,7 +37,6 @@ SENTENCE(clients_of_a_restarted_server_dial_ever_more_slowly_and_all_come_back)
 {
 	enum { HERD = 20, LINES = 2 * HERD }; /* a client has two connections */
 	leash_client *client[HERD];
-	leash_lock *lock;
 
 	for (int i = 0; i < HERD; i++)
 		client[i] = kept(leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = patience_ms())));
@@ -51,11 +50,11 @@ SENTENCE(clients_of_a_restarted_server_dial_ever_more_slowly_and_all_come_back)
 	before = proxy_accepted(proxy);
 	await_ms(2000);
 	assert_true((double)(proxy_accepted(proxy) - before) <= 8.2e-9 * LINES * (double)(await_now_ns() - begun));
-	before = proxy_accepted(proxy);
 	server_restart(server);
+	before = proxy_accepted(proxy);
 	await_true(proxy_open(proxy) == LINES);
 	for (int i = 0; i < HERD; i++) {
-		lock = kept(leashed_lock(client[i], "grass", NULL));
+		leash_lock *lock = kept(leashed_lock(client[i], "grass", NULL));
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	}
