@@ -11,10 +11,8 @@
 
 static leash_error err; /* what the last call said */
 
-/* ---- names ---- */
-
 /* Any bytes but NUL, rather those that break something. */
-static size_t
+static void
 random_name(uint64_t *seed, char name[LEASH_NAME_MAX + 1])
 {
 	static const char evil[] = "\r\n\t\x1b\x7f\x80\x9b\xff{}%:*'\"\\$\x01\x08[]m";
@@ -26,7 +24,6 @@ random_name(uint64_t *seed, char name[LEASH_NAME_MAX + 1])
 		name[i] = (char)(r % 3 == 0 ? evil[(r >> 8) % (sizeof evil - 1)] : (char)(1 + (r >> 8) % 255));
 	}
 	name[n] = '\0';
-	return n;
 }
 
 GROUP(start_server, stop_server);

@@ -12,12 +12,6 @@ enum { SERVERS = 5, LEASE_MS = 1500, GRAIN_MS = 2000 }; /* servers count their l
 static leash_error err;
 static struct quorum *quorum;
 
-static leash_client *
-open_client(const char *uri)
-{
-	return kept(leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(LEASE_MS))));
-}
-
 static void
 start(void)
 {
@@ -38,7 +32,9 @@ static leash_client *client;
 static void
 come(void)
 {
-	client = open_client(quorum_uri_guarded(quorum, slow_ms(LEASE_MS)));
+	int64_t lease_ms = slow_ms(LEASE_MS);
+
+	client = kept(leashed_open(quorum_uri_guarded(quorum, lease_ms), LEASH_OPTIONS(.lease_ms = lease_ms)));
 }
 
 static void

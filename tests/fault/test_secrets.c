@@ -5,7 +5,7 @@
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
 #include "tests/support/sanitizer.h"
-#include "tests/support/server.h"
+#include "tests/support/one_server.h"
 #include "tests/support/test.h"
 
 #include <fcntl.h>
@@ -14,22 +14,15 @@
 
 static leash_error err; /* what the last call said */
 static struct ear ear = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-static struct server *server;
 
 static void
 start(void)
 {
-	server = server_start(NULL);
+	start_server();
 	ear.size = 0;
 }
 
-static void
-stop(void)
-{
-	server_stop(server);
-}
-
-FIXTURE(start, stop);
+FIXTURE(start, stop_server);
 
 static const char *
 path_of(const char *name)
@@ -38,15 +31,6 @@ path_of(const char *name)
 
 	snprintf(path, sizeof path, "%s/%s", server_folder(server), name);
 	return path;
-}
-
-static void
-write_file(const char *name, const char *text)
-{
-	FILE *file = fopen(path_of(name), "we");
-
-	assert_true(file != NULL && fputs(text, file) >= 0);
-	assert_int_equal(fclose(file), 0);
 }
 
 /* ---- a password that is looked for ---- */
@@ -69,10 +53,10 @@ let_in(void *arg)
 		assert_int_equal(getrandom(secret, LENGTH, 0), LENGTH);
 		for (int i = 0; i < LENGTH; i++)
 			secret[i] = (char)('a' + (unsigned char)secret[i] % 26);
-		write_file("password", secret);
+		free(sweep_file(server_folder(server), "password", secret));
 	}
 	snprintf(text, sizeof text, "%s%s%s", before, behind[0] != '\0' ? secret : "", behind);
-	write_file("uri", text);
+	free(sweep_file(server_folder(server), "uri", text));
 	freeReplyObject(redisCommand(c, "ACL SETUSER guarded reset on >%s ~* &* +@all", secret));
 	redisFree(c);
 	return 0;
@@ -101,13 +85,13 @@ make_secret(void)
 static leash_status
 open_by_secret(leash_client **client)
 {
-	static char uri[2 * URI];
+	static char told[2 * URI];
 
-	uri[read_file("uri", uri, sizeof uri - 1)] = '\0';
-	leash_status status = leash_open(client, LEASH_OPTIONS(.uri = uri, .timeout_ms = patience_ms(), .lease_ms = 60000,
+	told[read_file("uri", told, sizeof told - 1)] = '\0';
+	leash_status status = leash_open(client, LEASH_OPTIONS(.uri = told, .timeout_ms = patience_ms(), .lease_ms = 60000,
 	                                          .on_log = hear_line, .log_arg = &ear, .on_event = hear_event,
 	                                          .event_arg = &ear), &err);
-	explicit_bzero(uri, sizeof uri);
+	explicit_bzero(told, sizeof told);
 	return status;
 }
 
@@ -268,7 +252,7 @@ check_no_token(const char *text)
 /* Of a life in which much goes wrong. What a server repeats: unit/test_fault. */
 SENTENCE(no_text_and_no_log_line_tells_more_than_eight_digits_of_a_token)
 {
-	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_log = hear_line,
+	leash_client *client = leashed_open(uri, LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_log = hear_line,
 	                                    .log_arg = &ear, .on_event = hear_event, .event_arg = &ear));
 	leash_lock *lock = leashed_lock(client, "token", NULL);
 	char token[LEASH_TOKEN_MAX];

@@ -130,14 +130,10 @@ send_signals(void *arg)
 	return arg;
 }
 
-/* How many connections the server has taken. */
 static long long
 connections(void)
 {
-	static const char field[] = "total_connections_received:";
-	const char *at = strstr(server_text(server, "INFO stats"), field);
-
-	return at != NULL ? atoll(at + sizeof field - 1) : 0;
+	return atoll(server_text(server, "EVAL %s 0", "return redis.call('INFO', 'stats'):match('s_received:(%d+)')"));
 }
 
 GROUP(start_tcp_server, stop_server);

@@ -26,11 +26,7 @@ static _Atomic int fails_at;     /* the n-th call of any thread but the test's f
 static _Atomic int timers[2];    /* that go by another clock; by this one */
 static _Thread_local bool exempt; /* for the test's own waiting */
 
-/* The library's calls find what is visible only. */
-int clock_gettime(clockid_t id, struct timespec *t) __attribute__((visibility("default")));
-int timerfd_create(clockid_t id, int flags) __attribute__((visibility("default")));
-int timerfd_settime(int fd, int flags, const struct itimerspec *set, struct itimerspec *old)
-	__attribute__((visibility("default")));
+#define REPLACES __attribute__((visibility("default"))) /* the library's calls find what is visible only */
 
 static struct timespec
 plus(struct timespec t, int64_t ns)
@@ -41,7 +37,7 @@ plus(struct timespec t, int64_t ns)
 	return (struct timespec){.tv_sec = all / second, .tv_nsec = all % second};
 }
 
-int
+REPLACES int
 clock_gettime(clockid_t id, struct timespec *t)
 {
 	if (!exempt && atomic_fetch_sub(&fails_at, 1) == 1) {
@@ -55,14 +51,14 @@ clock_gettime(clockid_t id, struct timespec *t)
 	return 0;
 }
 
-int
+REPLACES int
 timerfd_create(clockid_t id, int flags)
 {
 	timers[id == CLOCK_BOOTTIME]++;
 	return (int)syscall(SYS_timerfd_create, id, flags);
 }
 
-int
+REPLACES int
 timerfd_settime(int fd, int flags, const struct itimerspec *set, struct itimerspec *old)
 {
 	struct itimerspec real = *set;
