@@ -195,7 +195,6 @@ tests_fault_test_tls_deployments_LDADD = $(public_libs)
 tests_fault_test_unreachable_LDADD = $(public_libs)
 tests_tools_test_commands_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_jobs_LDADD = $(public_libs) $(JANSSON_LIBS)
-tests_tools_test_run_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_guard_LDADD = $(trial_libs)
 tests_tools_test_histogram_LDADD = $(trial_libs)
 tests_tools_test_ranking_LDADD = $(trial_libs)
@@ -208,12 +207,10 @@ test_programs += tests/doctor/test_health
 test_programs += tests/doctor/test_strangers
 test_programs += tests/tools/test_commands
 test_programs += tests/tools/test_jobs
-test_programs += tests/tools/test_run
 test_programs += tests/tools/test_run_frozen
 endif
 tests_tools_test_commands_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DSOURCE_FOLDER='"$(abs_top_srcdir)"'
 tests_tools_test_jobs_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DSOURCE_FOLDER='"$(abs_top_srcdir)"'
-tests_tools_test_run_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DSOURCE_FOLDER='"$(abs_top_srcdir)"'
 
 # What several of them share, and nobody else.
 calls_sources = tests/contract/calls.c tests/contract/calls.h
@@ -344,7 +341,6 @@ tests_redis_test_tls_bytes_LDADD = $(LDADD) $(OPENSSL_LIBS)
 
 tests_tools_test_commands_SOURCES = tests/tools/test_commands.c $(play_sources)
 tests_tools_test_jobs_SOURCES = tests/tools/test_jobs.c $(play_sources)
-tests_tools_test_run_SOURCES = tests/tools/test_run.c $(play_sources)
 tests_tools_test_guard_SOURCES = tests/tools/test_guard.c
 tests_tools_test_guard_SOURCES += tools/clock.c tools/clock.h tools/guard.c tools/guard.h
 tests_tools_test_guard_SOURCES += tools/process.c tools/process.h tools/process_tree.c tools/process_tree.h

@@ -2,7 +2,7 @@
 #include "tests/tools/play.h"
 
 #include "tests/support/asleep.h"
-#include "tests/support/fake.h"
+#include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/one_server.h"
 #include "tests/support/ports.h"
@@ -69,7 +69,6 @@ static struct another {
 	char name[NAME];
 	struct server *server;
 	struct quorum *quorum;
-	struct fake *stranger;
 } servers[FEW];
 
 static const struct text *text; /* what is played, and the line of it */
@@ -128,7 +127,7 @@ value_of(const char *name)
 	wrong("there is no $%s", name);
 }
 
-static void
+__attribute__((format(printf, 2, 3))) static void
 set(const char *name, const char *format, ...)
 {
 	struct variable *variable = ENTRY(variables, name);
@@ -143,14 +142,12 @@ set(const char *name, const char *format, ...)
 }
 
 /* Of a name, "n_port" or the like. */
-static void
-set_of(const char *name, const char *what, const char *value)
-{
-	char both[2 * NAME];
-
-	snprintf(both, sizeof both, "%s_%s", name, what);
-	set(both, "%s", value);
-}
+#define set_of(name, what, ...) \
+	do { \
+		char both_[2 * NAME]; \
+		snprintf(both_, sizeof both_, "%s_" what, (name)); \
+		set(both_, __VA_ARGS__); \
+	} while (0)
 
 static void
 check_room(const char *to, const char *end, size_t n)
@@ -283,7 +280,6 @@ how_of(const char **line)
 	return how;
 }
 
-/* How often it is in there. */
 static long
 times(const char *said, const char *what)
 {
@@ -337,11 +333,8 @@ expect(struct run *run, const char *line)
 
 	last = run;
 	run->is_said[stream] = true;
-	while (!is_said(tool_said(run->tool, stream), how, pattern)) {
-		bool has_ended = how == '!' || tool_has_ended(run->tool);
-
-		if (is_said(tool_said(run->tool, stream), how, pattern)) /* it may have been said right before its end */
-			break;
+	bool has_ended = false; /* before it was looked at: it may have been said right before its end */
+	for (; !is_said(tool_said(run->tool, stream), how, pattern); has_ended = how == '!' || tool_has_ended(run->tool)) {
 		if (has_ended || await_is_past(limit))
 			wrong("it does not say '%s'", pattern);
 		await_ms(1);
@@ -436,13 +429,8 @@ play_run(char *line)
 static int
 signal_called(const char *name)
 {
-	static const char *const names[] = {
-		[SIGINT] = "INT", [SIGTERM] = "TERM", [SIGHUP] = "HUP", [SIGKILL] = "KILL", [SIGCONT] = "CONT",
-		[SIGSTOP] = "STOP", [SIGQUIT] = "QUIT", [SIGUSR1] = "USR1", [SIGUSR2] = "USR2", [SIGWINCH] = "WINCH",
-	};
-
-	for (int i = 1; i < (int)COUNT(names); i++)
-		if (names[i] != NULL && strcmp(name, names[i]) == 0)
+	for (int i = 1; i < NSIG; i++)
+		if (sigabbrev_np(i) != NULL && strcmp(name, sigabbrev_np(i)) == 0)
 			return i;
 	wrong("there is no signal %s", name);
 }
@@ -509,7 +497,7 @@ person_called(const char *name)
 	struct person *p = ENTRY(people, name);
 
 	if (p->client == NULL)
-		p->client = leashed_open(where, LEASH_OPTIONS(.client_name = p->name));
+		p->client = kept(leashed_open(where, LEASH_OPTIONS(.client_name = p->name)));
 	return p;
 }
 
@@ -519,8 +507,8 @@ hold_called(struct person *p, const char *name, int64_t lease_ms)
 	struct hold *h = ENTRY(p->holds, name);
 
 	if (h->lock == NULL)
-		h->lock = leashed_lock(p->client, name, LEASH_LOCK_OPTIONS(.lease_ms = (uint32_t)lease_ms,
-		                                                           .on_event = leashed_note_event, .event_arg = &h->events));
+		h->lock = kept(leashed_lock(p->client, name, LEASH_LOCK_OPTIONS(
+			.lease_ms = (uint32_t)lease_ms, .on_event = leashed_note_event, .event_arg = &h->events)));
 	return h;
 }
 
@@ -528,10 +516,8 @@ static leash_status
 take_lock(const struct person *p, struct hold *h)
 {
 	leash_status status = leash_lock_acquire(h->lock, 60000, &err);
-	char fence[24];
 
-	snprintf(fence, sizeof fence, "%" PRIu64, leash_lock_fence(h->lock));
-	set_of(p->name, "fence", fence);
+	set_of(p->name, "fence", "%" PRIu64, leash_lock_fence(h->lock));
 	return status;
 }
 
@@ -598,37 +584,50 @@ VERB(quorum) /* n 2000 */
 	split(rest);
 	struct another *a = ENTRY(servers, words[0]);
 	a->quorum = quorum_start(&(struct nodes_options){.count = 3});
+	afterwards(nodes_stop, a->quorum);
 	set(a->name, "%s", quorum_uri_guarded(a->quorum, atoi(words[1])));
 	quorum_await_uptime(a->quorum, atoi(words[1]));
 }
 
 VERB(stranger)
 {
-	struct another *a = ENTRY(servers, expand(rest));
-
-	a->stranger = fake_start(answer_as_a_web_server, NULL);
-	set(a->name, "%s", fake_uri(a->stranger));
+	set(expand(rest), "%s", fake_uri(kept(fake_start(answer_as_a_web_server, NULL))));
 }
 
 static void
 add_server(const char *name, struct server *s)
 {
 	struct another *a = ENTRY(servers, name);
-	char port[16];
 
-	a->server = s;
-	snprintf(port, sizeof port, "%d", server_port(s));
+	a->server = kept(s);
 	set(a->name, "%s", server_uri(s));
 	set("started", "%s", server_uri(s));
-	set_of(a->name, "tcp", server_uri_tcp(s));
-	set_of(a->name, "socket", server_socket(s));
-	set_of(a->name, "port", port);
+	set_of(a->name, "tcp", "%s", server_uri_tcp(s));
+	set_of(a->name, "socket", "%s", server_socket(s));
+	set_of(a->name, "port", "%d", server_port(s));
 }
 
 DOES(server, split(rest); add_server(words[0], SERVER_WITH(.port = ports_take(), .args = words + 1)))
 DOES(clocked, split(rest); add_server(words[0], server_start_clocked(words + 1)))
 DOES(ahead, split(rest); server_set_clock(server_called(words[0]), atoll(words[1])))
-DOES(pause, server_pause(server_called(expand(rest))))
+
+static void
+go_on(void *paused)
+{
+	struct server *s = paused;
+
+	if (server_pid(s) != 0)
+		server_resume(s);
+}
+
+VERB(pause)
+{
+	struct server *s = server_called(expand(rest));
+
+	server_pause(s);
+	afterwards(go_on, s); /* before those are ended who came before */
+}
+
 DOES(resume, server_resume(server_called(expand(rest))))
 DOES(kill, server_kill(server_called(expand(rest))))
 DOES(restart, server_restart(server_called(expand(rest))))
@@ -761,14 +760,12 @@ static const char *
 said_behind(const char *mark)
 {
 	int64_t limit = await_limit_ns(60);
-	const char *found;
+	bool has_ended = false;
 
 	must(last != NULL, "nobody says anything");
 	last->is_said[OUT] = true;
-	for (;;) {
-		bool has_ended = tool_has_ended(last->tool);
-
-		found = strstr(tool_out(last->tool), mark);
+	for (;; has_ended = tool_has_ended(last->tool)) {
+		const char *found = strstr(tool_out(last->tool), mark);
 		if (found != NULL && strpbrk(found + strlen(mark), "\",}") != NULL)
 			return found + strlen(mark);
 		must(!has_ended && !await_is_past(limit), "it does not say that");
@@ -961,17 +958,6 @@ end_scene(void)
 		tool_free(background[i].tool);
 	if (server_pid(server) == 0)
 		server_restart(server);
-	server_resume(server);
-	for (int i = 0; i < FEW; i++) {
-		leash_close(people[i].client);
-		for (int k = 0; k < LOCKS; k++)
-			leash_lock_free(people[i].holds[k].lock);
-	}
-	for (int i = 0; i < FEW; i++) {
-		server_stop(servers[i].server);
-		quorum_stop(servers[i].quorum);
-		fake_stop(servers[i].stranger);
-	}
 	for (int i = 0; i < VARIABLES; i++)
 		free(variables[i].value);
 	for (int i = 0; i < SECRETS; i++)
@@ -1062,10 +1048,4 @@ play_begin(void)
 {
 	start_server();
 	tool_setenv("LEASH", tool_path());
-}
-
-void
-play_end(void)
-{
-	stop_server();
 }

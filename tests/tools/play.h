@@ -47,6 +47,8 @@
  * Words are as in a shell: '' and "", $name, and \n, \t, \\, \xff outside of ''. */
 #pragma once
 
+#include "tests/support/one_server.h"
+
 /* PLAY("hold", "wait");: the scenes of these texts are the sentences of the program; or of those that its
  * words name. */
 #define PLAY(...) \
@@ -61,10 +63,8 @@
 		return GO_ON; \
 	} \
 	PRELUDE(read_texts); \
-	GROUP(play_begin, play_end)
+	GROUP(play_begin, stop_server)
 
 void play_texts(const char *const *names, int count);
 
-/* What a server and its people begin with, and end with. */
 void play_begin(void);
-void play_end(void);

@@ -25,7 +25,7 @@ become_tmux(void *arg)
 
 /* tmux's answer, until the next one; NULL: it said no. -N: it must not start a server of its own, which would
  * outlive us. */
-__attribute__((format(printf, 1, 2))) static const char *
+__attribute__((format(printf, 1, 2))) static char *
 ask(const char *format, ...)
 {
 	static char answer[65536];
@@ -47,17 +47,11 @@ ask(const char *format, ...)
 const char *
 screen_text(int row)
 {
-	static char line[1024];
-	const char *text = ask("capture-pane -p -t w");
+	char *text = row < 0 ? ask("capture-pane -p -t w") : ask("capture-pane -p -t w -S %d -E %d", row, row);
 
-	if (text == NULL || row < 0)
-		return text != NULL ? text : "";
-	for (; row > 0 && *text != '\0'; row--) {
-		text += strcspn(text, "\n");
-		text += *text != '\0';
-	}
-	snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
-	return line;
+	if (text != NULL && row >= 0)
+		text[strcspn(text, "\n")] = '\0';
+	return text != NULL ? text : "";
 }
 
 void

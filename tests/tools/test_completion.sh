@@ -78,14 +78,15 @@ how=without
 offers() { # LINE: what is offered for it, sorted; what is said on standard error too
 	(cd "$dir/folder" && bash --norc --noprofile "$dir/complete.bash" "$how" "$source/tools/leash.bash" "$1" "$package" 2>&1) | sort
 }
-are() { # LINE OFFER...: that is what is offered
+are() { # LINE OFFER...: that is what is offered. Names come within a second, or not at all: so it may be asked again
 	line=$1
 	shift
-	offers "$line" >"$dir/offered"
-	{ [ $# -eq 0 ] || printf '%s\n' "$@"; } | sort | diff - "$dir/offered" >"$dir/differ" || {
-		echo "'$line':"
-		cat "$dir/differ"
-	}
+	for try in 1 2 3 4; do
+		offers "$line" >"$dir/offered"
+		{ [ $# -eq 0 ] || printf '%s\n' "$@"; } | sort | diff - "$dir/offered" >"$dir/differ" && return
+	done
+	echo "'$line', $try times:"
+	cat "$dir/differ"
 }
 has() { # LINE PATTERN: that is among what is offered
 	offers "$1" >"$dir/offered"
@@ -111,14 +112,16 @@ offers_the_options_of_its_help() { # COMMAND
 	offers "leash $1 --" | sed 's/=$//' | diff "$dir/wanted" -
 }
 
-# An option that wants an argument is one that getopt_long says so of, and has = in what is offered.
+wants_argument() { # COMMAND OPTION: yes or no, as getopt_long says; nothing if it ends the command well, as --help does
+	! "$leash" "$1" "$2" >"$dir/said" 2>&1 </dev/null || return
+	if grep -q -- "$2 needs an argument" "$dir/said"; then echo yes; else echo no; fi
+}
+
+# One that does has = in what is offered.
 knows_which_options_want_arguments() {
 	for name in $(commands); do
 		offers "leash $name --" | while read -r option; do
-			"$leash" "$name" "${option%=}" >"$dir/said" 2>&1 </dev/null && continue
-			wants=no
-			! grep -q -- "${option%=} needs an argument" "$dir/said" || wants=yes
-			case $option:$wants in
+			case $option:$(wants_argument "$name" "${option%=}") in
 			*=:no | *[!=]:yes) echo "leash $name: $option, and: $(cat "$dir/said")" ;;
 			esac
 		done
@@ -128,16 +131,11 @@ knows_which_letters_want_arguments() {
 	for name in $(commands); do
 		"$leash" "$name" --help | grep -oE '(^|[[:space:]]{2})-[a-zA-Z](,|[[:space:]])' | tr -d ' \t,-' | sort -u >"$dir/letters"
 		while read -r letter; do
-			"$leash" "$name" "-$letter" >"$dir/said" 2>&1 </dev/null && continue
-			wants=''
-			! grep -q -- "-$letter needs an argument" "$dir/said" || wants=$letter
 			# An option that wants the next word takes away what is under the cursor.
-			offered=$(offers "leash $name -$letter --fo")
-			case $offered:$wants in
-			:?* | :) ;;
-			*) [ -z "$wants" ] || echo "leash $name -$letter --fo: $offered" ;;
+			offered=$(offers "leash $name -$letter --js")
+			case $(wants_argument "$name" "-$letter"):$offered in
+			no: | yes:?*) echo "leash $name -$letter --js: '$offered' is offered" ;;
 			esac
-			[ -n "$wants" ] || [ -n "$(offers "leash $name -$letter --js")" ] || echo "leash $name -$letter --js: nothing is offered"
 		done <"$dir/letters"
 	done
 }

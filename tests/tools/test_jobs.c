@@ -2,4 +2,4 @@
 #include "tests/support/test.h"
 #include "tests/tools/play.h"
 
-PLAY("signals", "terminal", "bench", "passwords", "doctor", "../doctor/server", "../fault/servers");
+PLAY("run", "signals", "terminal", "bench", "passwords", "doctor", "../doctor/server", "../fault/servers");

@@ -1,18 +1,14 @@
 /* leash run when the server stands still for longer than the lease: whoever ran under the lock is dead before its key could have expired.
  *
  *   LEASH_TEST_FREEZES  how often that is tried with each job (default 3) */
+#include "tests/support/asleep.h"
 #include "tests/support/knob.h"
 #include "tests/support/lag.h"
 #include "tests/support/one_server.h"
 #include "tests/support/test.h"
 #include "tests/support/tool.h"
-#include "tests/support/trouble.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <sys/types.h>
 
 enum { TTL_MS = 3000, STALL_MS = 20, PROCESSES = 4 };
 
@@ -51,49 +47,26 @@ static const struct job {
 
 /* ---- one freeze ---- */
 
+/* The processes of a job that have said so, so far; how many. */
 static int
-said_pids(struct tool *tool)
+said_pids(struct tool *tool, pid_t pids[PROCESSES])
 {
 	int n = 0;
+	char end;
 
-	for (const char *at = tool_out(tool); (at = strchr(at, '.')) != NULL; at++)
-		n++;
+	for (const char *at = tool_out(tool); n < PROCESSES && (at = strstr(at, "pid ")) != NULL; at++)
+		n += sscanf(at, "pid %d%c", &pids[n], &end) == 2;
 	return n;
 }
 
-static void
-open_processes(struct tool *tool, struct pollfd *deaths, int count)
-{
-	const char *at = tool_out(tool);
-
-	for (int i = 0; i < count; i++, at++) {
-		at = strstr(at, "pid ");
-		deaths[i] = (struct pollfd){.events = POLLIN, .fd = (int)syscall(SYS_pidfd_open, atoi(at + 4), 0)};
-		if (deaths[i].fd < 0)
-			trouble("process %d: %s", atoi(at + 4), strerror(errno));
-	}
-}
-
-static void
-close_processes(const struct pollfd *deaths, int count)
-{
-	for (int i = 0; i < count; i++)
-		close(deaths[i].fd);
-}
-
-/* When the last of them died, at the latest. In `*late_ns`, how late the machine was meanwhile: so late may be whoever kills, and whoever
- * dies. */
+/* When the last of them died, at the latest. In `*late_ns`, how late the machine was meanwhile: so late may be whoever
+ * kills, and whoever dies. */
 static int64_t
-await_deaths(struct pollfd *deaths, int count, int64_t *late_ns)
+await_deaths(const pid_t *pids, int count, int64_t *late_ns)
 {
-	int64_t limit = await_limit_ns(60);
-
 	lag_begin();
-	for (int i = 0; i < count;) {
-		i += poll(&deaths[i], 1, 5) == 1;
-		if (await_is_past(limit))
-			trouble("a process lives on");
-	}
+	for (int i = 0; i < count; i++)
+		await_true_for(strchr("ZX", state_of(pids[i])) != NULL, 60);
 	int64_t last = await_now_ns();
 	*late_ns = lag_end();
 	return last;
@@ -137,22 +110,18 @@ freeze(struct tool *tool, const char *name)
 
 /* Start a run whose job says so many pids, and freeze the server under it. */
 static struct tool *
-run_and_freeze(const char *const words[], int processes, struct pollfd *deaths, int64_t *expires_ns)
+run_and_freeze(const char *const words[], int processes, pid_t pids[PROCESSES], int64_t *expires_ns)
 {
 	struct tool *tool = tool_start(server_uri(server), words, false);
 
-	await_true(said_pids(tool) == processes || tool_has_ended(tool));
-	if (!tool_has_ended(tool)) {
-		open_processes(tool, deaths, processes);
-		*expires_ns = freeze(tool, "frozen");
-		if (*expires_ns != 0)
-			return tool;
-		close_processes(deaths, processes);
-	}
+	await_true(said_pids(tool, pids) == processes || tool_has_ended(tool));
+	*expires_ns = tool_has_ended(tool) ? 0 : freeze(tool, "frozen");
+	if (*expires_ns != 0)
+		return tool;
 	print_message("# the machine was too slow to freeze the server in time\n");
 	tool_wait(tool);
 	tool_free(tool);
-	return run_and_freeze(words, processes, deaths, expires_ns);
+	return run_and_freeze(words, processes, pids, expires_ns);
 }
 
 /* How much of the lease was left when the last process was dead. */
@@ -162,18 +131,16 @@ dies_before_expiry_by(const struct job *job)
 	const char *const words[] = {
 		"run", "--ttl", "3s", job->how[0], job->how[1], "frozen", "--", "sh", "-c", job->script, NULL,
 	};
-	struct pollfd deaths[PROCESSES];
+	pid_t pids[PROCESSES];
 	int64_t expires_ns, late_ns;
-	struct tool *tool = run_and_freeze(words, job->processes, deaths, &expires_ns);
-	bool told;
+	struct tool *tool = run_and_freeze(words, job->processes, pids, &expires_ns);
 
-	int64_t left = expires_ns - await_deaths(deaths, job->processes, &late_ns);
+	int64_t left = expires_ns - await_deaths(pids, job->processes, &late_ns);
 	assert_int_equal(tool_wait(tool), 79);
-	told = strstr(tool_out(tool), "told") != NULL;
+	bool told = strstr(tool_out(tool), "told") != NULL;
 	if (told != job->obeys) /* why it was so is known to leash alone */
 		print_message("# dead %lld ms before: %s", (long long)(left / MS), tool_err(tool));
 	assert_non_null(strstr(tool_err(tool), "lock 'frozen'"));
-	close_processes(deaths, job->processes);
 	tool_free(tool);
 	server_resume(server);
 	await_true(server_integer(server, "EXISTS leash:{frozen}") == 0);
