@@ -111,7 +111,7 @@ SENTENCE(ever_new_servers_of_a_cluster_are_not_followed_without_end_and_are_give
 SENTENCE(a_cancel_that_is_sent_on_to_a_server_that_is_not_there_is_sent_again_and_that_one_is_given_up)
 {
 	astray.cancels = 4; /* a new connection brings it up once more */
-	assert_status(LEASH_PROTOCOL, leash_lock_acquire(wanted, 500, &err));
+	assert_status(LEASH_PROTOCOL, leash_lock_acquire(wanted, 3000, &err));
 	await_true(astray.sent >= astray.cancels);
 	await_true(threads() <= threads_before);
 }
