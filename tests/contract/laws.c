@@ -5,11 +5,7 @@
 #include "tests/contract/laws.h"
 
 #include "tests/contract/scene.h"
-#include "tests/support/child.h"
-#include "tests/support/judge.h"
-#include "tests/support/lag.h"
 #include "tests/support/monitor.h"
-#include "tests/support/test.h"
 
 enum { LONG_MS = 30000 }; /* a lease that ends in no test */
 
@@ -142,17 +138,18 @@ SENTENCE(a_holder_that_was_stopped_past_its_lease_knows_it_when_it_goes_on)
 
 /* ---- hand-off ---- */
 
-/* Round after round, one releases, and the other has it; who that is. */
+/* Round after round, one releases, and the other has it: in two processes, or in one, which leaves nothing then. */
 static void
-hand_on(struct actor *(*who)(int i), bool leaves_nothing)
+hand_on(bool between_processes)
 {
 	enum { ROUNDS = 15 };
+	struct actor *both[] = {&scene->party[0].actor[0], between_processes ? first : mate};
 	int soon = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		struct actor *waiter = who(i + 1);
+		struct actor *waiter = both[(i + 1) % 2];
 
-		holder = who(i);
+		holder = both[i % 2];
 		assert_done(LEASH_OK, holder, actor_acquire);
 		scene_let_wait(waiter, actor_acquire);
 		assert_done(LEASH_OK, holder, actor_release);
@@ -160,29 +157,17 @@ hand_on(struct actor *(*who)(int i), bool leaves_nothing)
 		assert_true(waiter->held && waiter->fence > holder->fence);
 		soon += (double)(waiter->ended_ns - holder->began_ns) < 100e6 * await_slowness();
 		assert_done(LEASH_OK, waiter, actor_release);
-		if (leaves_nothing)
+		if (!between_processes)
 			place_assert_empty();
 	}
 	assert_true(soon > ROUNDS / 2);
 }
 
-static struct actor *
-of_two_processes(int i)
-{
-	return &scene->party[i % 2].actor[0];
-}
-
-static struct actor *
-of_one_process(int i)
-{
-	return &scene->party[0].actor[i % 2];
-}
-
 SENTENCE(who_waits_in_another_process_has_it_as_soon_as_it_is_released, .but = PLACE_NO_QUEUE)
 {
-	scene_start(kind, LONG_MS, 5000); /* a word every second */
+	begin(LONG_MS, 5000); /* a word every second */
 	struct monitor *monitor = monitor_start(place_at("law"));
-	hand_on(of_two_processes, false);
+	hand_on(true);
 	assert_int_equal(monitor_count_in_scripts(monitor, "publish"), 15);
 	monitor_stop(monitor);
 	scene_end();
@@ -190,8 +175,8 @@ SENTENCE(who_waits_in_another_process_has_it_as_soon_as_it_is_released, .but = P
 
 SENTENCE(who_waits_in_the_same_process_has_it_as_soon_as_it_is_released)
 {
-	scene_start(kind, LONG_MS, 5000);
-	hand_on(of_one_process, true);
+	begin(LONG_MS, 5000);
+	hand_on(false);
 	scene_end();
 }
 
@@ -355,39 +340,16 @@ SENTENCE(a_wait_ends_on_time_if_another_has_it)
 
 /* ---- */
 
-static struct part
-part_of(const struct kind *k, const char *name)
-{
-	bool fair = k->options[0].fair || k->options[1].fair;
-
-	return (struct part){.name = name, .given = k, .but = fair ? PLACE_NO_QUEUE : 0};
-}
-
 void
-laws_of(const struct kind *k)
+laws_of(const struct kind *kinds, size_t count)
 {
-	static struct part part;
+	static struct part parts[2];
 
-	part = part_of(k, NULL);
-	sentences_in_parts(&part, 1);
-}
+	assert_true(count <= COUNT(parts));
+	for (size_t i = 0; i < count; i++) {
+		bool fair = kinds[i].options[0].fair || kinds[i].options[1].fair;
 
-void
-laws_in(enum deployment_kind where)
-{
-	static const struct kind kinds[] = {
-		{.name = "plain", .options = {LAW_OPTIONS(), LAW_OPTIONS()}},
-		{.name = "mixed", .options = {LAW_OPTIONS(), LAW_OPTIONS(.fair = true)}},
-	};
-	static char names[COUNT(kinds)][40];
-	static struct part parts[COUNT(kinds)];
-
-	setenv("LEASH_TEST_DEPLOYMENT", deployment_name(where), 1);
-	for (size_t i = 0; i < COUNT(kinds); i++) {
-		snprintf(names[i], sizeof names[i], "%s, %s", kinds[i].name, deployment_name(where));
-		parts[i] = part_of(&kinds[i], names[i]);
+		parts[i] = (struct part){.name = i > 0 ? kinds[i].name : NULL, .given = &kinds[i], .but = fair ? PLACE_NO_QUEUE : 0};
 	}
-	if (place_is(PLACE_NO_QUEUE))
-		print_message("# no fair locks in %s: there is no queue\n", deployment_name(where));
-	sentences_in_parts(parts, place_is(PLACE_NO_QUEUE) ? 1 : 2);
+	sentences_in_parts(parts, count);
 }

@@ -1,14 +1,12 @@
 /* The laws: what every kind of lock keeps, between processes and within them. A program of each kind runs them all. */
 #pragma once
 
-#include "tests/support/deployment.h"
+#include "tests/support/test.h"
 
 #include <leash.h>
 
-#include <stdbool.h>
-
 struct kind {
-	const char *name;
+	const char *name; /* before those of its sentences, where it is not the first */
 	/* of the locks that the processes of a test open: of the first and the third, and of the second and the fourth; those leave the
 	 * lease to the client */
 	leash_lock_options options[2];
@@ -25,16 +23,10 @@ struct kind {
 
 #define LAW_OPTIONS(...) {.size = sizeof(leash_lock_options), __VA_ARGS__}
 
-/* A program's sentences are the laws of this kind, in the deployment that LEASH_TEST_DEPLOYMENT names. It says which of
- * them that one does not promise, and why. */
+/* A program's sentences are the laws of these kinds, one after the other, in the deployment that LEASH_TEST_DEPLOYMENT
+ * names. It says which of them that one does not promise, and why. */
 #define LAWS_OF(...) \
-	static const struct kind kind = {__VA_ARGS__}; \
-	__attribute__((constructor)) static void set_laws(void) { laws_of(&kind); } \
+	static const struct kind kinds[] = {__VA_ARGS__}; \
+	__attribute__((constructor)) static void set_laws(void) { laws_of(kinds, COUNT(kinds)); } \
 	struct kind
-void laws_of(const struct kind *kind);
-
-/* The same for plain locks and then for plain and fair ones that meet, in this deployment, whatever the variable says. */
-#define LAWS_IN(deployment) \
-	__attribute__((constructor)) static void set_laws(void) { laws_in(deployment); } \
-	struct kind
-void laws_in(enum deployment_kind where);
+void laws_of(const struct kind *kinds, size_t count);

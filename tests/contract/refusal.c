@@ -1,10 +1,6 @@
 /* See refusal.h. */
 #include "tests/contract/refusal.h"
 
-#include "tests/support/await.h"
-
-#include <stdlib.h>
-
 struct server *server;
 _Thread_local leash_error err;
 
@@ -34,12 +30,6 @@ check_text(const char *names)
 
 /* ---- clients, and threads that wait ---- */
 
-leash_client *
-open_client(void)
-{
-	return place_client(NULL);
-}
-
 void
 take_and_give_back(leash_lock *lock)
 {
@@ -65,22 +55,6 @@ calls_of(const char *command)
 	for (size_t i = 0; (at = deployment_master(place, i)) != NULL; i++)
 		calls += server_calls(at, command);
 	return calls;
-}
-
-bool
-count_lock(void *count, const leash_lock_info *info)
-{
-	(void)info;
-	++*(int *)count;
-	return true;
-}
-
-bool
-count_waiter(void *count, const leash_waiter_info *info)
-{
-	(void)info;
-	++*(int *)count;
-	return true;
 }
 
 void

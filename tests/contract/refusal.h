@@ -2,12 +2,8 @@
  * waits. */
 #pragma once
 
-#include "tests/contract/actor.h"
-
-#include "tests/support/leashed.h"
+#include "tests/support/actor.h"
 #include "tests/support/place.h"
-#include "tests/support/server.h"
-#include "tests/support/test.h"
 
 extern struct server *server; /* of the deployments of one; else NULL */
 extern _Thread_local leash_error err; /* what the last call said */
@@ -33,7 +29,7 @@ void spoil_error(void);
 		check_text((names)); \
 	} while (0)
 
-leash_client *open_client(void); /* as place_client */
+#define open_client() place_client(NULL)
 
 /* It can be had within 5 s: by then what was released in the background is free. */
 void take_and_give_back(leash_lock *lock);
@@ -42,10 +38,6 @@ leash_stats stats_of(leash_client *client);
 
 /* How often all servers that take writes have executed a command since CONFIG RESETSTAT. */
 int64_t calls_of(const char *command);
-
-/* Visits that count, in an int. */
-bool count_lock(void *count, const leash_lock_info *info);
-bool count_waiter(void *count, const leash_waiter_info *info);
 
 /* A thread that waits for a lock, or takes one turn: waits for ever, and gives it back at once. */
 void begin_waiting(struct actor *actor, leash_lock *lock, int64_t wait_ms);

@@ -1,9 +1,7 @@
 /* Scenes. See scene.h. */
 #include "tests/contract/scene.h"
 
-#include "tests/support/child.h"
 #include "tests/support/least.h"
-#include "tests/support/test.h"
 
 #include <stdatomic.h>
 
@@ -137,15 +135,12 @@ scene_clear(void)
 			child_kill(scene->party[i].pid);
 		}
 	place_resume();
-	judge_free(scene->judge);
 	if (least_is_wanted())
 		assert_string_equal(least_denied(place), "");
 	if (in_order) {
 		await_true_for(place_is_empty(), (double)scene->lease_ms / 1000 + 5);
 		await_true(place_introductions() <= killed);
 	}
-	child_unshare(scene, sizeof *scene);
-	scene = NULL;
 }
 
 /* ---- acts ---- */

@@ -6,13 +6,10 @@
  * at once, or one lease later where one was killed; and of those who were killed, who they were. */
 #pragma once
 
-#include "tests/contract/actor.h"
+#include "tests/support/actor.h"
 #include "tests/contract/laws.h"
 #include "tests/support/judge.h"
-#include "tests/support/leashed.h"
 #include "tests/support/place.h"
-
-#include <leash.h>
 
 enum {
 	PARTIES = 3,

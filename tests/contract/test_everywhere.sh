@@ -3,7 +3,7 @@
 # than docs/deployments.md says ("least"): the programs of tests/contract run once more there.
 #
 # All of them do, in all of these, but those that are listed here with the reason; so one that is new is run everywhere,
-# or fails. What locks keep in each deployment is said by the laws (test_laws_*), and what a user of them may do by
+# or fails. What locks keep in each deployment is said by the laws (test_laws), and what a user of them may do by
 # test_least. With LEASH_TEST_DEPLOYMENT: in that one alone, and all that can be. A program says itself which of its tests
 # are not for a deployment, and why (place.h).
 # shellcheck source=tests/support/tap.sh
@@ -15,24 +15,17 @@ test_adopt           cluster,least,quorum  a question of its own: who is asked, 
 test_break           cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_cancel          tls,sentinel,cluster,quorum  no rights of its own
 test_close           tls,sentinel,cluster,quorum  no rights of its own
-test_fair            -  a program of the laws: test_laws_* run them in each deployment
+test_fair            -  what fair clients are promised besides; that they keep the laws everywhere is seen by test_laws
 test_forked          tls,sentinel,cluster,quorum  no rights of its own
 test_handles         quorum                threads of one client
 test_input           quorum                what a call says before anything is sent
 test_inspect         cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_introduce       cluster,least,quorum  a key of its own: where it is, and with what rights
-test_laws_cluster    -  a program of the laws
-test_laws_least      -  a program of the laws
-test_laws_quorum     -  a program of the laws
-test_laws_sentinel   -  a program of the laws
-test_laws_tls        -  a program of the laws
 test_least           -  goes through all deployments itself
 test_manners         tls,sentinel,cluster,quorum  no rights of its own
-test_mixed           -  a program of the laws: test_laws_* run them in each deployment
 test_names           cluster,quorum        keys and their slots
 test_one_write       -  what one client writes to one server
 test_owner           quorum                threads of one client
-test_plain           -  a program of the laws: test_laws_* run them in each deployment
 test_preloaded       -  each test has a server of its own whose scripts an administrator has loaded
 test_resources       tls,sentinel,cluster,quorum  no rights of its own
 test_scan            cluster,least,quorum  a question of its own: who is asked, and with what rights
@@ -84,14 +77,12 @@ run() { # DEPLOYMENT PROGRAM
 		return
 	}
 	grep -q "^# in $kind\$" "$out" ||
-		echo "# $2 has its locks elsewhere, not where place.h says: it is to be listed with a reason" >>"$out"
-	if grep -q '^not ok ' "$out" || ! grep -q "^# in $kind\$" "$out"; then
-		cp "$out" "$out.failed"
-	fi
+		echo "not ok - $2 has its locks elsewhere, not where place.h says: it is to be listed with a reason" >>"$out"
+	! grep -q '^not ok ' "$out" || cp "$out" "$out.failed"
 }
 
-# Each runs every third: they wait more than they compute.
-lanes=3
+# Each runs every fourth: they wait more than they compute.
+lanes=4
 lane() { # NUMBER
 	awk -v lanes=$lanes -v n="$1" 'NR % lanes == n' "$dir/runs" | while read -r deployment program; do
 		run "$deployment" "$program" </dev/null

@@ -1,10 +1,7 @@
 /* Handles: they come and go while others of the same name are held, and take nothing from anybody. */
 #include "tests/support/judge.h"
-#include "tests/support/leashed.h"
 #include "tests/support/place.h"
-#include "tests/support/test.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <time.h>
 
@@ -120,7 +117,6 @@ let_a_crowd_come_and_go(size_t threads, int64_t pause_us, bool with_a_slow_one)
 	assert_int_equal(c.events.total, 0);
 	assert_int_equal(judge_violations(c.judge), 0);
 	place_assert_free("crowd");
-	judge_free(c.judge);
 }
 
 PLACE(place_open);

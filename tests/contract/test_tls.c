@@ -1,11 +1,8 @@
 /* Where TLS makes a difference to who locks: what a set-user-ID program believes. Which certificates are refused, and
  * with what words, is said by redis/test_tls; what becomes of who holds and waits then, by core/test_refusals; the laws
- * are tested there by test_laws_tls. */
-#include "tests/support/certs.h"
-#include "tests/support/child.h"
+ * are tested there by test_laws. */
 #include "tests/support/kept.h"
 #include "tests/support/leashed.h"
-#include "tests/support/server.h"
 #include "tests/support/test.h"
 
 #include <sys/auxv.h>

@@ -17,7 +17,7 @@
  * that were lost now they would go back, which is among what leash cannot help. So clock-ahead lingers until that is over. */
 #include "tests/fault/faults.h"
 
-#include "tests/support/ports.h"
+#include "tests/support/socket.h"
 
 #include <errno.h>
 #include <inttypes.h>

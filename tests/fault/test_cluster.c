@@ -1,6 +1,6 @@
 /* Locks in a cluster whose slot moves so that some of their keys are missing. What else befalls those whose slot moves:
  * the simulator (move), and the nemesis (slots-*). */
-#include "tests/contract/actor.h"
+#include "tests/support/actor.h"
 #include "tests/support/cluster.h"
 #include "tests/support/kept.h"
 #include "tests/support/leashed.h"

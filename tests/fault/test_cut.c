@@ -1,5 +1,5 @@
 /* Answers that come late, or that nobody asked for. What is made of those that are lost: core/test_single. */
-#include "tests/contract/actor.h"
+#include "tests/support/actor.h"
 #include "tests/support/asleep.h"
 #include "tests/support/fake.h"
 #include "tests/support/kept.h"

@@ -1,4 +1,4 @@
-/* Very many locks of one process. Many who want one lock: contract/test_plain. */
+/* Very many locks of one process. Many who want one lock: contract/test_laws. */
 #include "tests/support/kept.h"
 #include "tests/support/knob.h"
 #include "tests/support/leashed.h"

@@ -3,7 +3,7 @@
  *
  * The links to the replicas go through proxies, because a replica that was stopped reads, when it goes on, what the
  * kernel has kept for it. */
-#include "tests/contract/actor.h"
+#include "tests/support/actor.h"
 #include "tests/fault/refused.h"
 #include "tests/support/kept.h"
 #include "tests/support/test.h"

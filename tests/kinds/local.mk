@@ -5,7 +5,8 @@ test_programs += tests/kinds/test_plain
 
 plain_sources = tests/kinds/plain.c tests/kinds/plain.h
 
-tests_kinds_test_laws_SOURCES = tests/kinds/test_laws.c $(plain_sources) $(law_sources)
+tests_kinds_test_laws_SOURCES = tests/kinds/test_laws.c $(plain_sources)
+tests_kinds_test_laws_LDADD = tests/contract/libcontract.la $(LDADD)
 nodist_tests_kinds_test_laws_SOURCES = tests/kinds/scripts.c
 tests_kinds_test_plain_SOURCES = tests/kinds/test_plain.c $(plain_sources)
 nodist_tests_kinds_test_plain_SOURCES = tests/kinds/scripts.c

@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "tests/redis/fakes.h"
-#include "tests/support/ports.h"
+#include "tests/support/socket.h"
 #include "tests/support/server.h"
 
 #include <stdatomic.h>

@@ -42,5 +42,11 @@ void await_ms(int64_t ms);
 /* What takes so long on a fair machine takes so long on this one. */
 int64_t slow_ms(int64_t ms);
 
+/* How late the machine is while something is timed: a few threads do nothing but sleep, and look how much later they wake.
+ * A limit says what leash may take; what even a sleeper is late comes on top, several times over, because what is timed
+ * needs several threads and processes to be run one after the other. On a quiet machine that is nothing. */
+void lag_begin(void);    /* by one thread of the process at a time */
+int64_t lag_end(void);   /* the allowance, in ns: assert_true(took < 100 * MS + lag_end()) */
+
 /* Times that were measured: the shortest comes first. */
 void sort_times(int64_t *times, size_t n);

@@ -1,11 +1,10 @@
 /* Clusters. See cluster.h. */
 #include "tests/support/cluster.h"
 
-#include "tests/support/ports.h"
+#include "tests/support/socket.h"
 #include "tests/support/trouble.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- slots ---- */
@@ -181,8 +180,7 @@ start_node(struct cluster *c, int i)
 
 	node_words(node, &words);
 	words_add(&words, "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf");
-	words_add_number(&words, "--cluster-node-timeout", c->all.options.node_timeout_ms ? c->all.options.node_timeout_ms : 1500);
-	words_add(&words, "--cluster-require-full-coverage", c->all.options.all_or_nothing ? "yes" : "no",
+	words_add(&words, "--cluster-node-timeout", "1500", "--cluster-require-full-coverage", "no",
 	          "--cluster-allow-replica-migration", "no", "--cluster-replica-validity-factor", "0", "--cluster-announce-ip",
 	          "127.0.0.1");
 	if (node->tls)

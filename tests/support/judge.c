@@ -20,7 +20,7 @@ struct room {
 };
 
 struct judge {
-	size_t size, locks;
+	size_t locks;
 	_Atomic size_t violations;
 	_Atomic size_t entries;
 	struct room rooms[];
@@ -29,19 +29,10 @@ struct judge {
 struct judge *
 judge_new(size_t locks)
 {
-	size_t size = sizeof(struct judge) + locks * sizeof(struct room);
-	struct judge *j = child_share(size);
+	struct judge *j = child_share(sizeof *j + locks * sizeof(struct room));
 
-	j->size = size;
 	j->locks = locks;
 	return j;
-}
-
-void
-judge_free(struct judge *j)
-{
-	if (j)
-		child_unshare(j, j->size);
 }
 
 /* Is this one to be described? */

@@ -7,13 +7,11 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct judge;
 
-/* For locks 0 to `locks` - 1. */
+/* For locks 0 to `locks` - 1, for as long as the process lives. */
 struct judge *judge_new(size_t locks);
-void judge_free(struct judge *judge);   /* by the process that made it; NULL is allowed */
 
 /* The calling thread is inside `lock`, with this fence; 0: the fence is not looked at. */
 void judge_enter(struct judge *judge, size_t lock, uint64_t fence);

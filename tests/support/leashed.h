@@ -24,6 +24,10 @@ leash_lock *leashed_lock(leash_client *client, const char *name, const leash_loc
 
 leash_cancel *leashed_cancel(void);
 
+/* Visits that count, in an int. */
+bool count_lock(void *count, const leash_lock_info *info);
+bool count_waiter(void *count, const leash_waiter_info *info);
+
 /* How many clients have told this server who they are, and have not gone: those that are open and have asked for a
  * lock, and for a while those that were killed. That there is one for ever fails the test. */
 int64_t leashed_introductions(struct server *server);

@@ -2,7 +2,6 @@
 #include "tests/support/node.h"
 
 #include "tests/support/asleep.h"
-#include "tests/support/ports.h"
 #include "tests/support/socket.h"
 #include "tests/support/trouble.h"
 
@@ -33,9 +32,8 @@ node_prepare(struct node *node, int number, bool door, bool tls, const char *pas
 void
 node_words(const struct node *node, struct words *words)
 {
-	if (node->password) {
+	if (node->password)
 		words_add(words, "--requirepass", node->password, "--masterauth", node->password);
-	}
 	if (node->door) {
 		words_add(words, "--bind-source-addr", node->address);
 		words_add_number(words, "--repl-timeout", 600);   /* a link that is held is noticed by nobody */

@@ -28,8 +28,6 @@ struct nodes_options {
 	const char *sentinel_password; /* of sentinels; NULL: none */
 	int count;                     /* of a quorum's servers; 0: 5 */
 	bool no_replicas;              /* a cluster is three masters alone: cheaper */
-	bool all_or_nothing;           /* cluster-require-full-coverage: all slots are refused while one has no master */
-	int node_timeout_ms;           /* of a cluster; 0: 1500 */
 };
 
 enum { NODES_MOST = 9 };

@@ -5,7 +5,6 @@
 #include "tests/support/server.h"
 
 #include "tests/support/await.h"
-#include "tests/support/ports.h"
 #include "tests/support/socket.h"
 #include "tests/support/trouble.h"
 
@@ -250,13 +249,19 @@ server_start_with(const struct server_options *o)
 }
 
 void
+server_kill(struct server *server)
+{
+	pthread_mutex_lock(&server->life);
+	end(server);
+	pthread_mutex_unlock(&server->life);
+}
+
+void
 server_stop(struct server *server)
 {
 	if (!server || !sweep_drop(&server->item))
 		return;
-	pthread_mutex_lock(&server->life);
-	end(server);
-	pthread_mutex_unlock(&server->life);
+	server_kill(server);
 	redisFree(server->connection);
 	for (size_t i = 0; i < SERVER_TEXTS; i++)
 		free(server->texts[i]);
@@ -274,14 +279,6 @@ server_stop(struct server *server)
 	pthread_mutex_destroy(&server->life);
 	pthread_mutex_destroy(&server->talk);
 	free(server);
-}
-
-void
-server_kill(struct server *server)
-{
-	pthread_mutex_lock(&server->life);
-	end(server);
-	pthread_mutex_unlock(&server->life);
 }
 
 void
@@ -399,15 +396,10 @@ server_heed(redisReply *reply)
 }
 
 int64_t
-server_integer(struct server *server, const char *format, ...)
+server_number(const char *what, redisReply *reply)
 {
-	va_list args;
-
-	va_start(args, format);
-	redisReply *reply = command_of(server, format, args);
-	va_end(args);
 	if (reply->type != REDIS_REPLY_INTEGER)
-		trouble("the answer to '%s' is no integer but: %s", format, reply->str ? reply->str : "an array or nothing");
+		trouble("the answer to '%s' is no integer but: %s", what, reply->str ? reply->str : "an array or nothing");
 	int64_t n = reply->integer;
 	freeReplyObject(reply);
 	return n;

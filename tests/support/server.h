@@ -31,7 +31,7 @@ struct server_options {
 	/* Further arguments of redis-server, ended by NULL, e.g. (const char *const[]){ "--appendonly", "yes", NULL }; NULL: none. */
 	const char *const *args;
 	bool tcp;                 /* it listens on a free port of 127.0.0.1 as well, */
-	int port;                 /* or on this one: see ports.h; 0: any */
+	int port;                 /* or on this one: see ports_take(); 0: any */
 	const char *const *tls;   /* what it speaks there is TLS, with these arguments: certs_server_args(); NULL: it is not */
 	bool clocked;             /* its wall clock can be set: see server_set_clock */
 	/* It is a sentinel: the lines that its file begins with, "sentinel monitor ..."; it writes the rest itself, and a restart changes
@@ -97,7 +97,8 @@ redisReply *server_command(struct server *server, const char *format, ...);
 void server_heed(redisReply *reply);
 
 /* The same where an integer is expected; any other reply is trouble. */
-int64_t server_integer(struct server *server, const char *format, ...);
+#define server_integer(server, ...) server_number(#__VA_ARGS__, server_command((server), __VA_ARGS__))
+int64_t server_number(const char *what, redisReply *reply);
 
 /* The same for everything, as text: integers in decimal, elements of an array with a space between, NULL for nil; an error
  * reply is trouble. The text belongs to the server; it lasts for the next 31 texts asked for. */

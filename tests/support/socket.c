@@ -1,6 +1,7 @@
 /* Sockets for the servers, proxies and fakes of the tests. */
 #include "tests/support/socket.h"
 
+#include "tests/support/await.h"
 #include "tests/support/trouble.h"
 
 #include <arpa/inet.h>
@@ -9,7 +10,6 @@
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -62,8 +62,9 @@ socket_listen(const char *path)
 	return fd;
 }
 
-int
-socket_bind(int *port)
+/* To a port of 127.0.0.1; 0: a free one, which is said; -1: somebody has it. */
+static int
+bind_to(int *port)
 {
 	struct sockaddr_in in = loopback(*port);
 	socklen_t size = sizeof in;
@@ -83,7 +84,7 @@ socket_listen_tcp(int *port)
 	int fd;
 
 	*port = 0;
-	fd = socket_bind(port);
+	fd = bind_to(port);
 	if (fd < 0 || listen(fd, 511) != 0)
 		trouble("cannot listen on 127.0.0.1:%d: %s", *port, strerror(errno));
 	return fd;
@@ -94,9 +95,48 @@ socket_free_port(void)
 {
 	int port = 0;
 
-	close(socket_bind(&port));
+	close(bind_to(&port));
 	return port;
 }
+
+/* ---- ports for servers: processes begin at a place of their own by chance; within one the numbers go round ---- */
+
+enum { LOWEST = 10500, PORTS = 9400 };   /* the buses end at 29900 */
+
+static _Atomic unsigned next_port;
+
+static void
+begin_anywhere(void)
+{
+	next_port = (unsigned)((uint64_t)await_now_ns() / 1000 * 2654435761U ^ (unsigned)getpid() * 40503U) % PORTS;
+}
+
+static bool
+is_free(int port)
+{
+	int fd = bind_to(&port);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+int
+ports_take(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, begin_anywhere);
+	for (int i = 0; i < PORTS; i++) {
+		int port = LOWEST + (int)(next_port++ % PORTS);
+
+		if (is_free(port) && is_free(port + PORTS_BUS))
+			return port;
+	}
+	trouble("no port of 127.0.0.1 is free");
+}
+
+/* ---- */
 
 /* Small packets must go at once. Does nothing to a unix socket. */
 static void

@@ -5,7 +5,7 @@
 #include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/one_server.h"
-#include "tests/support/ports.h"
+#include "tests/support/socket.h"
 #include "tests/support/quorum.h"
 #include "tests/support/test.h"
 #include "tests/support/tool.h"

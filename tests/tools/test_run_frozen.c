@@ -3,7 +3,6 @@
  *   LEASH_TEST_FREEZES  how often that is tried with each job (default 3) */
 #include "tests/support/asleep.h"
 #include "tests/support/knob.h"
-#include "tests/support/lag.h"
 #include "tests/support/one_server.h"
 #include "tests/support/test.h"
 #include "tests/support/tool.h"

@@ -138,7 +138,6 @@ SENTENCE(the_judge_reports_an_overlap_of_two_processes)
 	judge_enter(court, 1, 3); /* nobody is inside */
 	judge_enter(court, 0, 1); /* another lock */
 	assert_int_equal(judge_violations(court), 1);
-	judge_free(court);
 }
 
 SENTENCE(the_judge_reports_a_fence_that_does_not_grow)
@@ -152,7 +151,6 @@ SENTENCE(the_judge_reports_a_fence_that_does_not_grow)
 		judge_leave(court, 0);
 		assert_int_equal(judge_violations(court), violations[i]);
 	}
-	judge_free(court);
 }
 
 /* ---- deployments ---- */

@@ -1,5 +1,5 @@
 /* Actors. See actor.h. */
-#include "tests/contract/actor.h"
+#include "tests/support/actor.h"
 
 #include "tests/support/asleep.h"
 #include "tests/support/await.h"

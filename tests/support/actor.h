@@ -7,12 +7,7 @@
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
 
-#include <leash.h>
-
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 struct actor;
 typedef void actor_act(struct actor *actor);

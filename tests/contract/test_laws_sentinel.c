@@ -1,4 +1,0 @@
-/* A sentinel set: locks there keep the laws, as they do at one server. */
-#include "tests/contract/laws.h"
-
-LAWS_IN(DEPLOYMENT_SENTINEL);
