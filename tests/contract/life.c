@@ -2,9 +2,8 @@
 #include "tests/contract/life.h"
 
 #include "tests/support/asleep.h"
+#include "tests/support/descriptors.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <unistd.h>
 
 /* ---- memory ---- */
@@ -28,7 +27,7 @@ nothing_is_left(void)
 
 /* ---- threads that are always in a call ---- */
 
-void *
+static void *
 be_busy(void *arg)
 {
 	struct busy *b = arg;
@@ -49,6 +48,37 @@ be_busy(void *arg)
 		leash_lock_release(lock, NULL);
 	}
 	return NULL;
+}
+
+void
+busy_begin(struct busy *busy, size_t count, leash_client *client)
+{
+	for (size_t i = 0; i < count; i++) {
+		busy[i] = (struct busy){.lock = {leashed_lock(client, "busy", NULL),
+		                                 leashed_lock(client, i % 2 ? "odd" : "even", NULL)}};
+		assert_int_equal(pthread_create(&busy[i].thread, NULL, be_busy, &busy[i]), 0);
+	}
+}
+
+void
+busy_end(struct busy *busy, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		pthread_join(busy[i].thread, NULL);
+		leash_lock_free(busy[i].lock[0]);
+		leash_lock_free(busy[i].lock[1]);
+	}
+}
+
+void *
+in_a_thread(void *(*run)(void *arg), void *arg)
+{
+	pthread_t thread;
+	void *result;
+
+	assert_int_equal(pthread_create(&thread, NULL, run, arg), 0);
+	pthread_join(thread, &result);
+	return result;
 }
 
 /* ---- what the process has ---- */
@@ -106,21 +136,17 @@ await_rest(void)
 int
 count_fds(bool events)
 {
-	DIR *folder = opendir("/proc/self/fd");
+	bool is_open[DESCRIPTORS];
 	int n = 0;
 
-	assert_non_null(folder);
-	for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-		char kind[64] = "";
+	descriptors_list(is_open);
+	for (int fd = 0; fd < DESCRIPTORS; fd++) {
+		char path[40], kind[64] = "";
 
-		if (entry->d_name[0] == '.' || atoi(entry->d_name) == dirfd(folder))
-			continue;
-		if (readlinkat(dirfd(folder), entry->d_name, kind, sizeof kind - 1) < 0 && errno == ENOENT)
-			continue; /* it was closed meanwhile */
-		assert_true(kind[0] != '\0');
-		n += (strstr(kind, "[eventfd]") != NULL) == events;
+		snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+		if (is_open[fd] && readlink(path, kind, sizeof kind - 1) > 0) /* else it was closed meanwhile */
+			n += (strstr(kind, "[eventfd]") != NULL) == events;
 	}
-	closedir(folder);
 	return n;
 }
 

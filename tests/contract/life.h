@@ -6,8 +6,6 @@
 #include "tests/contract/refusal.h"
 #include "tests/support/counted.h"
 
-#include <pthread.h>
-
 extern long at_first; /* how many blocks leash had when the test began */
 
 /* Before and after each test. */
@@ -17,14 +15,18 @@ void nothing_is_left(void);
 /* For PLACE(): with the counting allocator. */
 void life_open(void);
 
-/* A thread that is always in a call, until its client is closed. */
+/* Threads that are always in a call, until their client is closed: for "busy", and for "even" or "odd". */
 struct busy {
 	leash_lock *lock[2];
 	_Atomic int turns;
 	pthread_t thread;
 };
 
-void *be_busy(void *busy); /* for pthread_create */
+void busy_begin(struct busy *busy, size_t count, leash_client *client);
+void busy_end(struct busy *busy, size_t count);
+
+/* Run it in a thread of its own; what that comes to. */
+void *in_a_thread(void *(*run)(void *arg), void *arg);
 
 /* What /proc says of a thread of this process: the value of `field`, or ""; and of its main thread, as a number. */
 void read_task(const char *task, const char *field, char out[64]);

@@ -3,7 +3,6 @@
  * core/test_single.c; what the server does to the lease: redis/test_steps.c. */
 #include "tests/contract/refusal.h"
 
-#include "tests/support/child.h"
 #include "tests/support/kept.h"
 
 #include <unistd.h>
@@ -118,7 +117,6 @@ SENTENCE(the_hold_of_a_process_that_was_killed_goes_on_for_as_long_as_one_likes_
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	end_waiting(&other);
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	child_unshare(legacy, sizeof *legacy);
 }
 
 /* ---- what is not to be had ---- */

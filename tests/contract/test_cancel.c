@@ -3,7 +3,6 @@
  * plain and for fair locks. */
 #include "tests/contract/life.h"
 
-#include "tests/support/child.h"
 #include "tests/support/kept.h"
 #include "tests/support/sanitizer.h"
 

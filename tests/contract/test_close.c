@@ -30,37 +30,27 @@ SENTENCE(a_closed_client_answers_closed_for_as_long_as_there_are_handles)
 
 SENTENCE(close_ends_calls_that_are_under_way_whatever_they_are_doing)
 {
-	enum { THREADS = 4 };
-
 	for (int round = 0; round < 25; round++) {
 		leash_client *client = open_client();
-		struct busy busy[THREADS];
+		struct busy busy[4];
 
-		for (int i = 0; i < THREADS; i++) {
-			busy[i] = (struct busy){.lock = {leashed_lock(client, "busy", NULL),
-			                                 leashed_lock(client, i % 2 ? "odd" : "even", NULL)}};
-			assert_int_equal(pthread_create(&busy[i].thread, NULL, be_busy, &busy[i]), 0);
-		}
+		busy_begin(busy, COUNT(busy), client);
 		await_true(busy[0].turns > 10 * (round % 5) && busy[3].turns > 0);
 		leash_close(client);
 		/* what was held, what was just being acquired, and what was just being released */
 		place_assert_free("busy");
 		place_assert_free("odd");
 		place_assert_free("even");
-		for (int i = 0; i < THREADS; i++) {
-			pthread_join(busy[i].thread, NULL);
-			leash_lock_free(busy[i].lock[0]);
-			leash_lock_free(busy[i].lock[1]);
-		}
+		busy_end(busy, COUNT(busy));
 		assert_int_equal(counted.blocks, at_first);
 	}
 }
 
 SENTENCE(close_does_not_wait_at_all_for_a_server_that_is_gone)
 {
-	leash_client *client = open_client(), *other = open_client();
-	leash_lock *held = leashed_lock(client, "held", NULL);
-	leash_lock *wanted = leashed_lock(client, "wanted", NULL), *theirs = leashed_lock(other, "wanted", NULL);
+	leash_client *client = open_client();
+	leash_lock *held = kept(leashed_lock(client, "held", NULL)), *wanted = kept(leashed_lock(client, "wanted", NULL));
+	leash_lock *theirs = kept(leashed_lock(kept(open_client()), "wanted", NULL));
 	struct actor waiter;
 
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
@@ -74,10 +64,6 @@ SENTENCE(close_does_not_wait_at_all_for_a_server_that_is_gone)
 	assert_heard(LEASH_CLOSED, &waiter);
 	actor_end(&waiter);
 	assert_false(leash_lock_held(held));
-	leash_close(other);
-	leash_lock_free(held);
-	leash_lock_free(wanted);
-	leash_lock_free(theirs);
 	place_restart();
 }
 
@@ -99,21 +85,16 @@ hold_and_end(void *arg)
 
 SENTENCE(what_a_thread_holds_when_it_ends_is_abandoned)
 {
-	struct leashed_events events = {0};
-	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
-	leash_lock *lock[] =
-		{leashed_lock(client, "e0", NULL), leashed_lock(client, "e1", NULL), leashed_lock(client, "e2", NULL), NULL};
+	static struct leashed_events events;
+	leash_client *client = kept(place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events)));
+	leash_lock *lock[] = {kept(leashed_lock(client, "e0", NULL)), kept(leashed_lock(client, "e1", NULL)),
+	                      kept(leashed_lock(client, "e2", NULL)), NULL};
 	leash_lock *one[] = {lock[0], NULL};
 	int expected = 0;
 
 	for (int i = 0; i < 6; i++) {
-		pthread_t thread;
-		void *trouble;
-
 		/* the third one is nested to depth 3 */
-		assert_int_equal(pthread_create(&thread, NULL, hold_and_end, i % 2 ? one : lock), 0);
-		pthread_join(thread, &trouble);
-		assert_null(trouble);
+		assert_null(in_a_thread(hold_and_end, i % 2 ? one : lock));
 		expected += i % 2 ? 1 : 3;
 		await_true(events.count[LEASH_EVENT_ABANDONED] == expected);
 		await_true(place_is_free("e0") && place_is_free("e1") && place_is_free("e2")); /* long before the lease ends */
@@ -124,7 +105,4 @@ SENTENCE(what_a_thread_holds_when_it_ends_is_abandoned)
 		assert_status(LEASH_OK, leash_lock_release(lock[2], &err));
 	}
 	assert_int_equal(events.total, expected);
-	for (int i = 0; i < 3; i++)
-		leash_lock_free(lock[i]);
-	leash_close(client);
 }

@@ -2,12 +2,9 @@
 #include "tests/contract/life.h"
 
 #include "tests/contract/calls.h"
-#include "tests/support/child.h"
 #include "tests/support/kept.h"
-#include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
 
-#include <dirent.h>
 #include <unistd.h>
 
 /* What a child finds of its parent's. */
@@ -155,7 +152,6 @@ SENTENCE(close_in_a_child_closes_all_copies_of_the_descriptors)
 	open_for_children(open_client());
 	let_connections_rest();
 	child_wait(child_run(close_in_child, least));
-	child_unshare(least, sizeof *least);
 	close_after_children();
 	assert_int_equal(count_fds(false), before);
 	assert_true(count_fds(true) <= events);
@@ -191,7 +187,6 @@ SENTENCE(close_in_a_child_closes_copies_of_connections_that_are_being_made, .but
 	proxy_release(proxy);
 	await_true(leash_lock_extend(parents.held, 30000, NULL) == LEASH_OK);
 	close_after_children();
-	child_unshare(closed, 2 * sizeof *closed);
 }
 
 static int
@@ -223,20 +218,17 @@ open_in_child(void *arg)
 SENTENCE(a_child_can_open_a_client_of_its_own)
 {
 	struct stage *stage = child_share(sizeof *stage);
-	pid_t pid;
 
-	open_for_children(open_client());
 	if (UNDER_TSAN)
-		goto done;
-	pid = child_run(open_in_child, stage);
+		return;
+	open_for_children(open_client());
+	pid_t pid = child_run(open_in_child, stage);
 	stage_await(stage, 1);
 	place_await_waiting("parent's", 1);
 	assert_status(LEASH_OK, leash_lock_release(parents.held, &err));
 	child_wait(pid);
 	assert_status(LEASH_OK, leash_lock_acquire(parents.held, 5000, &err));
-done:
 	close_after_children();
-	child_unshare(stage, sizeof *stage);
 }
 
 static int
@@ -259,24 +251,15 @@ look_about_in_child(void *arg)
 
 SENTENCE(children_that_are_forked_amid_calls_of_other_threads_do_not_hang)
 {
-	enum { THREADS = 3 };
-	struct busy busy[THREADS];
+	struct busy busy[3];
 
 	open_for_children(open_client());
-	for (int i = 0; i < THREADS; i++) {
-		busy[i] = (struct busy){.lock = {leashed_lock(parents.client, "busy", NULL),
-		                                 leashed_lock(parents.client, i % 2 ? "odd" : "even", NULL)}};
-		assert_int_equal(pthread_create(&busy[i].thread, NULL, be_busy, &busy[i]), 0);
-	}
+	busy_begin(busy, COUNT(busy), parents.client);
 	for (int i = 0; i < 80; i++)
 		child_wait(child_run(look_about_in_child, &i));
 	assert_status(LEASH_OK, leash_lock_release(parents.held, &err));
 	leash_close(parents.client);
-	for (int i = 0; i < THREADS; i++) {
-		pthread_join(busy[i].thread, NULL);
-		leash_lock_free(busy[i].lock[0]);
-		leash_lock_free(busy[i].lock[1]);
-	}
+	busy_end(busy, COUNT(busy));
 	leash_lock_free(parents.held);
 	leash_lock_free(parents.unheld);
 }

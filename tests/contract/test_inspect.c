@@ -2,7 +2,6 @@
 #include "tests/contract/refusal.h"
 
 #include "tests/support/kept.h"
-#include "tests/support/proxy.h"
 
 /* Of each test. */
 static leash_client *client;
@@ -35,8 +34,9 @@ inspect(void)
 }
 
 static void
-assert_holder_is_not_known(void)
+see_that_nobody_is_known(void)
 {
+	inspect();
 	assert_string_equal(info.holder.host, "");
 	assert_string_equal(info.holder.program, "");
 	assert_int_equal(info.holder.pid, 0);
@@ -95,23 +95,18 @@ say_who(const char *text)
 SENTENCE(what_clients_do_not_write_is_not_told_and_harms_nobody)
 {
 	hold_by_hand();
-	inspect();
-	assert_holder_is_not_known(); /* nothing is there */
+	see_that_nobody_is_known(); /* nothing is there */
 	say_who("1 2 host program more");
-	inspect();
-	assert_holder_is_not_known();
+	see_that_nobody_is_known();
 	place_say("leash:client:" UUID, "EVAL %s 1 leash:client:" UUID, /* more than leash would read */
 	          "return redis.call('SET', KEYS[1], '1 2 host ' .. string.rep('p', 3000000))");
-	inspect();
-	assert_holder_is_not_known();
+	see_that_nobody_is_known();
 	place_say("leash:client:" UUID, "DEL leash:client:" UUID);
 	place_say("leash:client:" UUID, "RPUSH leash:client:" UUID " 1 2 host program");
-	inspect();
-	assert_holder_is_not_known();
+	see_that_nobody_is_known();
 	say_who("1 2 host program");
 	place_say_all("ACL SETUSER %s -getrange", place_user());
-	inspect();
-	assert_holder_is_not_known();
+	see_that_nobody_is_known();
 	place_say_all("ACL SETUSER %s +getrange", place_user());
 	inspect();
 	assert_int_equal(info.holder.pid, 1);

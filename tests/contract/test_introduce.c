@@ -3,9 +3,7 @@
  * it, too (test_waiters), and it goes with each client that is closed (the laws). */
 #include "tests/support/cluster.h"
 #include "tests/support/kept.h"
-#include "tests/support/monitor.h"
 #include "tests/support/place.h"
-#include "tests/support/test.h"
 
 #include <time.h>
 #include <unistd.h>

@@ -1,16 +1,11 @@
 /* The user with no more rights than it needs, as docs/deployments.md has it: all that it is for works, in every
  * deployment, also without EVAL where the scripts are loaded beforehand; and each right is needed, as without it
  * something is refused in words that name it, and no key stays for ever. */
-#include "tests/support/child.h"
 #include "tests/support/cluster.h"
-#include "tests/support/deployment.h"
 #include "tests/support/leashed.h"
 #include "tests/support/least.h"
-#include "tests/support/node.h"
 #include "tests/support/test.h"
 #include "tests/support/trouble.h"
-
-#include <pthread.h>
 
 static struct deployment *deployment;
 static char *uri;
@@ -95,22 +90,6 @@ struct life {
 	_Atomic int told, done;
 };
 
-static bool
-visit(void *arg, const leash_lock_info *info)
-{
-	++*(int *)arg;
-	(void)info;
-	return true;
-}
-
-static bool
-visit_waiter(void *arg, const leash_waiter_info *info)
-{
-	++*(int *)arg;
-	(void)info;
-	return true;
-}
-
 /* The other one: acquires, is adopted. */
 static void *
 wait_and_hold(void *arg)
@@ -141,13 +120,12 @@ hand_over(struct life *life)
 {
 	bool is_queue = deployment_kind(deployment) != DEPLOYMENT_QUORUM;
 	int64_t limit = await_limit_ns(2);
-	int waiters = 0;
 
 	pthread_create(&life->thread, NULL, wait_and_hold, life);
 	while (is_queue && !waits(life) && !await_is_past(limit))
 		await_ms(1);
 	if (is_queue)
-		try(leash_lock_waiters(life->lock, visit_waiter, &waiters, &err));
+		try(leash_lock_waiters(life->lock, count_waiter, &(int){0}, &err));
 }
 
 static void
@@ -190,7 +168,7 @@ use(struct life *life)
 	}
 	if (try(leash_lock_inspect(life->theirs, &info, &err)))
 		assert_true(info.held || !held);
-	if (try(leash_client_scan(life->other, NULL, visit, &locks, &err)))
+	if (try(leash_client_scan(life->other, NULL, count_lock, &locks, &err)))
 		assert_true(locks > 0 || !held);
 	hand_over(life);
 	if (held)

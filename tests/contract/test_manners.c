@@ -2,9 +2,7 @@
 #include "tests/contract/life.h"
 
 #include "tests/contract/calls.h"
-#include "tests/support/child.h"
 #include "tests/support/kept.h"
-#include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
 
 #include <dirent.h>
@@ -78,14 +76,12 @@ PLACE(life_open);
 SENTENCE(calls_from_a_callback_are_refused_if_they_might_wait)
 {
 	for (int by_log = 0; by_log < 2; by_log++) {
-		leash_lock *trigger;
-
 		memset(&inside, 0, sizeof inside);
-		inside.client = by_log ? place_client(LEASH_OPTIONS(.on_log = line_inside))
-		                       : place_client(LEASH_OPTIONS(.on_event = event_inside));
-		inside.held = leashed_lock(inside.client, "held", NULL);
-		inside.cancel = leashed_cancel();
-		trigger = leashed_lock(inside.client, "trigger", NULL);
+		inside.client = kept(by_log ? place_client(LEASH_OPTIONS(.on_log = line_inside))
+		                            : place_client(LEASH_OPTIONS(.on_event = event_inside)));
+		inside.held = kept(leashed_lock(inside.client, "held", NULL));
+		inside.cancel = kept(leashed_cancel());
+		leash_lock *trigger = leashed_lock(inside.client, "trigger", NULL);
 		assert_status(LEASH_OK, leash_lock_acquire(inside.held, 0, &err));
 		assert_status(LEASH_OK, leash_lock_acquire(trigger, 0, &err));
 		inside.ready = true;
@@ -94,9 +90,6 @@ SENTENCE(calls_from_a_callback_are_refused_if_they_might_wait)
 			place_cut(); /* which is worth a line */
 		await_true(inside.called == 1);
 		check_inside();
-		leash_cancel_free(inside.cancel);
-		leash_lock_free(inside.held);
-		leash_close(inside.client);
 	}
 }
 
@@ -286,12 +279,8 @@ call_while_canceled(void *arg)
 SENTENCE(no_call_is_a_cancellation_point)
 {
 	_Atomic int done = 0;
-	pthread_t thread;
-	void *result;
 
-	assert_int_equal(pthread_create(&thread, NULL, call_while_canceled, (void *)&done), 0);
-	pthread_join(thread, &result);
-	assert_ptr_equal(result, UNDER_ASAN ? NULL : PTHREAD_CANCELED);
+	assert_ptr_equal(in_a_thread(call_while_canceled, (void *)&done), UNDER_ASAN ? NULL : PTHREAD_CANCELED);
 	assert_int_equal(done, UNDER_ASAN ? 2 : 1);
 }
 
@@ -310,8 +299,6 @@ SENTENCE(who_is_canceled_while_it_fires_a_cancel_wakes_all_who_wait)
 	leash_lock *theirs = kept(leashed_lock(kept(open_client()), "fired", NULL));
 	leash_cancel *cancel = kept(leashed_cancel());
 	struct actor waiter;
-	pthread_t firing;
-	void *result;
 
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
 	actor_begin(&waiter, lock, LEASH_FOREVER);
@@ -319,9 +306,7 @@ SENTENCE(who_is_canceled_while_it_fires_a_cancel_wakes_all_who_wait)
 	actor_tell(&waiter, actor_acquire);
 	place_await_waiting("fired", 1);
 	await_ms(50); /* until it sleeps, in a poll of the channel on which it would hear of the lock: to end that takes a write() */
-	assert_int_equal(pthread_create(&firing, NULL, fire_while_canceled, cancel), 0);
-	pthread_join(firing, &result);
-	assert_ptr_equal(result, UNDER_ASAN ? cancel : PTHREAD_CANCELED);
+	assert_ptr_equal(in_a_thread(fire_while_canceled, cancel), UNDER_ASAN ? (void *)cancel : PTHREAD_CANCELED);
 	await_true(place_integer("fired", "EXISTS leash:{fired}:queue") == 0);
 	assert_heard(LEASH_CANCELED, &waiter);
 	actor_end(&waiter);
@@ -373,8 +358,8 @@ end_canceled(pthread_t thread, const struct canceled *c)
 
 SENTENCE(a_thread_that_is_canceled_amid_a_wait_goes_on_waiting_and_leaves_nothing)
 {
-	struct leashed_events events = {0};
-	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
+	static struct leashed_events events;
+	leash_client *client = kept(place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events)));
 	leash_lock *lock = kept(leashed_lock(client, "canceled", NULL));
 	leash_lock *theirs = kept(leashed_lock(kept(open_client()), "canceled", NULL));
 	bool may_be_asynchronous = !UNDER_TSAN && !UNDER_ASAN;
@@ -398,7 +383,6 @@ SENTENCE(a_thread_that_is_canceled_amid_a_wait_goes_on_waiting_and_leaves_nothin
 		take_and_give_back(lock);
 	}
 	assert_int_equal(events.total, may_be_asynchronous);
-	leash_close(client);
 }
 
 static void *
@@ -449,21 +433,15 @@ hold_and_end_canceled(void *lock)
 
 SENTENCE(a_thread_that_ends_with_a_hold_and_a_pending_cancel_harms_no_other)
 {
-	struct leashed_events events = {0};
-	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
+	static struct leashed_events events;
+	leash_client *client = kept(place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events)));
 	leash_lock *lock = kept(leashed_lock(client, "ended", NULL));
 
 	for (int i = 1; i <= 3; i++) {
-		pthread_t thread;
-		void *result;
-
-		assert_int_equal(pthread_create(&thread, NULL, hold_and_end_canceled, lock), 0);
-		pthread_join(thread, &result);
-		assert_ptr_equal(result, lock); /* nothing in leash's destructor was one */
+		assert_ptr_equal(in_a_thread(hold_and_end_canceled, lock), lock); /* nothing in leash's destructor was one */
 		await_true(events.count[LEASH_EVENT_ABANDONED] == i);
 	}
 	take_and_give_back(kept(leashed_lock(client, "another", NULL)));
-	leash_close(client);
 }
 
 static void
@@ -475,8 +453,8 @@ cancel_the_thread(void *arg, const leash_event *event)
 
 SENTENCE(a_callback_that_cancels_its_thread_ends_nothing_of_leash)
 {
-	struct leashed_events events = {0};
-	leash_client *client = place_client(LEASH_OPTIONS(.on_event = cancel_the_thread, .event_arg = &events));
+	static struct leashed_events events;
+	leash_client *client = kept(place_client(LEASH_OPTIONS(.on_event = cancel_the_thread, .event_arg = &events)));
 
 	for (int i = 1; i <= 3; i++) {
 		leash_lock *lock = leashed_lock(client, "abandoned", NULL);
@@ -485,7 +463,6 @@ SENTENCE(a_callback_that_cancels_its_thread_ends_nothing_of_leash)
 		leash_lock_free(lock);
 		await_true(events.count[LEASH_EVENT_ABANDONED] == i); /* the next ones are delivered as well */
 	}
-	leash_close(client);
 }
 
 /* How many threads leash has: those by its names. All signals must be blocked in each. `all`: how many there are. */

@@ -10,8 +10,6 @@
 #include <sys/param.h>
 #include <sys/socket.h>
 
-GROUP(NULL, NULL);
-
 /* With data, that this process has sent to the server: as the kernel counts them. */
 static uint64_t
 segments(struct server *to)

@@ -2,7 +2,6 @@
  * nest and end, and what handles of one name must agree on: core/test_owner.c. */
 #include "tests/contract/life.h"
 
-#include "tests/support/child.h"
 #include "tests/support/kept.h"
 #include "tests/support/sanitizer.h"
 

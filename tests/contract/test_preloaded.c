@@ -2,28 +2,20 @@
  * said by test_least; what they are, and where they cannot be loaded, by tools/scripts.txt. */
 #include "tests/support/kept.h"
 #include "tests/support/leashed.h"
-#include "tests/support/monitor.h"
-#include "tests/support/server.h"
+#include "tests/support/one_server.h"
 #include "tests/support/test.h"
 
-static struct server *server;
-static char uri[512];
+static char preloaded[512]; /* its URI */
 static leash_error err;
 
 static void
 start(void)
 {
-	server = server_start(NULL);
-	snprintf(uri, sizeof uri, "unix://%s?scripts=preloaded", server_socket(server));
+	start_server();
+	snprintf(preloaded, sizeof preloaded, "%s?scripts=preloaded", uri);
 }
 
-static void
-stop(void)
-{
-	server_stop(server);
-}
-
-FIXTURE(start, stop);
+FIXTURE(start, stop_server);
 
 static bool
 all_are_loaded(struct server *of)
@@ -42,13 +34,13 @@ all_are_loaded(struct server *of)
 static void
 load_scripts(void)
 {
-	assert_status(LEASH_OK, leash_scripts_load(LEASH_OPTIONS(.uri = server_uri(server)), &err));
+	assert_status(LEASH_OK, leash_scripts_load(LEASH_OPTIONS(.uri = uri), &err));
 }
 
 SENTENCE(scripts_that_are_not_loaded_are_named_and_not_sent)
 {
 	struct monitor *monitor = kept(monitor_start(server));
-	leash_lock *lock = kept(leashed_lock(kept(leashed_open(uri, NULL)), "orders", NULL));
+	leash_lock *lock = kept(leashed_lock(kept(leashed_open(preloaded, NULL)), "orders", NULL));
 
 	assert_int_equal(leash_lock_acquire(lock, 10000, &err), LEASH_UNSUPPORTED);
 	assert_non_null(strstr(err.text, "leash scripts --load"));
@@ -62,7 +54,7 @@ SENTENCE(scripts_that_are_forgotten_endanger_a_hold_until_they_are_loaded_again)
 	uint32_t lease_ms = 30000 * (uint32_t)await_slowness();
 
 	load_scripts();
-	leash_lock *lock = kept(leashed_lock(kept(leashed_open(uri, LEASH_OPTIONS(.lease_ms = lease_ms))), "orders", NULL));
+	leash_lock *lock = kept(leashed_lock(kept(leashed_open(preloaded, LEASH_OPTIONS(.lease_ms = lease_ms))), "orders", NULL));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	server_text(server, "SCRIPT FLUSH");
 	assert_int_equal(leash_lock_extend(lock, 60000, &err), LEASH_UNSUPPORTED);
@@ -75,9 +67,11 @@ SENTENCE(scripts_that_are_forgotten_endanger_a_hold_until_they_are_loaded_again)
 
 SENTENCE(loading_without_permission_is_denied_and_says_which)
 {
+	char workers[512];
+
 	server_text(server, "ACL SETUSER worker on >secret ~* &* +@all -script");
-	snprintf(uri, sizeof uri, "unix://worker:secret@%s", server_socket(server));
-	assert_int_equal(leash_scripts_load(LEASH_OPTIONS(.uri = uri), &err), LEASH_DENIED);
+	snprintf(workers, sizeof workers, "unix://worker:secret@%s", server_socket(server));
+	assert_int_equal(leash_scripts_load(LEASH_OPTIONS(.uri = workers), &err), LEASH_DENIED);
 	assert_non_null(strstr(err.text, "SCRIPT LOAD"));
 	assert_false(leash_script_at(0, NULL));
 }

@@ -1,14 +1,13 @@
 /* Memory and descriptors: how much is taken, what happens when there is no more, and what a process leaves when it ends. */
 #include "tests/contract/life.h"
 
-#include "tests/support/child.h"
-#include "tests/support/proxy.h"
+#include "tests/support/descriptors.h"
+#include "tests/support/kept.h"
 #include "tests/support/resident.h"
 #include "tests/support/sanitizer.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
 /* ---- memory and descriptors ---- */
@@ -174,8 +173,9 @@ ask(enum question question, leash_client *client, leash_lock *lock, const char *
 
 SENTENCE(whoever_asks_where_memory_runs_out_is_told_so_and_nothing_is_left)
 {
-	leash_client *former = open_client(), *client = open_client();
-	leash_lock *held = leashed_lock(former, "asked", NULL), *lock = leashed_lock(client, "asked", NULL);
+	leash_client *client = kept(open_client());
+	leash_lock *held = kept(leashed_lock(kept(open_client()), "asked", NULL));
+	leash_lock *lock = kept(leashed_lock(client, "asked", NULL));
 	char token[LEASH_TOKEN_MAX];
 
 	for (int question = 0; question < QUESTIONS; question++) {
@@ -212,16 +212,11 @@ SENTENCE(whoever_asks_where_memory_runs_out_is_told_so_and_nothing_is_left)
 		printf("# question %d: memory ran out at %ld calls\n", question, failed);
 		assert_true(failed > 0 || question == INSPECT);
 	}
-	leash_lock_free(lock);
-	leash_lock_free(held);
-	leash_close(client);
-	leash_close(former);
 }
 
 SENTENCE(wherever_memory_runs_out_nothing_is_held_that_nobody_knows_of)
 {
-	leash_client *other = open_client();
-	leash_lock *theirs = leashed_lock(other, "theirs", NULL);
+	leash_lock *theirs = kept(leashed_lock(kept(open_client()), "theirs", NULL));
 	long most = 0;
 
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
@@ -249,8 +244,6 @@ SENTENCE(wherever_memory_runs_out_nothing_is_held_that_nobody_knows_of)
 	printf("# memory ran out at each of %ld calls\n", most);
 	assert_true(most > 10);
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-	leash_lock_free(theirs);
-	leash_close(other);
 }
 
 /* Whatever is done so many times, no descriptor, no thread and no memory of it is left. */
@@ -308,19 +301,16 @@ SENTENCE(a_client_that_could_not_be_opened_leaves_nothing)
 
 SENTENCE(every_descriptor_is_closed_by_exec)
 {
-	bool was_open[1024];
-	struct proxy *proxy = place_is(PLACE_ONE_SOCKET) ? NULL : proxy_start_tcp(server_socket(server));
-	leash_client *by_tcp = NULL;
+	bool was_open[DESCRIPTORS];
+	struct proxy *proxy = place_is(PLACE_ONE_SOCKET) ? NULL : kept(proxy_start_tcp(server_socket(server)));
 	int n = 0;
 
-	for (int fd = 0; fd < 1024; fd++)
-		was_open[fd] = fcntl(fd, F_GETFD) >= 0;
-	leash_client *client = open_client();
+	descriptors_list(was_open);
+	leash_lock *lock = kept(leashed_lock(kept(open_client()), "exec", NULL));
 	if (proxy)
-		by_tcp = leashed_open(proxy_uri(proxy), NULL);
-	leash_lock *lock = leashed_lock(client, "exec", NULL);
+		kept(leashed_open(proxy_uri(proxy), NULL));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	for (int fd = 0; fd < 1024; fd++) {
+	for (int fd = 0; fd < DESCRIPTORS; fd++) {
 		int flags = was_open[fd] ? -1 : fcntl(fd, F_GETFD);
 
 		assert_true(flags < 0 || (flags & FD_CLOEXEC) != 0);
@@ -328,10 +318,6 @@ SENTENCE(every_descriptor_is_closed_by_exec)
 	}
 	assert_true(n >= (proxy ? 6 : 3)); /* a timer and two connections, at least */
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
-	leash_close(by_tcp);
-	proxy_stop(proxy);
 }
 
 static bool
@@ -372,12 +358,10 @@ end_amid_calls(void *arg)
 	static struct busy busy; /* outlives the main thread */
 	static struct actor waiter;
 
-	busy.lock[0] = leashed_lock(client, "busy", NULL);
-	busy.lock[1] = leashed_lock(client, "even", NULL);
 	alarm(60);
 	assert_status(LEASH_OK, leash_lock_acquire(held, 5000, &err));
 	begin_waiting(&waiter, theirs, LEASH_FOREVER);
-	assert_int_equal(pthread_create(&busy.thread, NULL, be_busy, &busy), 0);
+	busy_begin(&busy, 1, client);
 	await_true(busy.turns > 5);
 	if (how == 0 && !UNDER_ASAN)
 		exit(0);
@@ -392,8 +376,9 @@ end_amid_calls(void *arg)
 
 SENTENCE(a_process_ends_whatever_its_threads_are_doing)
 {
-	leash_client *other = open_client();
-	leash_lock *theirs = leashed_lock(other, "exit theirs", NULL), *held = leashed_lock(other, "exit held", NULL);
+	leash_client *other = kept(open_client());
+	leash_lock *theirs = kept(leashed_lock(other, "exit theirs", NULL));
+	leash_lock *held = kept(leashed_lock(other, "exit held", NULL));
 
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 	for (int how = 0; how < 3; how++) {
@@ -406,15 +391,13 @@ SENTENCE(a_process_ends_whatever_its_threads_are_doing)
 	}
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
 	await_true(place_is_free("exit%20theirs"));
-	leash_lock_free(held);
-	leash_lock_free(theirs);
-	leash_close(other);
 }
 
 SENTENCE(what_the_main_thread_holds_is_abandoned_when_it_ends_before_the_process)
 {
-	leash_client *other = open_client();
-	leash_lock *theirs = leashed_lock(other, "exit theirs", NULL), *held = leashed_lock(other, "exit held", NULL);
+	leash_client *other = kept(open_client());
+	leash_lock *theirs = kept(leashed_lock(other, "exit theirs", NULL));
+	leash_lock *held = kept(leashed_lock(other, "exit held", NULL));
 	int how = 3;
 
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
@@ -427,7 +410,4 @@ SENTENCE(what_the_main_thread_holds_is_abandoned_when_it_ends_before_the_process
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
 	child_kill(pid);
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-	leash_lock_free(held);
-	leash_lock_free(theirs);
-	leash_close(other);
 }

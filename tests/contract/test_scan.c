@@ -5,7 +5,6 @@
 #include "tests/contract/life.h"
 
 #include "tests/support/asleep.h"
-#include "tests/support/child.h"
 #include "tests/support/kept.h"
 #include "tests/support/knob.h"
 #include "tests/support/sanitizer.h"
@@ -331,14 +330,11 @@ scan_and_end(void *arg)
 
 SENTENCE(a_thread_that_ends_in_a_visit_leaves_nothing)
 {
-	pthread_t thread;
-
 	make_locks("ended", 100);
 	await_connected();
 	int64_t before = counted.bytes;
 	int fds = count_fds(false);
-	assert_int_equal(pthread_create(&thread, NULL, scan_and_end, NULL), 0);
-	pthread_join(thread, NULL);
+	in_a_thread(scan_and_end, NULL);
 	await_true(counted.bytes <= before);
 	assert_int_equal(count_fds(false), fds);
 }

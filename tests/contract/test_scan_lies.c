@@ -1,7 +1,6 @@
 /* Asking what is no server, or one that has lost its mind, who has locks and who waits: whatever it says, it is told in
  * time, and nothing is believed of it. What is no answer at all is said by redis/test_informant, what is no line of a
  * lock by unit/test_lock_line. */
-#include "tests/support/fake.h"
 #include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/test.h"
@@ -15,13 +14,6 @@ visit(void *arg, const leash_lock_info *info)
 
 	assert_string_equal(info->name, "x");
 	++*visits;
-	return true;
-}
-
-static bool
-see_waiter(void *arg, const leash_waiter_info *waiter)
-{
-	(void)arg, (void)waiter;
 	return true;
 }
 
@@ -139,7 +131,7 @@ SENTENCES(what_no_server_would_say, lies)
 
 	if (lying->queue != NULL) {
 		liar.queue = strcmp(lying->queue, "again and again") != 0 ? lying->queue : NULL;
-		assert_status(lying->status, leash_lock_waiters(lock, see_waiter, NULL, &err));
+		assert_status(lying->status, leash_lock_waiters(lock, count_waiter, &(int){0}, &err));
 		return;
 	}
 	assert_status(lying->status, leash_client_scan(c, NULL, visit, &visits, &err));

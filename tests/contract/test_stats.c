@@ -2,10 +2,6 @@
 #include "tests/contract/refusal.h"
 
 #include "tests/support/kept.h"
-#include "tests/support/monitor.h"
-#include "tests/support/proxy.h"
-
-#include <pthread.h>
 
 /* Of each test. */
 static leash_client *client;

@@ -25,7 +25,7 @@ void child_kill(pid_t pid);
 void child_pause(pid_t pid);
 void child_resume(pid_t pid);
 
-/* Zeroed memory that this process shares with the children that it forks from now on. */
+/* Zeroed memory that this process shares with the children that it forks from now on. What is small may stay. */
 void *child_share(size_t size);
 void child_unshare(void *memory, size_t size);
 

@@ -8,7 +8,6 @@
 #include "tests/support/clock_shim.h"
 
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

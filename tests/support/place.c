@@ -6,7 +6,6 @@
 #include "tests/support/least.h"
 #include "tests/support/quorum.h"
 #include "tests/support/sentinel_set.h"
-#include "tests/support/trouble.h"
 
 struct deployment *place;
 const bool place_plain = false, place_fair = true;
@@ -19,7 +18,6 @@ static const struct {
 	const char *text;
 } reasons[] = {
 	{PLACE_NO_QUEUE, 1U << DEPLOYMENT_QUORUM, "there is no queue"},
-	{PLACE_MADE_ANEW, 1U << DEPLOYMENT_QUORUM, "what a server has lost is made anew by the next renewal"},
 	{PLACE_MANY_SERVERS, 1U << DEPLOYMENT_CLUSTER | 1U << DEPLOYMENT_QUORUM, "one server is not the whole of it"},
 	{PLACE_MAJORITY, 1U << DEPLOYMENT_QUORUM, "at each server alone it may come later"},
 	{PLACE_ONE_SOCKET, ~(1U << DEPLOYMENT_SINGLE), "it is about one server on a unix socket"},
@@ -231,18 +229,6 @@ place_restart(void)
 		cluster_await_ok(deployment_cluster(place));
 	if (deployment_quorum(place))
 		quorum_await_uptime(deployment_quorum(place), DEPLOYMENT_GUARD_MS);
-}
-
-void
-place_cut(void)
-{
-	place_say_all("CLIENT KILL TYPE normal SKIPME yes");
-}
-
-void
-place_flush(void)
-{
-	place_say_all("FLUSHALL");
 }
 
 void

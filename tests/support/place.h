@@ -14,12 +14,11 @@ extern struct deployment *place;
 /* What a deployment need not do as one server does: SENTENCE(name, .but = PLACE_NO_QUEUE) does not run where that holds. */
 enum place_reason {
 	PLACE_NO_QUEUE = 1 << 0,      /* a quorum has none: nobody is waked by a server, and nobody is the first */
-	PLACE_MADE_ANEW = 1 << 1,     /* a quorum's renewal makes anew what a server has lost */
-	PLACE_MANY_SERVERS = 1 << 2,  /* a cluster and a quorum: what is counted or refused at one server is not the whole of it */
-	PLACE_MAJORITY = 1 << 3,      /* a quorum: what most servers have done is done, and each alone may come later */
-	PLACE_ONE_SOCKET = 1 << 4,    /* all but single: the test needs a server on a unix socket, or its options in the URI */
-	PLACE_SHORT_LEASE = 1 << 5,   /* a quorum: the default lease is longer than this one's guard allows */
-	PLACE_RIGHTS = 1 << 6,        /* LEASH_TEST_USER=least: the test's clients do what that user may not */
+	PLACE_MANY_SERVERS = 1 << 1,  /* a cluster and a quorum: what is counted or refused at one server is not the whole of it */
+	PLACE_MAJORITY = 1 << 2,      /* a quorum: what most servers have done is done, and each alone may come later */
+	PLACE_ONE_SOCKET = 1 << 3,    /* all but single: the test needs a server on a unix socket, or its options in the URI */
+	PLACE_SHORT_LEASE = 1 << 4,   /* a quorum: the default lease is longer than this one's guard allows */
+	PLACE_RIGHTS = 1 << 5,        /* LEASH_TEST_USER=least: the test's clients do what that user may not */
 };
 
 /* The sentences of the program, without those that the deployment is excused from (`but`): it is said which, and why. Around
@@ -102,13 +101,13 @@ void place_kill(void);
 void place_restart(void);
 
 /* All who take writes end the connections of clients. */
-void place_cut(void);
+#define place_cut() place_say_all("CLIENT KILL TYPE normal SKIPME yes")
 
 /* How many of the events tell that a quorum had but a few of its servers for a while, as before a loss; elsewhere none does. */
 int place_thin(const struct leashed_events *events);
 
 /* Delete everything, at all who take writes. */
-void place_flush(void);
+#define place_flush() place_say_all("FLUSHALL")
 
 /* Take the lock from whoever has it: its key goes, everywhere. In a quorum a renewal would make it anew, so somebody else has it for a second. */
 void place_take_away(const char *lock);

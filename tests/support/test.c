@@ -70,18 +70,12 @@ end_things(void)
 
 /* ---- what cmocka calls ---- */
 
-static const struct turn *
-set(const struct turn *t)
-{
-	given = t->sentence->given != NULL ? t->sentence->given : t->part->given;
-	return t;
-}
-
 static int
 begin(void **state)
 {
-	const struct turn *t = set(*state);
+	const struct turn *t = *state;
 
+	given = t->sentence->given != NULL ? t->sentence->given : t->part->given;
 	if (t->is_first && t->part->around.begin != NULL)
 		t->part->around.begin();
 	if (t->around->begin != NULL)
@@ -92,7 +86,9 @@ begin(void **state)
 static void
 run(void **state)
 {
-	set(*state)->sentence->body();
+	const struct turn *t = *state;
+
+	t->sentence->body();
 }
 
 static int
@@ -189,13 +185,9 @@ main(int argc, char **argv)
 	tests = zeroed(most * sizeof *tests);
 	for (size_t i = 0; i < part_count; i++)
 		n += list(&parts[i], turns + n);
-	for (size_t i = 0; i < n; i++) {
-		const struct turn *t = &turns[i];
-		bool begins = t->around->begin != NULL || (t->is_first && t->part->around.begin != NULL);
-
-		tests[i] = (struct CMUnitTest){.name = t->name, .test_func = run, .setup_func = begins ? begin : NULL,
-		                               .teardown_func = end, .initial_state = &turns[i]};
-	}
+	for (size_t i = 0; i < n; i++)
+		tests[i] = (struct CMUnitTest){.name = turns[i].name, .test_func = run, .setup_func = begin, .teardown_func = end,
+		                               .initial_state = &turns[i]};
 	if (sentences_in->where != NULL)
 		print_message("# in %s\n", sentences_in->where()); /* for test_everywhere.sh */
 	result = _cmocka_run_group_tests(name_of_program(), tests, n,
