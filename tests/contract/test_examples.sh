@@ -4,18 +4,6 @@
 . "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
 
 programs=$build/examples
-
-redis='' other=''
-clean_up() {
-	for pid in $other $redis; do
-		kill -KILL "$pid"
-		wait "$pid"
-	done
-	rm -rf "$dir"
-} 2>/dev/null
-trap clean_up EXIT
-trap 'exit 1' PIPE
-
 export LEASH_URI="unix://$dir/redis.sock"
 
 mkfifo "$dir/pipe"
@@ -42,14 +30,22 @@ is_gone() { # LOCK
 	[ "$(ask EXISTS "leash:{$1}" "leash:{$1}:queue")" = 0 ]
 }
 
+does() { # EXAMPLE "LOCK..." PATTERN...: it prints such lines, and leaves these locks free
+	example=$1 locks=$2
+	shift 2
+	run "$example" || return
+	for pattern; do
+		prints "$pattern" || return
+	done
+	for lock in $locks; do
+		is_gone "$lock" || return
+	done
+}
+
 so() { # COMMAND...: if it fails, what the last example printed is what is wrong
 	"$@" && return
 	cat "$dir/out"
 	return 1
-}
-
-first_lock() {
-	run first_lock && prints 'got the lock, fence [1-9][0-9]*' && prints 'released it' && is_gone first
 }
 
 try_or_skip_does_it() {
@@ -74,32 +70,9 @@ nested() {
 		prints 'balances 300 and 100: depth 0' && is_gone accounts
 }
 
-both_accounts() {
-	run both_accounts && prints '200 transfers, 4 threads: 1000 in all' && is_gone account:ann && is_gone account:bob
-}
-
-long_job() {
-	run long_job && prints 'step 10 of 10: the lease has [1-9][0-9]* ms left' && prints 'the job is done' && is_gone long-job
-}
-
 long_job_hangs() {
 	! run long_job "$LEASH_URI" hang && prints 'step 3 of 10: .*' && ! prints 'step 10 of 10: .*' &&
 		prints 'the lock is lost: the job stops here' && grep -q "^long_job: lock 'long-job': it was lost" "$dir/out" && is_gone long-job
-}
-
-lost_lease() {
-	run lost_lease && prints "event LOST of 'work': ..*" && prints 'acquire: LOST' && prints 'release: LOST' &&
-		prints 'got the lock again' && is_gone work
-}
-
-fencing() {
-	run fencing && prints 'second writes with fence [0-9]*: accepted' && prints 'first writes with fence [0-9]*: REFUSED' &&
-		prints 'first releases: LOST' && prints "the resource holds what 'second' wrote" && is_gone resource
-}
-
-worker_pool() {
-	run worker_pool && prints 'customer 2: balance 610, expected 610' && prints '60 jobs by 8 workers, 0 failed' &&
-		is_gone customer:0 && is_gone customer:1 && is_gone customer:2
 }
 
 transfer() {
@@ -128,10 +101,6 @@ interrupt() {
 }
 is_queued() {
 	[ "$(ask EXISTS "leash:{$1}:queue")" = 1 ]
-}
-
-hand_over() {
-	run hand_over && prints 'the second thread has the lock' && prints 'served' && is_gone account
 }
 
 by_hand() {
@@ -165,23 +134,29 @@ none_works_without_a_server() {
 	done
 }
 
-redis-server --port 0 --unixsocket "$dir/redis.sock" --save '' --appendonly no --dir "$dir" --logfile "$dir/redis.log" >/dev/null 2>&1 &
-redis=$!
-await "$redis" ask PING
+start_redis
 
-check 'first_lock gets the lock and gives it back' so first_lock
+check 'first_lock gets the lock and gives it back' so does first_lock first \
+	'got the lock, fence [1-9][0-9]*' 'released it'
 check 'try_or_skip does the job if nobody else does' so try_or_skip_does_it
 check 'try_or_skip skips the job, and succeeds, while another process does it' so try_or_skip_skips
 check 'nested takes one lock in functions that call each other' so nested
-check 'long_job holds a lease of 1.5 s for 5 s' so long_job
+check 'long_job holds a lease of 1.5 s for 5 s' so does long_job long-job \
+	'step 10 of 10: the lease has [1-9][0-9]* ms left' 'the job is done'
 check 'long_job loses its lock when it hangs' so long_job_hangs
-check 'lost_lease is told of its loss, unwinds it and begins again' so lost_lease
-check 'fencing refuses the write of the holder that was stopped past its lease' so fencing
-check 'worker_pool loses no update and fails no job' so worker_pool
-check 'both_accounts moves money both ways, and nobody waits in a circle' so both_accounts
+check 'lost_lease is told of its loss, unwinds it and begins again' so does lost_lease work \
+	"event LOST of 'work': ..*" 'acquire: LOST' 'release: LOST' 'got the lock again'
+check 'fencing refuses the write of the holder that was stopped past its lease' so does fencing resource \
+	'second writes with fence [0-9]*: accepted' 'first writes with fence [0-9]*: REFUSED' 'first releases: LOST' \
+	"the resource holds what 'second' wrote"
+check 'worker_pool loses no update and fails no job' so does worker_pool 'customer:0 customer:1 customer:2' \
+	'customer 2: balance 610, expected 610' '60 jobs by 8 workers, 0 failed'
+check 'both_accounts moves money both ways, and nobody waits in a circle' so does both_accounts 'account:ann account:bob' \
+	'200 transfers, 4 threads: 1000 in all'
 check 'transfer loses an update without the lock, and none with it' so transfer
 check 'interrupt leaves the queue at Ctrl-C' so interrupt
-check 'hand_over releases in one thread what another one acquired' so hand_over
+check 'hand_over releases in one thread what another one acquired' so does hand_over account \
+	'the second thread has the lock' 'served'
 check 'by_hand obeys' so by_hand
 check 'the examples leave nothing behind but fences' so only_fences
 check 'quickstart sees all that it says, and leaves nothing behind' so quickstart

@@ -5,7 +5,8 @@
 #   finish                      at the end of each script: how many there were
 #   start_redis                 a server on $dir/redis.sock, which is ended at the end; false: it does not start
 #
-# Sets $source and $build, the two trees, and $dir, a fresh folder that is removed at the end.
+# Sets $source and $build, the two trees, and $dir, a fresh folder that is removed at the end. A process of a test's own
+# that is in $other then is ended, too.
 # shellcheck shell=sh
 
 set -u
@@ -16,9 +17,11 @@ source=${LEASH_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${LEASH_BUILDDIR:-$source/build/test}
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/leash-test.XXXXXX") || exit 1
-redis=''
+redis='' other=''
 clean_up() {
-	[ -z "$redis" ] || { kill -KILL "$redis" && wait "$redis"; }
+	for pid in $other $redis; do
+		kill -KILL "$pid" && wait "$pid"
+	done
 	rm -rf "$dir"
 } 2>/dev/null
 trap clean_up EXIT
