@@ -97,12 +97,12 @@ SENTENCE(a_parent_keeps_its_lock_whatever_its_children_do)
 {
 	leash_lock *wanted = kept(leashed_lock(kept(open_client()), "parent's", NULL));
 
-	open_for_children(place_client(LEASH_OPTIONS(.lease_ms = 2000)));
+	open_for_children(place_client(LEASH_OPTIONS(.lease_ms = 3000)));
 	for (int how = 0; how < 4; how++) {
 		child_wait(child_run(end_child, &how));
 		int64_t before = await_now_ns();
-		assert_status(LEASH_TIMEOUT, leash_lock_acquire(wanted, 2100, &err)); /* longer than the lease */
-		assert_true(await_now_ns() - before >= 2090 * MS);
+		assert_status(LEASH_TIMEOUT, leash_lock_acquire(wanted, 3100, &err)); /* longer than the lease */
+		assert_true(await_now_ns() - before >= 3090 * MS);
 		assert_true(leash_lock_held(parents.held));
 		assert_int_equal(leash_lock_depth(parents.held), 1);
 	}

@@ -140,7 +140,7 @@ SENTENCE(one_after_the_other_is_waited_for)
 SENTENCE(a_wait_that_ends_leaves_none)
 {
 	take(theirs[B]);
-	assert_refused(LEASH_TIMEOUT, "lock 'b': other owners had it for all of 100 ms", leash_multi_acquire(all, 100, &err));
+	assert_refused(LEASH_TIMEOUT, "lock 'b': other owners had it for all of 2000 ms", leash_multi_acquire(all, 2000, &err));
 	give(theirs[B]);
 	await_all_free();
 }
@@ -272,7 +272,7 @@ SENTENCE(what_comes_behind_one_that_is_held_is_waited_for)
 {
 	take(theirs[C]);
 	take(mine[A]);
-	assert_refused(LEASH_TIMEOUT, "lock 'c'", leash_multi_acquire(all, 100, &err));
+	assert_refused(LEASH_TIMEOUT, "lock 'c'", leash_multi_acquire(all, 2000, &err));
 	assert_int_equal(leash_lock_depth(mine[A]), 1);
 	await_true(place_is_free("b"));
 	give(theirs[C]);
