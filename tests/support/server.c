@@ -173,6 +173,7 @@ run(struct server *server, bool loaded)
 		trouble("%s %s; it said:\n%s", program(), end.si_pid != 0 ? "ended instead of answering" : "does not answer",
 		        read_log(server));
 	}
+	ports_let_go(server->port);
 }
 
 /* Its own clock, in a file that it maps as well, and the environment in which it does. */

@@ -104,6 +104,7 @@ socket_free_port(void)
 enum { LOWEST = 10500, PORTS = 9400 };   /* the buses end at 29900 */
 
 static _Atomic unsigned next_port;
+static _Atomic int guards[PORTS]; /* sockets that are bound to ports without a server yet; 0: none */
 
 static void
 begin_anywhere(void)
@@ -128,12 +129,29 @@ ports_take(void)
 
 	pthread_once(&once, begin_anywhere);
 	for (int i = 0; i < PORTS; i++) {
-		int port = LOWEST + (int)(next_port++ % PORTS);
+		unsigned n = next_port++ % PORTS;
+		int port = LOWEST + (int)n, guard = bind_to(&port);
 
-		if (is_free(port) && is_free(port + PORTS_BUS))
+		if (guard < 0)
+			continue;
+		/* those who look whether it is free do not say so, as servers do */
+		setsockopt(guard, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
+		socket_private(guard);
+		guards[n] = guard;
+		if (is_free(port + PORTS_BUS))
 			return port;
+		ports_let_go(port);
 	}
 	trouble("no port of 127.0.0.1 is free");
+}
+
+void
+ports_let_go(int port)
+{
+	int guard = port >= LOWEST && port < LOWEST + PORTS ? atomic_exchange(&guards[port - LOWEST], 0) : 0;
+
+	if (guard > 0)
+		socket_close(guard);
 }
 
 /* ---- */
