@@ -20,7 +20,7 @@ struct sim_speaker {
 	size_t in_size, in_room;
 	char *channels[CHANNELS];
 	bool asking;                  /* the next command is for a slot that comes */
-	bool wrote;                   /* a script was run here, perhaps */
+	bool wrote;                   /* a script was run here */
 	uint64_t offset;              /* of the last that was written here */
 	bool waiting;                 /* for replicas; nothing behind that is read */
 	int64_t waits_until, wanted;
@@ -430,7 +430,6 @@ obey(struct sim_speaker *s, const struct lsh_arg *args, size_t count)
 
 	if (obey_at_once(s, args))
 		return;
-	s->wrote |= is(&args[0], "EVALSHA") || is(&args[0], "EVAL");
 	if (s->instance->refuses_until > sim_now && !is(&args[0], "SSUBSCRIBE") && !is(&args[0], "TIME")) {
 		add("-", 1);
 		add(s->instance->refusal, strlen(s->instance->refusal));
@@ -443,10 +442,14 @@ obey(struct sim_speaker *s, const struct lsh_arg *args, size_t count)
 	}
 	if (!is_for_us(s, args, count))
 		return;
-	if (is(&args[0], "SSUBSCRIBE"))
+	if (is(&args[0], "SSUBSCRIBE")) {
 		subscribe(s, "ssubscribe", &args[1]);
-	else
-		add_message(sim_instance_run(s->instance, args, count));
+	} else {
+		const struct lsh_message *answer = sim_instance_run(s->instance, args, count);
+
+		s->wrote |= (is(&args[0], "EVALSHA") || is(&args[0], "EVAL")) && answer->type != LSH_ERROR;
+		add_message(answer);
+	}
 	s->offset = s->instance->offset;
 }
 
