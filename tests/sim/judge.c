@@ -200,6 +200,7 @@ static struct {
 	char token[LSH_TOKEN_SIZE]; /* that had it last */
 	int64_t unknown_since;     /* its client takes the token that has it for dead; 0: it does not */
 	char old[LSH_TOKEN_SIZE];  /* came back with older data, which no client is told */
+	int64_t gone_since;        /* `token` has it no more; 0: it has */
 } holders[SIM_HOSTS][SIM_LOCKS];
 
 /* Only the servers of a quorum are for themselves. */
@@ -298,21 +299,44 @@ look_at_leases(void)
 		}
 }
 
-/* Who would not be told takes no place. */
-static void
-look_at_queue(const struct sim_instance *n, int l)
+void
+sim_judge_each_place(struct sim_instance *n, int l, sim_visit_place *visit)
 {
 	const struct sim_key *queue = key_at(n, l, ":queue");
 	bool is_cluster = sim_site.deployment == SIM_CLUSTER;
-	char channel[120];
+	char token[LSH_TOKEN_SIZE], channel[120];
 
 	for (size_t i = 0; queue != NULL && i < queue->count; i++) {
 		const char *member = queue->members[i]->bytes;
 
+		if (strchr(member, ' ') == NULL)
+			continue;
+		snprintf(token, sizeof token, "%.*s", (int)strcspn(member, " "), member);
 		snprintf(channel, sizeof channel, "%s:wake:%.*s", is_cluster ? lock_keys[l] : "leash", LSH_UUID_SIZE, member);
-		if (strchr(member, ' ') != NULL && !sim_speakers_listen(n, channel))
-			sim_breach("lock %d: server %d has %s in its queue, which does not listen", l, n->host.number, member);
+		visit(n, l, token, channel);
 	}
+}
+
+/* Who would not be told takes no place. */
+static void
+look_at_place(struct sim_instance *n, int l, const char *token, const char *channel)
+{
+	if (!sim_speakers_listen(n, channel))
+		sim_breach("lock %d: server %d has %s in its queue, which does not listen", l, n->host.number, token);
+}
+
+/* While nothing goes wrong a token loses all servers of a quorum in one moment, as by a break, and they are not brought
+ * back one by one. What is on its way then may come still. */
+static void
+look_at_return(const struct sim_instance *n, int l, const char *token)
+{
+	int64_t *gone_since = &holders[n->host.number][l].gone_since;
+	bool has = token != NULL && strcmp(token, holders[n->host.number][l].token) == 0;
+
+	if (has && *gone_since != 0 && sim_now - *gone_since > 100 * SIM_MS)
+		sim_breach("lock %d: server %d gives it back to %s, which had lost it", l, n->host.number, token);
+	if (has || *gone_since == 0)
+		*gone_since = has ? 0 : sim_now;
 }
 
 /* A token that its client takes for dead has a lock: it would be nobody's. Where a server has had older data again a
@@ -320,7 +344,7 @@ look_at_queue(const struct sim_instance *n, int l)
  * of the lock, and elsewhere a client may be there no more though its connection still is: there that somebody heard
  * does not say who, and the grant stands for its claim of up to 3 s. */
 void
-sim_judge_served(const struct sim_instance *n)
+sim_judge_served(struct sim_instance *n)
 {
 	look_at_leases();
 	if (n->server->context.deadly > 0)
@@ -331,10 +355,12 @@ sim_judge_served(const struct sim_instance *n)
 	}
 	for (int l = 0; l < sim_terms.locks; l++) {
 		if (sim_climate == SIM_CALM)
-			look_at_queue(n, l);
+			sim_judge_each_place(n, l, look_at_place);
 		const char *token = holder_of(n, l);
 		int64_t *since = &holders[index_of(n)][l].unknown_since;
 
+		if (sim_climate == SIM_CALM && sim_site.deployment == SIM_QUORUM)
+			look_at_return(n, l, token);
 		if (token == NULL || is_known(token, strlen(token), l) || strcmp(token, holders[index_of(n)][l].old) == 0)
 			*since = 0;
 		else if (*since == 0)
@@ -347,6 +373,7 @@ sim_judge_served(const struct sim_instance *n)
 		    strcmp(token, holders[index_of(n)][l].old) != 0)
 			sim_breach("lock %d: server %d gave it to %s, whose client is dead", l, n->host.number, token);
 		snprintf(holders[index_of(n)][l].token, LSH_TOKEN_SIZE, "%s", token);
+		holders[index_of(n)][l].gone_since = 0;
 	}
 }
 

@@ -17,7 +17,11 @@ struct sim_instance;
 const char *sim_judge_key(int lock);
 
 void sim_judge_look(void); /* after each step */
-void sim_judge_served(const struct sim_instance *instance); /* it has executed a command */
+void sim_judge_served(struct sim_instance *instance); /* it has executed a command */
+
+/* Of each place in the queue of a lock: whose it is, and where that is told. */
+typedef void sim_visit_place(struct sim_instance *instance, int lock, const char *token, const char *channel);
+void sim_judge_each_place(struct sim_instance *instance, int lock, sim_visit_place *visit);
 
 void sim_judge_acquired(const struct sim_person *person, leash_status status, bool canceled, const leash_error *err);
 bool sim_judge_is_last(int lock, uint64_t fence); /* nobody has got it since; UINT64_MAX: that is not known */

@@ -283,6 +283,8 @@ hold(struct sim_person *p, int l, bool adopted)
 	uint64_t fence = adopted ? UINT64_MAX : leash_lock_fence(p->handles[l]);
 	int acts = (int)sim_random(4);
 
+	if (!adopted)
+		p->client->fences[l] = fence;
 	while (acts-- > 0) {
 		sim_sleep(sim_between(0, sim_chance(sim_habits.long_holds) ? 2 * sim_terms.lease_ms * SIM_MS : 50 * SIM_MS));
 		if (sim_chance(0.5))
@@ -435,6 +437,7 @@ work(struct sim_client *c)
 {
 	struct sim_fiber *fibers[SIM_THREADS];
 
+	memset(c->fences, 0, sizeof c->fences);
 	open_handles(c, c->watched, NULL);
 	for (int i = 0; i < sim_terms.threads; i++) {
 		c->people[i] = (struct sim_person){.client = c, .number = i};

@@ -22,6 +22,7 @@ struct sim_terms {
 	bool fsynced;
 	bool sets;                    /* people acquire all locks at once, too */
 	bool forks;                   /* clients have forked children */
+	bool meddles;                 /* others use the servers, too */
 	bool fair[SIM_LOCKS], alone[SIM_LOCKS]; /* alone: not handed off */
 };
 extern struct sim_terms sim_terms;
@@ -69,6 +70,7 @@ struct sim_client {
 	const struct sim_client *heir_of; /* one that has died: what that held it adopts; or NULL */
 	bool adopted[SIM_LOCKS];    /* likewise: or is about to. Where its release got lost it would find it once more */
 	bool gave_up[SIM_LOCKS];    /* the release of its last hold has begun */
+	uint64_t fences[SIM_LOCKS]; /* of the last hold, since it was opened; 0: there was none */
 	int64_t lease_ms[SIM_LOCKS]; /* of the last acquire that succeeded, or extension; 0: it is not renewed */
 };
 extern struct sim_client sim_clients[SIM_PROCESSES];

@@ -112,6 +112,8 @@ step(void)
 	sim_judge_look();
 	if (sim_terms.forks && sim_steps % 500 == 0)
 		sim_fork(&sim_clients[sim_steps / 500 % (uint64_t)sim_client_count]);
+	if (sim_terms.meddles && sim_steps % 500 == 0)
+		sim_meddle(sim_steps / 500);
 }
 
 /* Whoever waits has gone by then, whatever it waited for. */
@@ -151,6 +153,7 @@ run_world(void)
 	limit(&sim_terms.locks, less.most[2]);
 	sim_terms.sets = seed % 4 == 3;
 	sim_terms.forks = seed % 16 == 1;
+	sim_terms.meddles = seed % 8 == 6;
 	sim_trace("%s, seed %" PRIu64 ": climate %d, %d clients of %d threads, %d locks, lease %lld ms, timeout %lld ms, "
 	          "guard %lld ms", sim_site.uri, seed, (int)sim_climate, sim_terms.clients, sim_terms.threads,
 	          sim_terms.locks,
