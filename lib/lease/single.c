@@ -32,17 +32,29 @@ give_up(struct lsh_lease *lease)
 
 /* ---- acquiring ---- */
 
+/* The longest lease that is asked for by what was not answered: a request, or the heartbeat of who waits. It might still
+ * be executed, and nothing shortens a lease. */
+static int64_t
+unanswered_ms(const struct lsh_lease *lease)
+{
+	const struct lsh_vote *v = &lease->votes[0];
+
+	if (lease->state == LSH_ACQUIRING)
+		return v->asked ? lease->longest_ms : 0;
+	if (v->batch != NULL)
+		return v->batch->requests[0].lease_ms; /* all heartbeats of one batch ask for the same */
+	return lsh_vote_is_out(v) ? v->saying->lease_ms : 0;
+}
+
 static bool
 fits(const struct lsh_lease *lease, const struct lsh_wish *want)
 {
 	const struct lsh_vote *v = &lease->votes[0];
 
+	if (unanswered_ms(lease) > want->lease_ms && !LSH_MUTATES(LSH_ANY_LEASE_FITS))
+		return false;
 	if (lease->state != LSH_ACQUIRING)
 		return true;
-	/* somebody's request for a longer lease was not answered: it might still be executed, and nothing shortens a
-	 * lease */
-	if (v->asked && lease->longest_ms > want->lease_ms && !LSH_MUTATES(LSH_ANY_LEASE_FITS))
-		return false;
 	/* its request was lost on the way to a server where the lock does not live any more */
 	return !v->asked || lsh_vote_is_out(v) || v->late.host == NULL || v->late.host == v->host;
 }
