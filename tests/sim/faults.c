@@ -78,6 +78,13 @@ between(const char *what, void (*act)(const struct sim_process *process, const s
 }
 
 static void
+jam(void)
+{
+	note_trouble_until(sim_now + sim_weather.delay);
+	between("what the server says is stuck", sim_jam);
+}
+
+static void
 darken(void)
 {
 	const struct sim_client *c = some_client();
@@ -87,6 +94,7 @@ darken(void)
 	sim_trace("nothing comes through between client %d and server %d for %lld ms", c->process.number, n->host.number,
 	          in_ms(ns));
 	sim_darken(&c->process, &n->host, sim_now + ns);
+	sim_judge_cut_off(ns);
 	if (sim_chance(0.3))
 		sim_cut(&c->process, &n->host);
 }
@@ -375,7 +383,8 @@ draw_weights(void)
 	uint32_t sum = 0;
 
 	for (int i = 0; i < SIM_FAULTS; i++)
-		sum += weights[i] = faults[i].often * (is_usual ? 1 : shares[sim_random(4)]);
+		if (faults[i].often > 0)
+			sum += weights[i] = faults[i].often * (is_usual ? 1 : shares[sim_random(4)]);
 	if (sum == 0)
 		weights[SIM_CUT] = 1;
 }
@@ -475,6 +484,40 @@ sim_faults_draw(enum sim_deployment deployment)
 	draw_weights();
 	sim_site_open(deployment);
 	draw_clocks();
+}
+
+/* In some worlds only one fault happens, and often, where it matters: some want a lock for much longer than others, and
+ * many give up; what lies on a disk is of a time before its leases; a claim is over before anybody's patience. */
+void
+sim_faults_vary(uint64_t seed)
+{
+	static const struct {
+		enum sim_fault fault;
+		int64_t every, lease_ms, longest_ms, timeout_ms, delay;
+		double delays, fine, gives_up, long_holds;
+	} varieties[8] = {
+		[2] = {SIM_DARK, 5 * SIM_S, 1000, 60000, 200, 500 * SIM_MS, 0.1, 0.05, 0.5, 0.1},
+		[4] = {SIM_ROLLBACK, 5 * SIM_S, 3000, 4500, 200, 0, 0, 0.3, 0.1, 0.1},
+		[6] = {SIM_JAM, 500 * SIM_MS, 300, 450, 5000, 2 * SIM_S, 0.05, 0.05, 0.1, 0.4},
+	}, *v;
+
+	v = &varieties[seed % 8];
+	if (v->every == 0 || sim_climate == SIM_CALM)
+		return;
+	sim_climate = SIM_ROUGH;
+	sim_terms.lease_ms = v->lease_ms;
+	sim_terms.longest_ms = v->longest_ms;
+	sim_terms.timeout_ms = v->timeout_ms;
+	sim_terms.wait_ms = 20000;
+	sim_terms.guard_ms = sim_site.deployment == SIM_QUORUM ? v->longest_ms : 0;
+	sim_habits.cancels = sim_habits.own_lease = sim_habits.extends = v->gives_up;
+	sim_habits.long_holds = v->long_holds;
+	sim_weather.delay = v->delay;
+	delays = sim_weather.delays = v->delays;
+	every = v->every;
+	fine = v->fine;
+	memset(weights, 0, sizeof weights);
+	weights[v->fault] = 1;
 }
 
 void

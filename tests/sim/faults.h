@@ -25,7 +25,8 @@
 	X(ECHO, "echo", 4, false, between("what the server said last comes once more", sim_repeat)) \
 	X(ERROR, "error", 2, true, err()) \
 	X(REFUSE, "refuse", 3, false, refuse()) \
-	X(SHORT, "short", 3, false, run_short())
+	X(SHORT, "short", 3, false, run_short()) \
+	X(JAM, "jam", 0, false, jam())
 
 enum sim_fault {
 #define X(id, ...) SIM_##id,
@@ -40,6 +41,7 @@ extern bool sim_has_struck[SIM_FAULTS];
 extern int64_t sim_struck_until; /* from then on nothing has been wrong, but that clients stood still */
 
 void sim_faults_draw(enum sim_deployment deployment); /* the world: weather, terms, site; no people yet */
+void sim_faults_vary(uint64_t seed); /* without chance, so that no other world becomes another one */
 void sim_faults_begin(void);
 void sim_meddle(uint64_t turn); /* somebody else deletes locks, or says that they were given away */
 void sim_faults_end(void);   /* nothing goes wrong any more, and what did is mended */

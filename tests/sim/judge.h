@@ -43,6 +43,7 @@ void sim_judge_closed(const struct sim_client *client);
 void sim_judge_told(void *client, const leash_event *event);
 
 void sim_judge_went_back(const struct sim_instance *instance); /* it has older data now */
+void sim_judge_cut_off(int64_t ns); /* a server hears nothing of a client for so long */
 void sim_judge_data_lost(const struct sim_instance *instance, bool is_guarded); /* what it granted it may grant again */
 const char *sim_judge_last_fence(int lock); /* that anybody has got, as servers have it */
 void sim_judge_end(void);             /* all have gone */

@@ -424,6 +424,37 @@ sim_cut(const struct sim_process *process, const struct sim_host *host)
 			break_wire(w);
 }
 
+/* With all that was stuck. */
+static void
+break_jammed(void *what, uint64_t turn)
+{
+	struct sim_wire *w = what;
+
+	(void)turn;
+	w->events--;
+	shorten(&w->to_client, 0);
+	w->to_client.comes_at = 0;
+	break_wire(w);
+	let_go(w);
+}
+
+void
+sim_jam(const struct sim_process *process, const struct sim_host *host)
+{
+	int64_t until = sim_now + sim_between(0, sim_weather.delay);
+	bool breaks = sim_chance(0.5);
+
+	for (struct sim_wire *w = wires; w != NULL; w = w->next) {
+		if (w->process != process || w->host != host || w->fd < 0)
+			continue;
+		w->to_client.comes_at = until > w->to_client.comes_at ? until : w->to_client.comes_at;
+		if ((breaks = !breaks)) {
+			w->events++;
+			sim_at(sim_between(sim_now, until), break_jammed, w, 0);
+		}
+	}
+}
+
 void
 sim_process_gone(const struct sim_process *process)
 {

@@ -57,6 +57,8 @@ void sim_forget_wires(const struct sim_process *process, const struct sim_host *
 /* On each of those wires on which nothing is on its way, and nothing is awaited, what the server said last comes once
  * more. */
 void sim_repeat(const struct sim_process *process, const struct sim_host *host);
+/* What the server says on those wires is late by up to `delay`, all of it; each other one breaks meanwhile. */
+void sim_jam(const struct sim_process *process, const struct sim_host *host);
 void sim_cut(const struct sim_process *process, const struct sim_host *host); /* each wire between the two breaks */
 void sim_process_gone(const struct sim_process *process); /* it died, or was killed: each of its wires breaks */
 

@@ -76,13 +76,14 @@ acquire(struct sim_person *p, int l)
 		how.lease_ms = sim_between(sim_terms.lease_ms / 2, sim_terms.longest_ms);
 	sim_trace("%s acquires %s, for %lld ms at most", shown(p), names[l], (long long)how.wait_ms);
 	p->lock = l;
+	p->lease_ms = how.lease_ms > 0 ? how.lease_ms : sim_terms.lease_ms;
 	leash_status status = cancels ? acquire_until_canceled(p, &how, &err) : acquire_as(p, &how, &err);
 	sim_acts++;
 	sim_trace("%s acquires %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
 	if (status == LEASH_OK) {
 		p->got_at[l] = sim_now;
 		p->client->gave_up[l] = false;
-		p->client->lease_ms[l] = p->limited ? 0 : how.lease_ms > 0 ? how.lease_ms : sim_terms.lease_ms;
+		p->client->lease_ms[l] = p->limited ? 0 : p->lease_ms;
 	}
 	sim_judge_acquired(p, status, cancels, &err);
 	return status;
@@ -230,6 +231,7 @@ acquire_set(struct sim_person *p)
 	}
 	p->waits_since = sim_now;
 	p->waits_until = sim_now + wait_ms * SIM_MS;
+	p->lease_ms = sim_terms.lease_ms;
 	status = leash_multi_acquire(p->set, wait_ms, &err);
 	p->waited_until = sim_now;
 	sim_acts++;

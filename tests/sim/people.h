@@ -48,7 +48,8 @@ struct sim_person {
 	bool waits;            /* in an acquire of `lock`, */
 	int lock;
 	int64_t waits_since, waits_until;
-	int64_t waited_until;  /* in its last acquire */
+	int64_t waited_until;  /* in its last acquire, */
+	int64_t lease_ms;      /* which was for a lease of so long */
 	int64_t most_ms[SIM_LOCKS]; /* max_hold_ms of its handles */
 	int64_t got_at[SIM_LOCKS];  /* it has had the lock at the latest since then; 0: it has it not */
 	bool limited;          /* a handle has max_hold_ms, or does not renew */

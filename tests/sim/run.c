@@ -153,7 +153,8 @@ run_world(void)
 	limit(&sim_terms.locks, less.most[2]);
 	sim_terms.sets = seed % 4 == 3;
 	sim_terms.forks = seed % 16 == 1;
-	sim_terms.meddles = seed % 8 == 6;
+	sim_terms.meddles = seed % 8 == 7;
+	sim_faults_vary(seed);
 	sim_trace("%s, seed %" PRIu64 ": climate %d, %d clients of %d threads, %d locks, lease %lld ms, timeout %lld ms, "
 	          "guard %lld ms", sim_site.uri, seed, (int)sim_climate, sim_terms.clients, sim_terms.threads,
 	          sim_terms.locks,
