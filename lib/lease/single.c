@@ -32,26 +32,14 @@ give_up(struct lsh_lease *lease)
 
 /* ---- acquiring ---- */
 
-/* The longest lease that is asked for by what was not answered: a request, or the heartbeat of who waits. It might still
- * be executed, and nothing shortens a lease. */
-static int64_t
-unanswered_ms(const struct lsh_lease *lease)
-{
-	const struct lsh_vote *v = &lease->votes[0];
-
-	if (lease->state == LSH_ACQUIRING)
-		return v->asked ? lease->longest_ms : 0;
-	if (v->batch != NULL)
-		return v->batch->requests[0].lease_ms; /* all heartbeats of one batch ask for the same */
-	return lsh_vote_is_out(v) ? v->saying->lease_ms : 0;
-}
-
 static bool
 fits(const struct lsh_lease *lease, const struct lsh_wish *want)
 {
 	const struct lsh_vote *v = &lease->votes[0];
 
-	if (unanswered_ms(lease) > want->lease_ms && !LSH_MUTATES(LSH_ANY_LEASE_FITS))
+	/* somebody's request, or heartbeat, for a longer lease was perhaps not answered: it might still be executed, and
+	 * nothing shortens a lease */
+	if (v->asked && lease->longest_ms > want->lease_ms && !LSH_MUTATES(LSH_ANY_LEASE_FITS))
 		return false;
 	if (lease->state != LSH_ACQUIRING)
 		return true;
