@@ -496,6 +496,7 @@ sim_faults_vary(uint64_t seed)
 		int64_t every, lease_ms, longest_ms, timeout_ms, delay;
 		double delays, fine, gives_up, long_holds;
 	} varieties[8] = {
+		[0] = {SIM_HOLE, 10 * SIM_S, 3000, 4500, 20000, 0, 0, 0.05, 0.05, 0.5},
 		[2] = {SIM_DARK, 5 * SIM_S, 1000, 60000, 200, 500 * SIM_MS, 0.1, 0.05, 0.5, 0.1},
 		[4] = {SIM_ROLLBACK, 5 * SIM_S, 3000, 4500, 200, 0, 0, 0.3, 0.1, 0.1},
 		[6] = {SIM_JAM, 500 * SIM_MS, 300, 450, 5000, 2 * SIM_S, 0.05, 0.05, 0.1, 0.4},
