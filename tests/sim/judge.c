@@ -345,12 +345,16 @@ look_at_return(const struct sim_instance *n, int l, const char *token)
 		*gone_since = has ? 0 : sim_now;
 }
 
-/* Has its client waited for a lock there for a second? Who waits for nothing may hear of a grant late. */
+/* Has its client waited for a lock there for a second, and hears what it is told? Who waits for nothing may hear of a
+ * grant late; and who has a connection on which nothing comes any more does not know that before it says something. */
 static bool
 is_of_waiting(const char *token, const struct sim_instance *n)
 {
 	double before = (double)(sim_server_us(n->server, sim_world_us()) - 1000000);
 
+	for (int c = 0; c < sim_client_count; c++)
+		if (sim_judge_is_of(token, &sim_clients[c]) && sim_forgets_wires(&sim_clients[c].process, &n->host))
+			return false;
 	for (int l = 0; l < sim_terms.locks; l++) {
 		const struct sim_key *queue = key_at(n, l, ":queue");
 

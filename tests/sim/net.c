@@ -389,6 +389,15 @@ sim_forget_wires(const struct sim_process *process, const struct sim_host *host)
 		w->forgotten = w->forgotten || (w->process == process && w->host == host && w->fd >= 0);
 }
 
+bool
+sim_forgets_wires(const struct sim_process *process, const struct sim_host *host)
+{
+	for (const struct sim_wire *w = wires; w != NULL; w = w->next)
+		if (w->forgotten && w->process == process && w->host == host && w->fd >= 0)
+			return true;
+	return false;
+}
+
 /* For so long that a client expects nothing right behind what came last. */
 static bool
 is_idle(const struct sim_wire *w)

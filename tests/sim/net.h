@@ -54,6 +54,7 @@ bool sim_is_connected(const struct sim_process *process, const struct sim_host *
 /* What is sent on the wires between the two is lost from now on, and nobody is told: as by a firewall that forgot
  * them. */
 void sim_forget_wires(const struct sim_process *process, const struct sim_host *host);
+bool sim_forgets_wires(const struct sim_process *process, const struct sim_host *host); /* one of them, still */
 /* On each of those wires on which nothing is on its way, and nothing is awaited, what the server said last comes once
  * more. */
 void sim_repeat(const struct sim_process *process, const struct sim_host *host);
