@@ -116,6 +116,7 @@ struct lsh_vote {
 	bool alone : 1;               /* its next renewal or heartbeat goes out by itself: it has to follow a redirection */
 	bool hinted : 1;              /* a message said that it was granted, before its request was answered */
 	bool told : 1;                /* a message for it was asked about before */
+	bool word_lost : 1;           /* a heartbeat before it was granted was perhaps not executed yet */
 	bool cancel_unknown : 1;      /* ENDING: a cancel before may have been executed, */
 	bool let_go : 1;              /* or one with one key was: what is left is that the lock is handed on */
 	int64_t again_at;             /* REFUSED: when to ask again; ENDING: when to cancel again on the same connection */

@@ -37,9 +37,12 @@ fits(const struct lsh_lease *lease, const struct lsh_wish *want)
 {
 	const struct lsh_vote *v = &lease->votes[0];
 
-	/* somebody's request, or heartbeat, for a longer lease was perhaps not answered: it might still be executed, and
-	 * nothing shortens a lease */
-	if (v->asked && lease->longest_ms > want->lease_ms && !LSH_MUTATES(LSH_ANY_LEASE_FITS))
+	/* somebody's request for a longer lease, or the heartbeat of who waited, was not answered: it might still be
+	 * executed, and nothing shortens a lease */
+	bool unanswered = lease->state == LSH_ACQUIRING ? v->asked
+	                                                : v->word_lost || v->batch != NULL || lsh_vote_is_out(v);
+
+	if (unanswered && lease->longest_ms > want->lease_ms && !LSH_MUTATES(LSH_ANY_LEASE_FITS))
 		return false;
 	if (lease->state != LSH_ACQUIRING)
 		return true;
@@ -310,6 +313,7 @@ heartbeat_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 	struct lsh_vote *v = &lease->votes[0];
 	int64_t now = lsh_now_ns(), claim = lease->claim_ms * LSH_MS;
 
+	v->word_lost |= r->what == LSH_CALL_UNKNOWN;
 	if (r->what == LSH_CALL_REFUSED)
 		heartbeat_refused(lease, r);
 	if (r->what != LSH_CALL_ANSWERED)
