@@ -195,8 +195,11 @@ LUA_FILES += lib/lua/renew.lua
 
 LUA_INCLUDES =
 LUA_INCLUDES += lib/lua/fence.inc
+LUA_INCLUDES += lib/lua/fences.inc
 LUA_INCLUDES += lib/lua/hand_on.inc
 LUA_INCLUDES += lib/lua/issue.inc
+LUA_INCLUDES += lib/lua/one.inc
+LUA_INCLUDES += lib/lua/place.inc
 
 nodist_lib_libleash_internal_la_SOURCES = lib/lua/scripts.c
 

@@ -55,31 +55,12 @@ local free = ttl == -2
 local holds = not free and call('HEXISTS', KEYS[1], me) == 1
 
 if claim ~= '0' and not holds then
-	local place = me .. ' ' .. claim
 	local tail = tonumber(call('ZREVRANGE', KEYS[3], '0', '0', 'WITHSCORES')[2] or 0)
-	-- Others came in this period, which is half of `alive`: the first of them has seen to the TTL of the queue, and
-	-- heard that of the lock.
-	local busy = both and tail < now and tail >= now - now % (alive * 500)
-	local left
-	if not busy then
-		ttl = ttl or call('PTTL', KEYS[1])
-		left = call('PTTL', KEYS[3])
-		call('ZSCORE', KEYS[3], place) -- heartbeats need it: where it is not permitted, that is for who asks to hear
-	end
-	-- The first write: a full server refuses it. A place that is there already keeps its rank; a new one comes last,
-	-- also when the clock went back.
-	if call('ZADD', KEYS[3], 'NX', tail < now and text or tail + 1, place) == 0 then
-		call('ZADD', KEYS[3], -now, string.sub(me, 1, 36))
-	end
-	local done = busy and 1 or redis.pcall('PEXPIRE', KEYS[3], math.max(left, 2 * alive))
-	if done ~= 1 then
-		-- A queue that was there before has a TTL. A new one goes again.
-		if left == -2 and redis.pcall('ZREM', KEYS[3], place) ~= 1 then redis.pcall('SET', KEYS[3], '', 'PX', '1') end
-		return {err = done.err .. ' (PEXPIRE)'}
-	end
+	--@include place.inc
 end
 if not free and not holds then return {0, ttl or -1, now} end
 
+--@include one.inc
 --@include hand_on.inc
 if holds then
 	-- Always a write, so that a replica with old data cannot say yes.
@@ -90,12 +71,11 @@ if holds then
 end
 
 -- Free, but others were first: the holder's lease ran out, or the client that released may not hand on.
-local token, issued = hand_on(us, me)
-if token == me then return issued end
-if token == nil then
-	-- None of them lives, and this caller only tries.
-	issued = issue(now, text)
-	return give(me, ARGV[2]) or issued
+local left, mine, refused = hand_on(us, me)
+if mine then return mine end
+if left == nil then -- none of them lives, and this caller only tries
+	refused, mine = give(me, ARGV[2], us)
+	return refused or mine
 end
-if token == false then return issued or {0, 0, now} end
+if left == false then return refused or {0, 0, now} end
 return {0, call('PTTL', KEYS[1]), now}

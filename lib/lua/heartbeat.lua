@@ -30,6 +30,7 @@ local queues = claim ~= '0'
 local t = call('TIME')
 local now = t[1] * 1000000 + t[2]
 --@include fence.inc
+--@include one.inc
 --@include hand_on.inc
 
 if queues then
@@ -42,10 +43,10 @@ end
 
 local ttl = call('PTTL', KEYS[1])
 if ttl == -2 then
-	local token, refused
-	if queues then token, refused = hand_on() end
-	if token == false and refused then return refused end
-	ttl = token and call('PTTL', KEYS[1]) or 0
+	local left, _, refused
+	if queues then left, _, refused = hand_on() end
+	if refused then return refused end
+	ttl = left and call('PTTL', KEYS[1]) or 0
 end
 
 local out = {now, ttl}

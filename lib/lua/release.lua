@@ -40,6 +40,7 @@ pcall(function()
 	local t, cfg = call('TIME'), ARGV[2]
 	local now, lease, keep, wanted = t[1] * 1000000 + t[2], 0, string.match(cfg, '^%d+ (%d+)'), nil
 	--@include fence.inc
+	--@include one.inc
 	--@include hand_on.inc
 	hand_on(#t[2] == 6 and t[1] .. t[2] or nil, nil, places)
 end)
