@@ -192,12 +192,19 @@ LUA_FILES += lib/lua/inspect.lua
 LUA_FILES += lib/lua/raise.lua
 LUA_FILES += lib/lua/release.lua
 LUA_FILES += lib/lua/renew.lua
+LUA_FILES += lib/lua/share_acquire.lua
+LUA_FILES += lib/lua/share_heartbeat.lua
+LUA_FILES += lib/lua/share_inspect.lua
+LUA_FILES += lib/lua/share_limit.lua
+LUA_FILES += lib/lua/share_release.lua
+LUA_FILES += lib/lua/share_renew.lua
 
 LUA_INCLUDES =
 LUA_INCLUDES += lib/lua/fence.inc
 LUA_INCLUDES += lib/lua/fences.inc
 LUA_INCLUDES += lib/lua/hand_on.inc
 LUA_INCLUDES += lib/lua/issue.inc
+LUA_INCLUDES += lib/lua/many.inc
 LUA_INCLUDES += lib/lua/one.inc
 LUA_INCLUDES += lib/lua/place.inc
 

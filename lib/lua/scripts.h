@@ -17,6 +17,12 @@ extern const struct lsh_script lsh_script_inspect;
 extern const struct lsh_script lsh_script_raise;
 extern const struct lsh_script lsh_script_release;
 extern const struct lsh_script lsh_script_renew;
+extern const struct lsh_script lsh_script_share_acquire;
+extern const struct lsh_script lsh_script_share_heartbeat;
+extern const struct lsh_script lsh_script_share_inspect;
+extern const struct lsh_script lsh_script_share_limit;
+extern const struct lsh_script lsh_script_share_release;
+extern const struct lsh_script lsh_script_share_renew;
 
 /* All of them, and NULL behind the last. */
 extern const struct lsh_script *const lsh_scripts[];
