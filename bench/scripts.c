@@ -10,6 +10,8 @@
  * - heartbeat: of one that waits.
  * - renew: HOLDS locks, a script for each, all of them in one write.
  * - renew-many: the same locks in one script. A ratio is that to renew, as there was no such script before.
+ * - share: a permit that nobody else wants, as pair; its ratio is that to pair. share-beside: another one is out.
+ *   share-turn: as turn, for one permit; its ratio is that to turn.
  *
  * A command is what the server counts as one (INFO commandstats): each script, and each command that it gives. CPU is
  * that of the server's main thread (INFO cpu), with all that it takes to be woken, to read and to write: where the next
@@ -34,10 +36,11 @@ enum { CONTENDERS = 8, PIPED = 50, HOLDS = 100, MAX_ARGS = 512, TEXT_SIZE = 128,
 
 /* ---- the scripts of a version ---- */
 
-enum script { ACQUIRE, RELEASE, HEARTBEAT, RENEW, SCRIPTS };
+enum script { ACQUIRE, RELEASE, HEARTBEAT, RENEW, SHARE_ACQUIRE, SHARE_RELEASE, SCRIPTS };
 
-/* And what it was called before. */
-static const char *const names[SCRIPTS][2] = { { "acquire" }, { "release" }, { "heartbeat", "word" }, { "renew" } };
+/* And what it was called before. Those that share are only ours. */
+static const char *const names[SCRIPTS][2] = { { "acquire" }, { "release" }, { "heartbeat", "word" }, { "renew" },
+                                               { "share_acquire" }, { "share_release" } };
 
 struct version {
 	const char *name;
@@ -78,7 +81,7 @@ load(struct version *v, struct server *server, const char *folder)
 {
 	leash_script script = { .size = sizeof script };
 
-	for (int i = 0; i < SCRIPTS; i++) {
+	for (int i = 0; i < (folder != NULL ? SHARE_ACQUIRE : SCRIPTS); i++) {
 		char file[32], text[SCRIPT_SIZE] = "";
 
 		snprintf(file, sizeof file, "%s.lua", names[i][0]);
@@ -111,18 +114,19 @@ push(struct speech *w, const char *word)
 	w->argv[w->count++] = word;
 }
 
-/* A script and its three keys, those of the lock `name`. */
+/* A script and its keys, those of the lock `name`. */
 static struct speech
 begin(enum script script, const char *name)
 {
-	static char keys[3][TEXT_SIZE];
-	static const char *const ends[3] = { "", ":fence", ":queue" };
+	static char keys[4][TEXT_SIZE];
+	static const char *const ends[4] = { "", ":fence", ":queue", ":limit" };
+	const bool shares = script >= SHARE_ACQUIRE;
 	struct speech w = { .count = 0 };
 
 	push(&w, "EVALSHA");
 	push(&w, said->sha1[script]);
-	push(&w, "3");
-	for (int i = 0; i < 3; i++) {
+	push(&w, shares ? "4" : "3");
+	for (int i = 0; i < (shares ? 4 : 3); i++) {
 		snprintf(keys[i], sizeof keys[i], "leash:{%s}%s", name, ends[i]);
 		push(&w, keys[i]);
 	}
@@ -169,20 +173,25 @@ client_of(int i)
 	return client[i];
 }
 
+static const char *need = ""; /* behind a token that shares */
+
 /* A new token of client `i`. */
 static const char *
 token_of(char token[static TEXT_SIZE], int i)
 {
 	static uint64_t number;
 
-	snprintf(token, TEXT_SIZE, "%.36s:%" PRIu64, client_of(i), ++number);
+	snprintf(token, TEXT_SIZE, "%.36s:%" PRIu64 "%s", client_of(i), ++number, need);
 	return token;
 }
+
+/* ACQUIRE and RELEASE, or those of a way that shares. */
+static enum script asks = ACQUIRE, releases = RELEASE;
 
 static void
 say_ask(const char *name, const char *token)
 {
-	struct speech w = begin(ACQUIRE, name);
+	struct speech w = begin(asks, name);
 
 	push(&w, token);
 	push(&w, LEASE);
@@ -194,7 +203,7 @@ say_ask(const char *name, const char *token)
 static void
 say_release(const char *name, const char *token)
 {
-	struct speech w = begin(RELEASE, name);
+	struct speech w = begin(releases, name);
 
 	push(&w, token);
 	push(&w, CFG);
@@ -231,6 +240,46 @@ static void
 leave(void)
 {
 	freeReplyObject(redisCommand(connection, "DEL leash:{turn} leash:{turn}:queue"));
+}
+
+static void
+share_with(const char *permit)
+{
+	asks = SHARE_ACQUIRE;
+	releases = SHARE_RELEASE;
+	need = permit;
+}
+
+static void
+share(void)
+{
+	share_with(" 1/8");
+}
+
+static void
+share_beside(void)
+{
+	char token[TEXT_SIZE];
+
+	share();
+	say_ask("pair", token_of(token, 1));
+	check(hear(0) > 1, "an ask for one of eight");
+}
+
+static void
+share_turn(void)
+{
+	share_with(" 1/1");
+	queue_up();
+}
+
+static void
+share_no_more(void)
+{
+	asks = ACQUIRE;
+	releases = RELEASE;
+	need = "";
+	freeReplyObject(redisCommand(connection, "DEL leash:{pair} leash:{turn} leash:{turn}:queue"));
 }
 
 static void
@@ -359,6 +408,12 @@ static struct way {
 	  .bar = { [COMMANDS] = 4 } },
 	{ .name = "renew-many", .before = hold_many, .act = renew_many, .after = nothing, .times = 400, .size = HOLDS,
 	  .bar = { [COMMANDS] = 2.01, [INSIDE] = 10, [RATIO] = 0.375 }, .than = &ways[4] },
+	{ .name = "share", .before = share, .act = pair, .after = share_no_more, .times = 1000, .size = 1,
+	  .bar = { [COMMANDS] = 9, [RATIO] = 1.3 }, .than = &ways[0] },
+	{ .name = "share-beside", .before = share_beside, .act = pair, .after = share_no_more, .times = 1000, .size = 1,
+	  .bar = { [COMMANDS] = 13 }, .than = &ways[0] },
+	{ .name = "share-turn", .before = share_turn, .act = turn, .after = share_no_more, .times = 1000, .size = 1,
+	  .bar = { [COMMANDS] = 22.01 }, .than = &ways[1] },
 };
 enum { WAYS = sizeof ways / sizeof *ways };
 
@@ -458,7 +513,7 @@ print_way(struct way *way, int rounds, int versions, unsigned *missed)
 
 		if (what == RATIO && versions == 1 && way->than == NULL)
 			continue;
-		printf("  %-11s %-20s %9.*f", way->name, whats[what].text, whats[what].decimals, ours);
+		printf("  %-12s %-20s %9.*f", way->name, whats[what].text, whats[what].decimals, ours);
 		if (versions == 2 && what != RATIO && way->than == NULL)
 			printf("  theirs %9.*f", whats[what].decimals, median(way->figures[what][1], (size_t)rounds));
 		if (bar != 0)
@@ -479,7 +534,7 @@ static const char help[] =
 	"  --against=FOLDER  measure the scripts in that folder, too: another version's lib/lua\n"
 	"  --ms=N            of each way in a round, about; default 200\n"
 	"  --rounds=N        of all of them; default 15\n"
-	"  --only=WAY        pair, turn, turn-piped, heartbeat or renew (and renew-many)\n"
+	"  --only=WAY        pair, turn, turn-piped, heartbeat, renew (and renew-many), or those that share\n"
 	"  --check           exit with 1 if a bar is missed\n"
 	"  --help            this text\n"
 	"\n"

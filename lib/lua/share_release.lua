@@ -30,7 +30,10 @@ else
 	if call('ZREM', KEYS[3], me .. ' ' .. string.match(ARGV[2], '^%d+')) == 1 then
 		found = 2
 		places = redis.pcall('ZRANGEBYSCORE', KEYS[3], '(0', '+inf', 'WITHSCORES', 'LIMIT', '0', '2')
-		if places.err then return 2 end
+		if not places[1] then
+			if not places.err then redis.pcall('DEL', KEYS[3]) end
+			return 2
+		end
 	end
 end
 

@@ -29,6 +29,15 @@ static const struct script {
 	{"release", &lsh_script_release, "3", "1 cfg"},
 	{"raise", &lsh_script_raise, "2", "1 3600000"},
 	{"inspect", &lsh_script_inspect, "3", ""},
+	{"share", &lsh_script_share_acquire, "4", "1 2:600000 3:9000000000000000 cfg"},
+	{"probe", &lsh_script_share_acquire, "4", "1 2:600000 3:9000000000000000 try"},
+	{"beat", &lsh_script_share_heartbeat, "4", "client 2:600000 1 cfg"},
+	{"beats", &lsh_script_share_heartbeat, "4", "* cfg"},
+	{"prolong", &lsh_script_share_renew, "1", "1 2 3:3600000"},
+	{"prolongs", &lsh_script_share_renew, "0", "*"},
+	{"part", &lsh_script_share_release, "4", "1 cfg"},
+	{"limit", &lsh_script_share_limit, "4", "1 2:600000 cfg"},
+	{"survey", &lsh_script_share_inspect, "4", "1:100"},
 };
 
 /* What the words of an answer may be called. */
@@ -42,7 +51,8 @@ static const struct {
 static const struct {
 	const char *name, *key;
 } keys[] = {
-	{"LOCK", KEY}, {"FENCE", KEY ":fence"}, {"QUEUE", KEY ":queue"}, {"BILLS", "leash:{bills}"}, {"MAILS", "leash:{mails}"},
+	{"LOCK", KEY}, {"FENCE", KEY ":fence"}, {"QUEUE", KEY ":queue"}, {"MOST", KEY ":limit"},
+	{"BILLS", "leash:{bills}"}, {"MAILS", "leash:{mails}"},
 };
 
 struct pubsub *listeners;
@@ -87,6 +97,12 @@ waiting(void)
 	return out;
 }
 
+const char *
+sharing(void)
+{
+	return server_text(server, "ZRANGEBYSCORE " KEY " (%lld +inf", (long long)server_us());
+}
+
 int64_t
 last_fence(void)
 {
@@ -121,21 +137,50 @@ alive_until(const char *name)
 	return last > 0 ? last + ALIVE * 1000 : 0;
 }
 
+/* Whoever holds does not wait. `shared`: in a sorted set. */
 static void
-look_at_queue(void)
+look_at_queue(bool shared)
 {
 	redisReply *place = server_command(server, "ZRANGEBYSCORE " KEY ":queue (0 +inf");
 
 	if (place->elements == 0)
 		fail_msg("the queue exists and nobody waits");
 	for (size_t i = 0; i < place->elements; i++) {
-		char *token = place->element[i]->str;
+		char *who = place->element[i]->str;
+		bool holds;
 
-		*strchr(token, ' ') = '\0';
-		if (server_integer(server, "HEXISTS " KEY " %s", token))
-			fail_msg("%s holds and waits", token);
+		*strrchr(who, ' ') = '\0';
+		if (shared)
+			holds = server_integer(server, "ZCOUNT " KEY " (%lld +inf", (long long)server_us()) > 0 &&
+			        strstr(sharing(), who) != NULL;
+		else
+			holds = server_integer(server, "HEXISTS " KEY " %s", who);
+		if (holds)
+			fail_msg("%s holds and waits", who);
 	}
 	freeReplyObject(place);
+}
+
+/* Who is alone is alone, and a hold of k has k members, with one moment. */
+static void
+look_at_shares(void)
+{
+	redisReply *in = server_command(server, "ZRANGEBYSCORE " KEY " (%lld +inf WITHSCORES", (long long)server_us());
+
+	for (size_t i = 0; i < in->elements; i += 2) {
+		const char *who = in->element[i]->str, *need = strchr(who, ' ') + 1, *more = strchr(need, ' ');
+		size_t size = more != NULL ? (size_t)(more - who) : strlen(who);
+		long k = *need == 'w' ? 1 : atol(need);
+
+		if (*need == 'w' && in->elements > 2)
+			fail_msg("%s is not alone", who);
+		for (size_t other = 0; other < in->elements; other += 2)
+			k -= strncmp(in->element[other]->str, who, size) == 0 && strchr(" ", in->element[other]->str[size]) != NULL &&
+			     strcmp(in->element[other + 1]->str, in->element[i + 1]->str) == 0;
+		if (k != 0)
+			fail_msg("%s has %ld members too few", who, k);
+	}
+	freeReplyObject(in);
 }
 
 /* What holds after any step of any client. */
@@ -153,14 +198,18 @@ look(void)
 	freeReplyObject(all);
 	if (order == TTLS)
 		return;
-	assert_in_range(server_integer(server, "HLEN " KEY), 0, 1);
+	bool shared = strcmp(server_text(server, "TYPE " KEY), "zset") == 0;
+	if (shared)
+		look_at_shares();
+	else
+		assert_in_range(server_integer(server, "HLEN " KEY), 0, 1);
 	assert_in_range(ttl_of(KEY) + 2, 0, DAY + 2);
 	if (exists(KEY))
 		assert_true(exists(KEY ":fence"));
 	if (exists(KEY ":fence") && last_fence() > 0 && (ahead_us = last_fence() - server_us()) <= YEAR_US)
 		assert_true(ttl_of(KEY ":fence") <= DAY + (ahead_us > 0 ? ahead_us / 1000 : 0) + 1000);
 	if (exists(KEY ":queue"))
-		look_at_queue();
+		look_at_queue(shared);
 }
 
 /* ---- words ---- */
@@ -201,9 +250,9 @@ expand(char *out, size_t size, const char *word)
 			return;
 		}
 	}
-	if (n > 0 && n < sizeof name && (word[n] == '\0' || word[n] == ' ')) {
+	if (n > 0 && n < sizeof name && strchr(" _", word[n]) != NULL) {
 		snprintf(name, sizeof name, "%.*s", (int)n, word);
-		snprintf(out, size, "%s%s", token_of(name), word + n);
+		snprintf(out, size, "%s%s%s", token_of(name), word[n] == '_' ? " " : "", word + n + (word[n] == '_'));
 	} else if (is_number(word, &number)) {
 		snprintf(out, size, "%" PRId64, number);
 	} else {
@@ -395,11 +444,20 @@ VERB(told)
 	return seen_number(pubsub->messages);
 }
 
+SEES(message, messages(listener(word[1][0])) > 0 ? listener(word[1][0])->last : "")
+
 VERB(line)
 {
 	play("ask %s = fence", word[1]);
 	for (char **token = word + 2; **token != '\0'; token++)
 		play("ask %s = no", *token);
+	return NULL;
+}
+
+VERB(crowd)
+{
+	for (char **who = word + 1; **who != '\0'; who++)
+		play("share %s = ?", *who);
 	return NULL;
 }
 
@@ -450,6 +508,7 @@ VERB(calls)
 
 SEES(holder, holder())
 SEES(waiting, waiting())
+SEES(in, sharing())
 SEES(until, seen_number(alive_until(word[1])))
 DOES(cfg, snprintf(cfg, sizeof cfg, "%s", seen_words(word + 1)))
 DOES(mess, order = *word[1] != '\0' ? TTLS : NOTHING)
@@ -459,7 +518,7 @@ DOES(mess, order = *word[1] != '\0' ? TTLS : NOTHING)
 static void
 push_args(struct args *out, const struct script *script, char **word, int count)
 {
-	static const char *const key[] = {"LOCK", "FENCE", "QUEUE"};
+	static const char *const key[] = {"LOCK", "FENCE", "QUEUE", "MOST"};
 	char form[64], *rest;
 
 	push(out, "EVALSHA");

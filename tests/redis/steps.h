@@ -5,22 +5,29 @@
  *
  *     SCENE(only_the_holder_releases, "ask A1; release B1 = 0; holder = A1; PTTL LOCK = ~600000")
  *
- * A step is one of these, or a command of Redis. A1 and A2 are tokens of the client A; there are A to D. LOCK, FENCE
- * and QUEUE are the keys of a lock.
+ * A step is one of these, or a command of Redis. A1 and A2 are tokens of the client A; there are A to D. LOCK, FENCE,
+ * QUEUE and MOST (its limit) are the keys of a lock.
  *
  *     ask, try TOKEN [LEASE [NOT_AFTER]]      acquire, with a place in the queue, or without one
  *     vote TOKEN FENCE [LEASE [NOT_AFTER]]    as a quorum asks; keep TOKEN LEASE FENCE; raise FENCE
  *     word TOKEN [LEASE]                      heartbeat; words CLIENT LEASE TOKENS: of several
  *     renew TOKEN LEASE DEPTH [FENCE_MS]      renewals FENCE_MS and LOCK TOKEN LEASE DEPTH for each: of many
  *     release TOKEN
+ *     share, probe WHO [LEASE [NOT_AFTER]]    share_acquire, with a place or without; A1_w is the token A1 and its need
+ *     beat WHO; beats CLIENT LEASE WHO...     share_heartbeat
+ *     prolong WHO LEASE [FENCE_MS]            share_renew; prolongs FENCE_MS and LOCK WHO LEASE for each: of many
+ *     part WHO                                share_release
+ *     limit N [MS], survey [N]                share_limit, share_inspect
  *     line TOKENS                             the first asks and has it, the others ask and wait
+ *     crowd WHO...                            they ask for a share, one after the other
  *     cfg WORDS                               what steps say of the client from now on
  *     by RULES                                by a user with these rights from now on; by all: by one who may do anything
  *     age MS                                  since the places of the queue were taken so much time has passed
  *     bury CLIENT                             it has not been heard of for too long; the others have been just now
  *     listen CLIENT [COMMAND CHANNEL]         its messages are heard
  *     told CLIENT                             = TOKEN, of which it was told that it has the lock, alone; or = 0
- *     holder, waiting                         the tokens
+ *     message CLIENT                          the last that was heard
+ *     holder, waiting                         the tokens; in: who shares
  *     until CLIENT                            when it will count as dead, in us; 0: it has no place
  *     calls [COMMAND]                         how many there were since CONFIG RESETSTAT, in scripts too
  *     mess, mess but TTLs                     from now on nothing, or no more than that, is demanded of the keys
@@ -65,6 +72,7 @@ extern struct answer {
 const char *token_of(const char *name); /* of "A1" */
 const char *holder(void);
 const char *waiting(void); /* in their order, with a space between */
+const char *sharing(void); /* whose lease has not ended */
 #define exists(key) (server_integer(server, "EXISTS %s", (key)) == 1)
 #define ttl_of(key) server_integer(server, "PTTL %s", (key))
 int64_t last_fence(void);

@@ -1,0 +1,278 @@
+/* Many steps of those who share, in any order, against a model of what they do. */
+#include "tests/redis/steps.h"
+#include "tests/support/random.h"
+
+enum { WHOS = 8, CLIENTS = 3 };
+
+static const struct {
+	const char *name;
+	int client, permits, of; /* of 0: any number; -1: alone */
+} whos[WHOS] = {
+	{"A1_w", 0, 1, -1}, {"A2_1/0", 0, 1, 0}, {"A3_2/3", 0, 2, 3}, {"B1_1/3", 1, 1, 3},
+	{"B2_3/4", 1, 3, 4}, {"C1_1/0", 2, 1, 0}, {"C2_w", 2, 1, -1}, {"C3_1/1", 2, 1, 1},
+};
+static const char *const clients[CLIENTS] = {"A", "B", "C"};
+
+struct model {
+	bool in[WHOS], ended[WHOS];             /* not in any more, but nobody has come in since */
+	int queue[WHOS], waiting, age_ms[WHOS]; /* of places */
+	bool spoke[CLIENTS], listens[CLIENTS];  /* it has said a word, a moment ago */
+	int limit;                              /* -1: none */
+	bool issued;                            /* the last step issued a fence */
+};
+
+static int
+out(const struct model *m)
+{
+	int n = 0;
+
+	for (int i = 0; i < WHOS; i++)
+		n += m->in[i] ? whos[i].permits : 0;
+	return n;
+}
+
+static bool
+is_closed(const struct model *m)
+{
+	for (int i = 0; i < WHOS; i++)
+		if (m->in[i] && whos[i].of < 0)
+			return true;
+	return false;
+}
+
+static bool
+has_room(const struct model *m, int who)
+{
+	int used = out(m), most = m->limit >= 0 ? m->limit : whos[who].of;
+
+	if (is_closed(m))
+		return false;
+	if (whos[who].of < 0)
+		return used == 0 && m->limit != 0;
+	return (most == 0 && m->limit < 0) || used + whos[who].permits <= most || (used == 0 && most > 0);
+}
+
+static void
+give(struct model *m, int who, bool hears)
+{
+	m->issued |= out(m) == 0;
+	memset(m->ended, 0, sizeof m->ended);
+	m->in[who] = hears;
+}
+
+static int
+place_of_who(const struct model *m, int who)
+{
+	for (int i = 0; i < m->waiting; i++)
+		if (m->queue[i] == who)
+			return i;
+	return -1;
+}
+
+static void
+drop(struct model *m, int place)
+{
+	for (m->waiting--; place < m->waiting; place++)
+		m->queue[place] = m->queue[place + 1];
+	if (m->waiting == 0)
+		memset(m->spoke, 0, sizeof m->spoke);
+}
+
+static void
+hand_on(struct model *m, int me)
+{
+	int deaf = -1;
+
+	while (m->waiting > 0 && !is_closed(m)) {
+		const int who = m->queue[0], client = whos[who].client, age_ms = m->age_ms[who];
+		const bool lives = who == me || (client != deaf && (age_ms <= ALIVE || m->spoke[client]));
+		const bool hears = who == me || m->listens[client], fits = has_room(m, who);
+
+		if (lives && !fits && (hears || age_ms <= CLAIM || m->spoke[client]))
+			return;
+		if (lives && fits)
+			give(m, who, hears);
+		if (lives && !hears)
+			deaf = client;
+		drop(m, 0);
+	}
+}
+
+/* ---- steps ---- */
+
+static void
+model_ask(struct model *m, int who, bool waits)
+{
+	const bool first = m->waiting == 0;
+
+	if (m->in[who])
+		return;
+	if (first && has_room(m, who)) {
+		give(m, who, true);
+		return;
+	}
+	if (waits && place_of_who(m, who) >= 0) {
+		m->spoke[whos[who].client] = true;
+	} else if (waits) {
+		m->queue[m->waiting++] = who;
+		m->age_ms[who] = 0;
+	}
+	if (!first)
+		hand_on(m, who);
+	if (m->waiting == 0 && !m->in[who] && has_room(m, who))
+		give(m, who, true);
+}
+
+static int
+model_part(struct model *m, int who)
+{
+	const int place = place_of_who(m, who), found = m->in[who] || m->ended[who] ? 1 : place >= 0 ? 2 : 0;
+
+	m->in[who] = m->ended[who] = false;
+	if (found == 2)
+		drop(m, place);
+	hand_on(m, -1);
+	return found;
+}
+
+/* So much time has passed since places were taken. */
+static void
+grow_old(struct model *m, int ms)
+{
+	play("age %d", ms);
+	for (int i = 0; i < m->waiting; i++)
+		m->age_ms[m->queue[i]] += ms;
+}
+
+static void
+bury(struct model *m, int client)
+{
+	bool lives[CLIENTS];
+
+	memcpy(lives, m->spoke, sizeof lives);
+	for (int i = 0; i < m->waiting; i++)
+		lives[whos[m->queue[i]].client] |= m->age_ms[m->queue[i]] <= ALIVE;
+	play("bury %s", clients[client]);
+	for (int i = 0; i < m->waiting; i++)
+		m->age_ms[m->queue[i]] += ALIVE + 1;
+	lives[client] = false;
+	memcpy(m->spoke, lives, sizeof lives);
+}
+
+static void
+toggle_listener(struct model *m, int client)
+{
+	struct pubsub *pubsub = listener(clients[client][0]);
+
+	messages(pubsub);
+	redisAppendCommand(pubsub->connection, "%s leash:wake:%s", m->listens[client] ? "UNSUBSCRIBE" : "SUBSCRIBE",
+	                   token_of(clients[client]));
+	freeReplyObject(heard(pubsub));
+	m->listens[client] = !m->listens[client];
+}
+
+/* Its lease is over, which nobody has seen yet. */
+static void
+end(struct model *m, int who)
+{
+	play("ZADD LOCK 1 %s", whos[who].name);
+	for (int i = 2; i <= whos[who].permits; i++)
+		play("ZADD LOCK 1 '%s %d'", whos[who].name, i);
+	m->in[who] = false;
+	m->ended[who] = true;
+}
+
+static void
+set_limit(struct model *m, uint64_t *seed)
+{
+	m->limit = (int)random_below(seed, 7) - 1;
+	if (m->limit >= 0)
+		play("limit %d", m->limit);
+	else
+		play("limit 1 0");
+	hand_on(m, -1);
+}
+
+/* What befalls them. */
+static void
+befall(struct model *m, int who, uint64_t *seed)
+{
+	const int client = whos[who].client;
+
+	switch (random_below(seed, 6)) {
+	case 0:
+	case 1:
+		if (m->in[who])
+			end(m, who);
+		break;
+	case 2:
+		set_limit(m, seed);
+		break;
+	case 3:
+		if (place_of_who(m, who) >= 0)
+			bury(m, client);
+		break;
+	case 4:
+		grow_old(m, CLAIM + 1);
+		break;
+	default:
+		toggle_listener(m, client);
+	}
+}
+
+static void
+walk(struct model *m, uint64_t *seed)
+{
+	const int who = (int)random_below(seed, WHOS), what = (int)random_below(seed, 16);
+	const char *name = whos[who].name;
+
+	m->issued = false;
+	if (what < 6) {
+		model_ask(m, who, what < 5);
+		play("%s %s = %s", what < 5 ? "share" : "probe", name, m->in[who] ? "last" : "no");
+	} else if (what < 10) {
+		play("part %s = %d", name, model_part(m, who));
+	} else if (what < 12) {
+		m->spoke[whos[who].client] |= m->waiting > 0;
+		hand_on(m, -1);
+		play("beat %s = %s", name, m->in[who] ? "held" : place_of_who(m, who) >= 0 ? "queued" : "none");
+	} else if (what == 12) {
+		play("prolong %s 600000 = %d", name, m->in[who]);
+	} else {
+		befall(m, who, seed);
+	}
+}
+
+static void
+assert_as_in(const struct model *m)
+{
+	char line[128] = "-";
+	const char *in = sharing(), *need;
+
+	for (int i = 0, n = 0; i < m->waiting; i++)
+		n += sprintf(line + n, "%.2s %s ", whos[m->queue[i]].name, whos[m->queue[i]].name + 3);
+	play("waiting = %s", line);
+	for (int i = 0; i < WHOS; i++) {
+		need = strstr(in, token_of((char[]){whos[i].name[0], whos[i].name[1], '\0'}));
+		assert_int_equal(m->in[i], need != NULL);
+	}
+}
+
+SENTENCE(any_order_of_steps_of_those_who_share_does_what_the_model_does)
+{
+	struct model m = {.listens = {true, true, true}, .limit = -1};
+	uint64_t seed = 1;
+	int64_t fence = 0;
+
+	play("listen A; listen B; listen C");
+	for (int i = 0; i < 4000; i++) {
+		walk(&m, &seed);
+		assert_as_in(&m);
+		if (m.issued)
+			assert_true(last_fence() > fence);
+		else if (exists("leash:{orders}:fence"))
+			assert_int_equal(last_fence(), fence);
+		if (exists("leash:{orders}:fence"))
+			fence = last_fence();
+	}
+}
