@@ -413,7 +413,7 @@ static struct way {
 	{ .name = "share-beside", .before = share_beside, .act = pair, .after = share_no_more, .times = 1000, .size = 1,
 	  .bar = { [COMMANDS] = 13 }, .than = &ways[0] },
 	{ .name = "share-turn", .before = share_turn, .act = turn, .after = share_no_more, .times = 1000, .size = 1,
-	  .bar = { [COMMANDS] = 22.01 }, .than = &ways[1] },
+	  .bar = { [COMMANDS] = 23.01 }, .than = &ways[1] },
 };
 enum { WAYS = sizeof ways / sizeof *ways };
 

@@ -25,15 +25,18 @@ end
 if found == 1 then
 	places = redis.pcall('ZRANGEBYSCORE', KEYS[3], '(0', '+inf', 'WITHSCORES', 'LIMIT', '0', '2')
 	if not places[1] then return 1 end -- nobody waits, or that may not be known
-else
-	if call('EXISTS', KEYS[3]) == 0 then return 0 end
-	if call('ZREM', KEYS[3], me .. ' ' .. string.match(ARGV[2], '^%d+')) == 1 then
-		found = 2
-		places = redis.pcall('ZRANGEBYSCORE', KEYS[3], '(0', '+inf', 'WITHSCORES', 'LIMIT', '0', '2')
-		if not places[1] then
-			if not places.err then redis.pcall('DEL', KEYS[3]) end
-			return 2
-		end
+elseif call('EXISTS', KEYS[3]) == 0 then
+	return 0
+end
+-- Whose lease has ended may be a member still, and have a place again.
+local left = redis.pcall('ZREM', KEYS[3], me .. ' ' .. string.match(ARGV[2], '^%d+'))
+if found == 0 and left ~= 0 and left ~= 1 then return left end
+if left == 1 then
+	found = 2
+	places = redis.pcall('ZRANGEBYSCORE', KEYS[3], '(0', '+inf', 'WITHSCORES', 'LIMIT', '0', '2')
+	if not places[1] then
+		if not places.err then redis.pcall('DEL', KEYS[3]) end
+		return 2
 	end
 end
 

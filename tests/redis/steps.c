@@ -475,7 +475,8 @@ VERB(bury)
 {
 	const int64_t now = server_us();
 
-	assert_true(alive_until(word[1]) > 0);
+	if (alive_until(word[1]) == 0)
+		return NULL;
 	for (const char *other = "A\0B\0C\0D"; *other != '\0'; other += 2)
 		if (*other != word[1][0] && alive_until(other) >= now)
 			server_integer(server, "ZADD " KEY ":queue -%lld %s", (long long)now, token_of(other));

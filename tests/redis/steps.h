@@ -23,7 +23,7 @@
  *     cfg WORDS                               what steps say of the client from now on
  *     by RULES                                by a user with these rights from now on; by all: by one who may do anything
  *     age MS                                  since the places of the queue were taken so much time has passed
- *     bury CLIENT                             it has not been heard of for too long; the others have been just now
+ *     bury CLIENT                             it has not been heard of for too long, if it waits; the others have been just now
  *     listen CLIENT [COMMAND CHANNEL]         its messages are heard
  *     told CLIENT                             = TOKEN, of which it was told that it has the lock, alone; or = 0
  *     message CLIENT                          the last that was heard

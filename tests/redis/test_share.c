@@ -57,6 +57,9 @@ SCENE(when_all_leases_ended_somebody_alone_comes_in, "crowd A1_1/0 B1_1/0; each 
 SCENE(when_one_alone_has_ended_others_come_in, "share A1_w = fence; ZADD LOCK 1 A1_w = 0; share B1_1/0 = >f; in = B1 1/0")
 SCENE(who_asks_again_too_late_comes_in_anew,
       "share A1_2/2 = fence; ZADD LOCK 1 A1_2/2 1 'A1_2/2 2' = 0; share A1_2/2 = >f; in = A1 2/2 A1 2/2 2")
+SCENE(who_waits_again_leaves_though_its_old_lease_is_there_still,
+      "crowd A1_1/0 B1_w; ZADD LOCK 1 A1_1/0; listen B; beat B1_w = held; ZADD LOCK 1 A1_1/0; share A1_1/0 = no;"
+      "part A1_1/0 = 2; waiting = -; in = B1 w")
 SCENE(the_answer_tells_when_the_next_lease_ends,
       "share A1_1/2 400000; share B1_1/2 20000; share C1_1/2 = 0 ~20000 now; beat C1_1/2 = * ~20000 0")
 
@@ -165,7 +168,7 @@ SCENE(keys_that_are_somebody_elses_are_left_alone,
       "mess; each k LOCK QUEUE MOST FENCE; FLUSHALL; RPUSH $k theirs; each n w 2/2; share A1_$n = !WRONGTYPE; next;"
       "EXISTS LOCK FENCE QUEUE MOST = 1; LRANGE $k 0 -1 = theirs; PTTL $k = -1; next;"
       "each k LOCK QUEUE MOST; FLUSHALL; RPUSH $k theirs; beat A1_w = !WRONGTYPE; limit 1 = !WRONGTYPE; DBSIZE = 1; next;"
-      "DEL MOST; RPUSH LOCK theirs; prolong A1_w 1000 = !WRONGTYPE; part A1_w = !WRONGTYPE; survey = !WRONGTYPE")
+      "FLUSHALL; RPUSH QUEUE theirs; part A1_w = !WRONGTYPE; FLUSHALL; RPUSH LOCK theirs; prolong A1_w 1000 = !WRONGTYPE; part A1_w = !WRONGTYPE; survey = !WRONGTYPE")
 SCENE(a_mutex_and_a_set_of_others_are_no_lock_that_is_shared,
       "mess; ask A1 = fence; each n w 1/2 2/2; share B1_$n = !WRONGTYPE; next; prolong A1 1000 = !WRONGTYPE; holder = A1;"
       "FLUSHALL; ZADD LOCK now+60000000 theirs; each n w 1/0 2/4; share B1_$n = !WRONGTYPE; probe B1_$n = !WRONGTYPE; next;"

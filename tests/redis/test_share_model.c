@@ -126,7 +126,7 @@ model_ask(struct model *m, int who, bool waits)
 static int
 model_part(struct model *m, int who)
 {
-	const int place = place_of_who(m, who), found = m->in[who] || m->ended[who] ? 1 : place >= 0 ? 2 : 0;
+	const int place = place_of_who(m, who), found = place >= 0 ? 2 : m->in[who] || m->ended[who];
 
 	m->in[who] = m->ended[who] = false;
 	if (found == 2)
