@@ -175,7 +175,8 @@ look_at_shares(void)
 		if (*need == 'w' && in->elements > 2)
 			fail_msg("%s is not alone", who);
 		for (size_t other = 0; other < in->elements; other += 2)
-			k -= strncmp(in->element[other]->str, who, size) == 0 && strchr(" ", in->element[other]->str[size]) != NULL &&
+			k -= strncmp(in->element[other]->str, who, size) == 0 &&
+			     strchr(" ", in->element[other]->str[size]) != NULL &&
 			     strcmp(in->element[other + 1]->str, in->element[i + 1]->str) == 0;
 		if (k != 0)
 			fail_msg("%s has %ld members too few", who, k);

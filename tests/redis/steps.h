@@ -13,7 +13,7 @@
  *     word TOKEN [LEASE]                      heartbeat; words CLIENT LEASE TOKENS: of several
  *     renew TOKEN LEASE DEPTH [FENCE_MS]      renewals FENCE_MS and LOCK TOKEN LEASE DEPTH for each: of many
  *     release TOKEN
- *     share, probe WHO [LEASE [NOT_AFTER]]    share_acquire, with a place or without; A1_w is the token A1 and its need
+ *     share, probe WHO [LEASE [NOT_AFTER]]    share_acquire, with a place or without; A1_w is token and need
  *     beat WHO; beats CLIENT LEASE WHO...     share_heartbeat
  *     prolong WHO LEASE [FENCE_MS]            share_renew; prolongs FENCE_MS and LOCK WHO LEASE for each: of many
  *     part WHO                                share_release
@@ -23,7 +23,7 @@
  *     cfg WORDS                               what steps say of the client from now on
  *     by RULES                                by a user with these rights from now on; by all: by one who may do anything
  *     age MS                                  since the places of the queue were taken so much time has passed
- *     bury CLIENT                             it has not been heard of for too long, if it waits; the others have been just now
+ *     bury CLIENT                             it waits, and has not been heard of for too long; the others have just now
  *     listen CLIENT [COMMAND CHANNEL]         its messages are heard
  *     told CLIENT                             = TOKEN, of which it was told that it has the lock, alone; or = 0
  *     message CLIENT                          the last that was heard

@@ -6,15 +6,16 @@
 
 SCENE(a_share_that_nobody_wants_is_had_by_whoever_asks,
       "each n w 1/0 1/8; let x now; share A1_$n = fence; in = A1 $n; PTTL LOCK = ~600000; PTTL FENCE = ~3600000;"
-      "GET FENCE = f; ZSCORE LOCK A1_$n = $x+600000000..now+600000000; EXISTS QUEUE = 0; part A1_$n = 1; EXISTS LOCK = 0;"
-      "next")
+      "GET FENCE = f; ZSCORE LOCK A1_$n = $x+600000000..now+600000000; EXISTS QUEUE = 0; part A1_$n = 1;"
+      "EXISTS LOCK = 0; next")
 SCENE(those_who_share_are_in_together_with_one_fence, /* and a new one begins when nobody is in */
       "share A1_1/0 = fence; share B1_1/0 = f; share C1_1/0 20000 = f; in = C1 1/0 A1 1/0 B1 1/0; PTTL LOCK = ~600000;"
       "part A1_1/0 = 1; part B1_1/0 = 1; part C1_1/0 = 1; share A2_1/0 = >f")
 SCENE(so_many_permits_are_out_and_no_more,
       "share A1_1/3 = fence; share B1_2/3 = f; share C1_1/3 = 0 1..600000 now; in = A1 1/3 B1 2/3 B1 2/3 2;"
       "waiting = C1 1/3; ZSCORE QUEUE 'C1_1/3 60000' = now-1000000..now; PTTL QUEUE = ~400000")
-SCENE(each_ask_is_judged_by_its_own_number, "crowd A1_1/2 B1_1/2; share C1_1/2 = no; part C1_1/2 = 2; share C1_1/3 = last")
+SCENE(each_ask_is_judged_by_its_own_number, "crowd A1_1/2 B1_1/2; share C1_1/2 = no; part C1_1/2 = 2;"
+      "share C1_1/3 = last")
 SCENE(who_is_alone_keeps_all_out_and_comes_in_when_all_are_out,
       "share A1_w = fence; probe B1_w = no; probe B1_1/0 = no; part A1_w = 1; share B1_1/0; share A2_w = no;"
       "listen A; part B1_1/0 = 1; in = A2 w; told A = A2; EXISTS QUEUE = 0")
@@ -54,7 +55,8 @@ SCENE(whose_lease_ended_is_out, /* and goes when somebody comes in */
       "ZCARD LOCK = 2; share C1_1/2 = last; in = B1 1/2 C1 1/2; ZCARD LOCK = 2; share A1_1/2 = no")
 SCENE(when_all_leases_ended_somebody_alone_comes_in, "crowd A1_1/0 B1_1/0; each t A1 B1; ZADD LOCK 1 $t_1/0 = 0; next;"
       "share C1_w = >last-1; in = C1 w; ZCARD LOCK = 1")
-SCENE(when_one_alone_has_ended_others_come_in, "share A1_w = fence; ZADD LOCK 1 A1_w = 0; share B1_1/0 = >f; in = B1 1/0")
+SCENE(when_one_alone_has_ended_others_come_in, "share A1_w = fence; ZADD LOCK 1 A1_w = 0; share B1_1/0 = >f;"
+      "in = B1 1/0")
 SCENE(who_asks_again_too_late_comes_in_anew,
       "share A1_2/2 = fence; ZADD LOCK 1 A1_2/2 1 'A1_2/2 2' = 0; share A1_2/2 = >f; in = A1 2/2 A1 2/2 2")
 SCENE(who_waits_again_leaves_though_its_old_lease_is_there_still,
@@ -69,11 +71,12 @@ SCENE(a_release_lets_in_all_for_whom_there_is_room,
       "listen B; listen C; crowd A1_w B1_1/0 C1_1/0 A2_w B2_1/0; let x now; part A1_w = 1; in = B1 1/0 C1 1/0;"
       "told B = B1; told C = C1; GET FENCE = $x..now; PTTL LOCK = ~60000; waiting = A2 w B2 1/0")
 SCENE(the_first_without_room_stops_all_behind_it,
-      "crowd A1_2/4 B1_1/4 C1_3/4; share A2_1/4 = no; probe B2_1/4 = no; listen B; part B1_1/4 = 1; in = A1 2/4 A1 2/4 2;"
-      "waiting = C1 3/4 A2 1/4")
+      "crowd A1_2/4 B1_1/4 C1_3/4; share A2_1/4 = no; probe B2_1/4 = no; listen B; part B1_1/4 = 1;"
+      "in = A1 2/4 A1 2/4 2; waiting = C1 3/4 A2 1/4")
 SCENE(who_leaves_the_front_lets_in_who_was_behind,
       "listen B; listen C; crowd A1_1/0 C1_w B1_1/0; part C1_w = 2; in = B1 1/0 A1 1/0; told B = B1; EXISTS QUEUE = 0")
-SCENE(who_leaves_last_takes_the_queue_along, "crowd A1_w B1_w; part B1_w = 2; EXISTS QUEUE = 0; part B1_w = 0; in = A1 w")
+SCENE(who_leaves_last_takes_the_queue_along, "crowd A1_w B1_w; part B1_w = 2; EXISTS QUEUE = 0; part B1_w = 0;"
+      "in = A1 w")
 SCENE(a_word_lets_in_for_whom_a_lease_ended, /* itself, and others */
       "listen B; listen C; crowd A1_w B1_1/2 C1_1/2; ZADD LOCK 1 A1_w = 0; beat C1_1/2 = held; in = B1 1/2 C1 1/2;"
       "told B = B1; EXISTS QUEUE = 0")
@@ -92,7 +95,8 @@ SCENE(who_stops_the_others_is_called_if_it_was_silent_for_a_claim,
       "crowd A1_1/0 B1_w; share A2_1/0 = no; listen A; age 60001; beat A2_1/0 = held; EXISTS QUEUE = 0;"
       "listen B; share B2_w = no; age 60001; share A3_1/0 = no; waiting = B2 w A3 1/0; message B = p;"
       "cfg 60000 3600000 200000 0 PUBLISH leash:nobody:; beat A3_1/0 = queued")
-SCENE(a_lock_that_nobody_listens_for_is_free_again, "crowd A1_w B1_1/0 C1_w B2_3/4; part A1_w = 1; EXISTS LOCK QUEUE = 0")
+SCENE(a_lock_that_nobody_listens_for_is_free_again, "crowd A1_w B1_1/0 C1_w B2_3/4; part A1_w = 1;"
+      "EXISTS LOCK QUEUE = 0")
 SCENE(a_queue_is_served_strictly_in_its_order,
       "listen A; listen B; listen C; crowd A1_w B1_1/2 C1_1/2 B2_1/2 A2_w C2_2/2 B3_1/2; part A1_w = 1;"
       "in = B1 1/2 C1 1/2; part C1_1/2 = 1; in = B1 1/2 B2 1/2; part B2_1/2 = 1; part B1_1/2 = 1; in = A2 w;"
@@ -103,8 +107,8 @@ SENTENCE(a_thousand_come_in_in_one_step_and_the_rest_in_the_next)
 	play("listen B; listen C; share A1_w; let x now");
 	for (int i = 1; i <= 1200; i++)
 		play("ZADD QUEUE $x 'B%d_1/0 60000'", i);
-	play("mess but TTLs; PEXPIRE QUEUE 400000; part A1_w = 1; ZCARD LOCK = 1000; ZCARD QUEUE = 200; share C1_1/0 = last;"
-	     "ZCARD LOCK = 1201; EXISTS QUEUE = 0");
+	play("mess but TTLs; PEXPIRE QUEUE 400000; part A1_w = 1; ZCARD LOCK = 1000; ZCARD QUEUE = 200;"
+      "share C1_1/0 = last; ZCARD LOCK = 1201; EXISTS QUEUE = 0");
 }
 
 SENTENCE(a_share_is_told_of_by_spublish_where_the_client_says_so)
@@ -118,8 +122,10 @@ SENTENCE(a_share_is_told_of_by_spublish_where_the_client_says_so)
 /* ==== a limit ==== */
 
 SCENE(a_limit_stands_in_place_of_every_number_and_lets_in_when_it_ends,
-      "listen B; listen C; limit 1 = 1; PTTL MOST = ~600000; share A1_1/2 = fence; share B1_1/0 = no; share C1_1/2 = no;"
-      "survey = now 1 2 f 1 A1 1/2 ~600000; limit 2 = 1; in = B1 1/0 A1 1/2; limit 2 0 = 1; EXISTS MOST = 0; waiting = C1 1/2")
+      "listen B; listen C; limit 1 = 1; PTTL MOST = ~600000; share A1_1/2 = fence; share B1_1/0 = no;"
+      "share C1_1/2 = no;"
+      "survey = now 1 2 f 1 A1 1/2 ~600000; limit 2 = 1; in = B1 1/0 A1 1/2; limit 2 0 = 1; EXISTS MOST = 0;"
+      "waiting = C1 1/2")
 SCENE(a_limit_of_0_closes_and_who_is_in_stays, /* and that no lease ends is said */
       "share A1_1/2; limit 0; share B1_1/2 = no; prolong A1_1/2 600000 = 1; part A1_1/2 = 1; beat B1_1/2 = * -1 0;"
       "share C1_w = 0 -1 now; EXISTS LOCK = 0; listen B; listen C; limit 0 0 = 1; in = B1 1/2; waiting = C1 w")
@@ -127,22 +133,25 @@ SCENE(who_wants_more_than_the_limit_comes_in_alone, "limit 2; share A1_4/8 = fen
       "listen B; share B1_1/8 = no; part A1_4/8 = 1; in = B1 1/8; probe C1_2/8 = no; probe C1_1/1 = last")
 SCENE(a_limit_is_a_number_for_a_day_at_most_and_what_is_none_limits_nobody,
       "each x -1 1000001 nan x ''; limit '$x' = !ERR; next; each x -1 86400001 nan ''; limit 1 '$x' = !ERR; next;"
-      "DBSIZE = 0; each x rubbish -1 nan 1e300; SET MOST '$x' PX 60000; share A1_1/2 = fence; survey = now 1 0 f -1 A1 1/2 ~600000;"
-      "part A1_1/2 = 1; next")
+      "DBSIZE = 0; each x rubbish -1 nan 1e300; SET MOST '$x' PX 60000; share A1_1/2 = fence;"
+      "survey = now 1 0 f -1 A1 1/2 ~600000; part A1_1/2 = 1; next")
 
 /* ==== renewing and looking ==== */
 
 SCENE(a_renewal_lengthens_its_own_lease_and_no_other,
       "share A1_1/2 20000; share B1_1/2 30000; prolong A1_1/2 60000 = 1; prolong B1_1/2 1000 = 1; PTTL LOCK = ~60000;"
       "survey = now 2 0 last -1 A1 1/2 ~60000 B1 1/2 ~30000; prolong C1_1/2 1000 = 0; prolong A1_w 1000 = 0;"
-      "each x 0 -5 86400001; prolong A1_1/2 $x = !ERR; next; PERSIST LOCK = 1; prolong B1_1/2 40000 = 2; PTTL LOCK = ~40000")
+      "each x 0 -5 86400001; prolong A1_1/2 $x = !ERR; next; PERSIST LOCK = 1; prolong B1_1/2 40000 = 2;"
+      "PTTL LOCK = ~40000")
 SCENE(a_renewal_keeps_the_fence_when_half_of_its_time_is_over,
       "share A1_1/2; PEXPIRE FENCE 1900000; prolong A1_1/2 600000; PTTL FENCE = ~1900000; PEXPIRE FENCE 1700000;"
-      "prolong A1_1/2 600000 0 = 1; PTTL FENCE = ~1700000; prolongs 3600000 LOCK A1_1/2 600000 = 1; PTTL FENCE = ~3600000")
+      "prolong A1_1/2 600000 0 = 1; PTTL FENCE = ~1700000; prolongs 3600000 LOCK A1_1/2 600000 = 1;"
+      "PTTL FENCE = ~3600000")
 SCENE(many_are_renewed_each_for_itself,
       "share A1_2/4 20000; mess but TTLs; ZADD BILLS now+60000000 B1_w = 1; PEXPIRE BILLS 60000; RPUSH MAILS theirs;"
       "PEXPIRE MAILS 900000; prolongs 0 LOCK A1_2/4 600000 MAILS A1_w 600000 BILLS B1_w none BILLS B1_w 86400001"
-      " BILLS B1_w 600000 BILLS A1_w 1 = 1 -1 -1 -1 1 0; PTTL LOCK = ~600000; PTTL BILLS = ~600000; in = A1 2/4 A1 2/4 2")
+      " BILLS B1_w 600000 BILLS A1_w 1 = 1 -1 -1 -1 1 0; PTTL LOCK = ~600000; PTTL BILLS = ~600000;"
+      "in = A1 2/4 A1 2/4 2")
 SCENE(a_look_tells_of_so_many_whose_leases_end_last,
       "survey = now 0 0 0 -1; share A1_2/0 30000; share B1_1/0 20000; share C1_1/0 40000; crowd A2_w;"
       "survey 2 = now 4 1 last -1 C1 1/0 ~40000 A1 2/0 ~30000; survey 0 = now 4 1 last -1; ZADD LOCK 1 C1_1/0 = 0;"
@@ -167,10 +176,13 @@ SCENE(a_full_server_renews_releases_and_lets_in,
 SCENE(keys_that_are_somebody_elses_are_left_alone,
       "mess; each k LOCK QUEUE MOST FENCE; FLUSHALL; RPUSH $k theirs; each n w 2/2; share A1_$n = !WRONGTYPE; next;"
       "EXISTS LOCK FENCE QUEUE MOST = 1; LRANGE $k 0 -1 = theirs; PTTL $k = -1; next;"
-      "each k LOCK QUEUE MOST; FLUSHALL; RPUSH $k theirs; beat A1_w = !WRONGTYPE; limit 1 = !WRONGTYPE; DBSIZE = 1; next;"
-      "FLUSHALL; RPUSH QUEUE theirs; part A1_w = !WRONGTYPE; FLUSHALL; RPUSH LOCK theirs; prolong A1_w 1000 = !WRONGTYPE; part A1_w = !WRONGTYPE; survey = !WRONGTYPE")
+      "each k LOCK QUEUE MOST; FLUSHALL; RPUSH $k theirs; beat A1_w = !WRONGTYPE; limit 1 = !WRONGTYPE; DBSIZE = 1;"
+      "next;"
+      "FLUSHALL; RPUSH QUEUE theirs; part A1_w = !WRONGTYPE; FLUSHALL; RPUSH LOCK theirs;"
+      "prolong A1_w 1000 = !WRONGTYPE; part A1_w = !WRONGTYPE; survey = !WRONGTYPE")
 SCENE(a_mutex_and_a_set_of_others_are_no_lock_that_is_shared,
-      "mess; ask A1 = fence; each n w 1/2 2/2; share B1_$n = !WRONGTYPE; next; prolong A1 1000 = !WRONGTYPE; holder = A1;"
-      "FLUSHALL; ZADD LOCK now+60000000 theirs; each n w 1/0 2/4; share B1_$n = !WRONGTYPE; probe B1_$n = !WRONGTYPE; next;"
-      "beat B1_w = !WRONGTYPE; survey = !WRONGTYPE; part B1_w = 0; prolong B1_w 1000 = 0; ask A1 = !WRONGTYPE;"
+      "mess; ask A1 = fence; each n w 1/2 2/2; share B1_$n = !WRONGTYPE; next; prolong A1 1000 = !WRONGTYPE;"
+      "holder = A1;"
+      "FLUSHALL; ZADD LOCK now+60000000 theirs; each n w 1/0 2/4; share B1_$n = !WRONGTYPE; probe B1_$n = !WRONGTYPE;"
+      "next; beat B1_w = !WRONGTYPE; survey = !WRONGTYPE; part B1_w = 0; prolong B1_w 1000 = 0; ask A1 = !WRONGTYPE;"
       "ZADD LOCK 1 theirs; share B1_w = !WRONGTYPE; ZRANGE LOCK 0 -1 = theirs; PTTL LOCK = -1; DBSIZE = 1")

@@ -15,7 +15,8 @@
 static const struct rule {
 	const char *name, *is;
 } rules[] = {
-	{"step", "5*$acquire|3*$release|2*$heartbeat|$renew|$look|2*$hash|2*$queue|$string|$range|$any|$befall"},
+	{"step", "5*$acquire|3*$release|2*$heartbeat|$renew|$look|2*$hash|2*$queue|$string|$range|$any|$befall|"
+	         "5*$share|2*$crowd"},
 
 	/* scripts */
 	{"acquire", "EVALSHA #acquire 3 $keys $token $ms (9*9000000000000000|$moment) $cfg(9*| $moment)"},
@@ -31,6 +32,19 @@ static const struct rule {
 	{"cfg", "19*(2*3000_3600000_10000_1_$wake|60000_3600000_200000_0_$wake|3000_3600000_10000_1_SPUBLISH_-|"
 	        "3000_5_10000_1_$wake|0_3600000_10000_1_$wake)|(|rubbish|3000|2*3000_3600000_10000_1_(EVAL|NONE)_-)"},
 	{"wake", "PUBLISH_leash:wake:"},
+
+	{"share", "5*EVALSHA #share_acquire 4 $pool $who $ms (9*9000000000000000|$moment) $cfg|"
+	          "3*EVALSHA #share_release 4 $pool $who $cfg|"
+	          "2*EVALSHA #share_heartbeat 4 $pool $client $ms $who(| $who| $who $who) $cfg|"
+	          "EVALSHA #share_renew (1 leash:{share} $who $ms $ms|0 $ms $hold(| $hold| $hold $hold))|"
+	          "EVALSHA #share_limit 4 $pool $most $ms $cfg|EVALSHA #share_inspect 4 $pool (0|1|9|x)"},
+	{"pool", "32*leash:{share} leash:{share}:fence leash:{share}:queue leash:{share}:limit|$key $key $key $key"},
+	{"who", "$client:(1|2)_(3*w|3*1/2|3*1/0|2*2/3|3/3|3/2|x|)"},
+	{"hold", "(9*leash:{share}|$key) $who $ms"},
+	{"most", "(2*0|2*1|2|x|1000001)"},
+	{"crowd", "2*ZADD leash:{share} $score $who(|_2)|3*ZADD leash:{share}:queue $score ($who_(3000|60000)|$client)|"
+	          "2*DEL leash:{share}(|:queue|:fence|:limit)|SET leash:{share}:limit $most PX $ms|"
+	          "(PERSIST|PTTL) leash:{share}(|:queue)|PEXPIRE leash:{share}(|:queue|:fence) $ms"},
 
 	/* commands */
 	{"hash", "2*HSET $hashkey $token (1|2|)|3*(HDEL|HGET|HEXISTS) $hashkey $token|2*(HLEN|HGETALL) $hashkey"},
@@ -51,13 +65,13 @@ static const struct rule {
 
 	/* what befalls the server */
 	{"befall", "3*CONFIG SET maxmemory (1|2*0)|3*REPLICAOF (127.0.0.1 1|2*NO ONE)|"
-	           "4*ACL SETUSER ann reset on nopass &* +@all (3*~*|2*~leash:({orders}|{orders}*|{bills}*))"
+	           "4*ACL SETUSER ann reset on nopass &* +@all (3*~*|2*~leash:({orders}|{orders}*|{bills}*|{share}*))"
 	           "(| -$command| -$command -$command)"},
 	{"command", "del|evalsha|exists|get|hdel|hexists|hget|hset|pexpire|pttl|publish|set|time|zadd|zcount|zrangebyscore|"
 	            "zrem|zrevrange|zscore"},
 
 	/* words */
-	{"key", "leash:{orders}|leash:{orders}:fence|leash:{orders}:queue|leash:{bills}|leash:{bills}:fence"},
+	{"key", "leash:{orders}|leash:{orders}:fence|leash:{orders}:queue|leash:{bills}|leash:{bills}:fence|leash:{share}"},
 	{"client", FUZZ_CLIENT_ANN "|" FUZZ_CLIENT_BOB "|" FUZZ_CLIENT_CID},
 	{"token", "$client:(1|2)"},
 	{"member", "(|rubbish|2*" FUZZ_CLIENT_ANN ":1(|_0))|2*$client|5*$token_(3000|60000)"},
@@ -171,7 +185,7 @@ say(struct fuzz_step *step, const char *at, const char *end)
 	while (at < end) {
 		size_t name = 1;
 
-		while (at + name < end && islower(at[name]) && (*at == '$' || *at == '#'))
+		while (at + name < end && ((islower(at[name]) && strchr("$#", *at) != NULL) || (*at == '#' && at[name] == '_')))
 			name++;
 		if (*at == '(') {
 			at = choose(step, at + 1, end) + 1;

@@ -10,7 +10,8 @@
 #define FUZZ_CLIENT_BOB "bbbbbbbb-0000-4000-8000-00000000000b"
 #define FUZZ_CLIENT_CID "cccccccc-0000-4000-8000-00000000000c"
 #define FUZZ_KEYS \
-	"leash:{orders}", "leash:{orders}:fence", "leash:{orders}:queue", "leash:{bills}", "leash:{bills}:fence"
+	"leash:{orders}", "leash:{orders}:fence", "leash:{orders}:queue", "leash:{bills}", "leash:{bills}:fence", \
+	"leash:{share}", "leash:{share}:fence", "leash:{share}:queue", "leash:{share}:limit"
 
 enum { FUZZ_WORDS = 24, FUZZ_WORD_SIZE = 96 };
 
