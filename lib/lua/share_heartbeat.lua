@@ -8,8 +8,8 @@
 -- ARGV[3]...  who     "<token> <need>" of this client, one or more
 -- ARGV[last]  cfg     as at the asks of these tokens, since the claim is a part of their places
 --
--- Returns  {now, ttl, s...}  now: us of this server's TIME; ttl: ms until the next lease ends, -1 if none does; for
---                            each who s > 0: held, for at least the lease from now, and s is the fence; 0: queued; -1:
+-- Returns  {now, ttl, s...}  now: us of this server's TIME; ttl: ms until the next lease ends, by what was there
+--                            before this word, -1 if none does, 0: come again at once; for each who s > 0: held, for at least the lease from now, and s is the fence; 0: queued; -1:
 --                            unknown, the token is dead
 --
 -- ZSCORE comes first to refuse a key that is not a queue, to which PEXPIRE would give a TTL. PEXPIRE is the first
@@ -28,16 +28,14 @@ local now = t[1] * 1000000 + t[2]
 
 call('ZSCORE', KEYS[3], ARGV[1])
 look()
-local left = call('PTTL', KEYS[3])
-if call('PEXPIRE', KEYS[3], left < 2 * alive and 2 * alive or left) == 1 then
+local ttl, left, _, refused = call('PTTL', KEYS[3]), nil, nil, nil
+if call('PEXPIRE', KEYS[3], ttl < 2 * alive and 2 * alive or ttl) == 1 then
 	call('ZADD', KEYS[3], -now, ARGV[1])
-	if not alone then
-		local _, _, refused = hand_on()
-		if refused then return refused end
-	end
+	if not alone then left, _, refused = hand_on() end
+	if refused then return refused end
 end
 
-local out = {now, next_end()}
+local out = {now, left == false and 0 or next_end()}
 for i = 3, #ARGV - 1 do
 	local s = need(ARGV[i]) and keep_on(ARGV[i], ARGV[2])
 	if not s then s = call('ZSCORE', KEYS[3], ARGV[i] .. ' ' .. claim) and 0 or -1 end

@@ -16,10 +16,10 @@ static const struct {
 } parts[] = {
 	{LSH_RENEWALS_SHORTEN, "if not gt or call('PEXPIRE', KEYS[1], lease, gt) == 0 then",
 	 "call('PEXPIRE', KEYS[1], lease)\nif false then"},
-	{LSH_DEAD_ARE_SERVED, "if heard ~= 0 or", "if true or"},
+	{LSH_DEAD_ARE_SERVED, "heard ~= 0 or", "true or"},
 };
 
-enum { SCRIPTS = 4 }; /* and each has one that is mutated, at most */
+enum { SCRIPTS = 8 }; /* and each has one that is mutated, at most */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards all below */
 static struct {
