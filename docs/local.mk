@@ -17,6 +17,7 @@ nobase_dist_doc_DATA += lib/lua/README.md
 nobase_dist_doc_DATA += examples/both_accounts.c
 nobase_dist_doc_DATA += examples/by_hand.c
 nobase_dist_doc_DATA += examples/fencing.c
+nobase_dist_doc_DATA += examples/few_at_once.c
 nobase_dist_doc_DATA += examples/first_lock.c
 nobase_dist_doc_DATA += examples/hand_over.c
 nobase_dist_doc_DATA += examples/interrupt.c

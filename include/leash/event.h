@@ -21,6 +21,8 @@ typedef enum leash_event_type {
 	LEASH_EVENT_FENCE_REGRESSION = 6, /**< a fence is not larger than the last: data was lost, and a clock is behind */
 } leash_event_type;
 
+struct leash_permit;
+
 /** An event. It and its strings belong to leash and are valid during the callback only. */
 typedef struct leash_event {
 	size_t size;           /**< of this struct, as leash was built; fields are only ever added at the end */
@@ -30,6 +32,8 @@ typedef struct leash_event {
 	const char *text;      /**< why, in one line of printable characters */
 	leash_event_type type;
 	int32_t reserved_;
+	const struct leash_permit *permit; /**< of a semaphore: which permits these are, to be compared with what is known of
+	                                        them and for nothing else, as they may have been released meanwhile; or NULL */
 } leash_event;
 
 /**

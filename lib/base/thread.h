@@ -15,6 +15,7 @@ struct leash_owner {
 	uint64_t process;       /* an application's own: the one that made it */
 	atomic_uint holds;      /* of locks, over all clients */
 	atomic_uint references; /* an application's own; 0: a thread's, whose memory stays */
+	_Atomic int64_t valid_until; /* of a permit, whose owner this is: its end */
 	atomic_bool busy;       /* an application's own: a thread acquires for it at this moment */
 	atomic_bool gone;       /* an application's own: it was freed, and only handles and holds know of it */
 };

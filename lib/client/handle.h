@@ -10,6 +10,7 @@ struct leash_lock {
 	struct lsh_terms *terms; /* referenced; those of the client, unless its options say otherwise */
 	struct lsh_lock *lock;   /* and its client is referenced */
 	leash_owner *owner;      /* referenced; NULL: the calling thread */
+	uint32_t need;           /* of a shared kind */
 };
 
 static inline leash_client *
@@ -22,6 +23,11 @@ lsh_client_of(const leash_lock *lock)
 leash_status lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const struct lsh_kind *kind,
                             const leash_lock_options *options, leash_error *err);
 
+void lsh_handle_end(leash_lock *lock); /* but for its memory */
+
+/* Of this call: are `out`, the client and the name there, and is that a name? Else INVALID, FORKED or CLOSED. */
+leash_status lsh_handle_check_new(const void *out, const leash_client *client, const char *name, const char *call,
+                                  leash_error *err);
 /* May a call on this handle go on that waits? Else INVALID (no handle, or no owner), FORKED, IN_CALLBACK or CLOSED. */
 leash_status lsh_handle_check(const leash_lock *lock, const char *call, leash_error *err);
 /* And one that acquires? Then `a` is `how` with its defaults. Else also INVALID (wait, lease) or FORKED (cancel). */

@@ -74,7 +74,7 @@ lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const s
 	if (status == LEASH_OK && (lock->terms = keep(&terms, &client->defaults)) == NULL)
 		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
 	if (status == LEASH_OK)
-		status = lsh_lock_open(&lock->lock, client->engine, name, kind, fair, err);
+		status = lsh_lock_open(&lock->lock, client->engine, name, kind, fair || (kind->flags & LSH_SHARED) != 0, err);
 	if (status != LEASH_OK) {
 		lsh_terms_unref(lock->terms);
 		lsh_free(lock);
@@ -88,13 +88,9 @@ lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const s
 }
 
 leash_status
-leash_lock_new(leash_lock **out, leash_client *client, const char *name, const leash_lock_options *options,
-               leash_error *err)
+lsh_handle_check_new(const void *out, const leash_client *client, const char *name, const char *call, leash_error *err)
 {
-	static const char call[] = "leash_lock_new";
 	size_t n = name != NULL ? strnlen(name, LEASH_NAME_MAX + 1) : 0;
-	lsh_guarded();
-	leash_status status;
 
 	if (out == NULL || client == NULL || name == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call,
@@ -105,7 +101,16 @@ leash_lock_new(leash_lock **out, leash_client *client, const char *name, const l
 	if (n > LEASH_NAME_MAX)
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: the name has more than %d bytes: it begins with '%.40s'", call,
 		                LEASH_NAME_MAX, name);
-	status = lsh_client_is_there(client, call, err);
+	return lsh_client_is_there(client, call, err);
+}
+
+leash_status
+leash_lock_new(leash_lock **out, leash_client *client, const char *name, const leash_lock_options *options,
+               leash_error *err)
+{
+	lsh_guarded();
+	leash_status status = lsh_handle_check_new(out, client, name, "leash_lock_new", err);
+
 	return status == LEASH_OK ? lsh_handle_new(out, client, name, &lsh_mutex, options, err) : status;
 }
 
@@ -117,20 +122,26 @@ is_usable(const leash_lock *lock)
 }
 
 void
-leash_lock_free(leash_lock *lock)
+lsh_handle_end(leash_lock *lock)
 {
-	lsh_guarded();
-	leash_client *client;
+	leash_client *client = lsh_client_of(lock);
 
-	if (lock == NULL)
-		return;
-	client = lsh_client_of(lock);
 	lsh_terms_unref(lock->terms);
 	if (is_usable(lock)) {
 		lsh_lock_close(lock->lock);
 		lsh_client_unref(client);
 	}
 	lsh_owner_unref(lock->owner);
+}
+
+void
+leash_lock_free(leash_lock *lock)
+{
+	lsh_guarded();
+
+	if (lock == NULL)
+		return;
+	lsh_handle_end(lock);
 	lsh_free(lock);
 }
 

@@ -101,7 +101,7 @@ begin(struct lsh_op *op)
 	size_t size = strlen(op->token);
 	leash_status status;
 
-	if (hold != NULL && hold == lock->hold)
+	if (hold != NULL && !hold->lost)
 		return lsh_op_fail(op, LEASH_INVALID, 0, "this owner holds it already");
 	if (hold != NULL)
 		return lsh_op_fail(op, LEASH_LOST, 0,

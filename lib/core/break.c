@@ -67,7 +67,7 @@ late(struct lsh_op *op)
 static leash_status
 begin(struct lsh_op *op)
 {
-	static const struct lsh_wish any = {.lease_ms = 1000};
+	struct lsh_wish any = {.lease_ms = 1000, .need = op->want.need};
 	struct lsh_lease *lease = lsh_lease_new_for(&op->lock->resource, &any, op->token, strlen(op->token));
 
 	if (lease == NULL)

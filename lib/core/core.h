@@ -8,7 +8,8 @@
  *           either --not there any more, or valid_until is past--> LOST --released as often as acquired--> gone
  *
  * If the first of a queue leaves, the next one goes on with the same lease, in whatever state that is. The last one
- * that leaves cancels it. A lock has at most one hold that is not LOST, with the one lease that is HELD.
+ * that leaves cancels it. A lock has at most one hold that is not LOST, with the one lease that is HELD; but of a kind
+ * that is LSH_SHARED any number, each with a lease and an owner of its own.
  *
  * Each file calls only those before it: table, hold, op; adopt, extend, release, break; engine. What comes back goes
  * through two tables: lsh_op_verb, and lsh_lease_events.
@@ -34,7 +35,7 @@ struct lsh_notice {
 
 struct lsh_hold {
 	struct lsh_lock *lock;
-	struct leash_owner *owner; /* referenced */
+	struct leash_owner *owner; /* referenced; of a kind that is LSH_SHARED the first member of its leash_permit */
 	struct lsh_terms *terms;   /* referenced */
 	union {
 		struct lsh_lease *lease; /* referenced */
@@ -70,11 +71,12 @@ struct lsh_lock {
 	struct lsh_queue plain;       /* the one queue of a lock that is not fair */
 	unsigned generation;          /* + 1 when the hold of an adopted token ends, or the lock is broken, from here */
 
-	/* What leash_lock_held() reads without the monitor: the owner of the hold, 0 if there is none, and its end. */
+	/* What leash_lock_held() reads without the monitor: the owner of the hold, 0 if there is none, and its end. Of a
+	 * kind that is LSH_SHARED each hold has an owner of its own, who has that end. */
 	_Atomic uint64_t holder;
 	_Atomic int64_t valid_until;
 
-	struct lsh_hold *hold;
+	struct lsh_hold *hold;        /* of a kind that is not LSH_SHARED; else NULL: see lsh_each_hold() */
 	struct lsh_hold *lost;        /* that are still to be unwound */
 	struct lsh_list waiting;      /* ops that acquire it, in order of arrival */
 	struct lsh_list ops;          /* all others */
@@ -138,6 +140,17 @@ lsh_op_of(const struct lsh_lease *lease)
 /* Visit the ops of a list; the body may end the one that it is at. */
 #define lsh_each_op(at, list) lsh_list_each(struct lsh_op, link, at, list)
 
+/* Visit the holds of a lock that are not lost; likewise. */
+#define lsh_each_hold(at, lock) \
+	lsh_each_lease(at##_lease, &(lock)->resource) \
+		for (struct lsh_hold *at = at##_lease->state == LSH_HELD ? at##_lease->user : NULL; at != NULL; at = NULL)
+
+static inline bool
+lsh_is_shared(const struct lsh_lock *lock)
+{
+	return (lock->resource.kind->flags & LSH_SHARED) != 0;
+}
+
 static inline struct lsh_engine *
 lsh_engine_of(const struct lsh_lock *lock)
 {
@@ -175,8 +188,9 @@ struct lsh_hold *lsh_hold_check(struct lsh_op *op); /* its owner's; lost now, if
 bool lsh_hold_is_hung(const struct lsh_hold *hold, int64_t now);        /* its owner puts renewals off */
 /* The caller's reference to the lease becomes the hold's. */
 void lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *hold, uint64_t fence);
-/* The hold of the lock ends for its owner. The reference to its lease becomes the caller's. */
-struct lsh_lease *lsh_hold_finish(struct lsh_lock *lock);
+/* It ends for its owner. The reference to its lease becomes the caller's. */
+struct lsh_lease *lsh_hold_finish(struct lsh_hold *hold);
+void lsh_hold_revalued(struct lsh_hold *hold); /* its lease has another end */
 void lsh_hold_unwind(struct lsh_hold *hold); /* forget it */
 
 /* ---- op.c; entered ---- */

@@ -64,10 +64,10 @@ unwind_lost(struct lsh_lock *lock)
 static void
 abandon(struct lsh_lock *lock, struct lsh_hold *hold, const char *why)
 {
-	if (hold == lock->hold) {
+	if (!hold->lost) {
 		lsh_count(lock, LSH_COUNT_ABANDONED);
 		lsh_notice(hold, LEASH_EVENT_ABANDONED, why);
-		lsh_lease_release(lsh_hold_finish(lock), NULL);
+		lsh_lease_release(lsh_hold_finish(hold), NULL);
 		lsh_queue_drive(&lock->plain);
 	}
 	lsh_hold_unwind(hold);
@@ -82,8 +82,8 @@ lsh_lock_close(struct lsh_lock *lock)
 	pthread_mutex_lock(&e->mutex);
 	if (--lock->handles == 0) {
 		lsh_monitor_enter(&lock->resource.monitor);
-		if (lock->hold != NULL)
-			abandon(lock, lock->hold, "its last handle was freed");
+		lsh_each_hold(hold, lock)
+			abandon(lock, hold, "its last handle was freed");
 		unwind_lost(lock);
 		lsh_monitor_leave(&lock->resource.monitor);
 	}
@@ -96,15 +96,14 @@ close_lock(struct lsh_resource *resource, void *arg)
 {
 	static const leash_error closed = {LEASH_CLOSED, 0, ""};
 	struct lsh_lock *lock = lsh_lock_of(resource);
-	struct lsh_hold *hold = lock->hold;
 
 	(void)arg;
 	end_waits(resource, &closed);
 	lsh_each_op(op, &lock->ops)
 		if (op->queue != NULL)
 			op->verb->over(op, LEASH_CLOSED);
-	if (hold != NULL) {
-		lsh_lease_release(lsh_hold_finish(lock), NULL);
+	lsh_each_hold(hold, lock) {
+		lsh_lease_release(lsh_hold_finish(hold), NULL);
 		lsh_hold_unwind(hold);
 	}
 	unwind_lost(lock);
@@ -182,7 +181,8 @@ add_lock(struct lsh_resource *resource, void *arg)
 	const struct lsh_lock *lock = lsh_lock_of(resource);
 	leash_stats *stats = arg;
 
-	stats->holding += lock->hold != NULL;
+	lsh_each_hold(hold, lock)
+		stats->holding++;
 	lsh_each_op(op, &lock->waiting)
 		stats->waiting++;
 }

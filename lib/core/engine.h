@@ -45,6 +45,7 @@ void lsh_engine_owner_ended(struct lsh_engine *engine, const struct leash_owner 
 /* The lock of this name, made if it is not there. LEASH_NO_MEMORY; LEASH_INVALID: its kind or fairness is another. */
 leash_status lsh_lock_open(struct lsh_lock **out, struct lsh_engine *engine, const char *name,
                            const struct lsh_kind *kind, bool fair, leash_error *err);
+void lsh_lock_open_again(struct lsh_lock *lock); /* for one more handle */
 void lsh_lock_close(struct lsh_lock *lock); /* what is held when the last is closed is abandoned */
 
 const char *lsh_lock_name(const struct lsh_lock *lock);

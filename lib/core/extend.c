@@ -94,7 +94,7 @@ begin(struct lsh_op *op)
 	struct lsh_hold *hold = lsh_hold_check(op);
 	int64_t left;
 
-	if (hold == NULL || hold != lock->hold)
+	if (hold == NULL || hold->lost)
 		return lsh_op_not_held(op, hold != NULL);
 	left = hold->lease->ends_at != LSH_NEVER ? hold->lease->ends_at - op->began : LSH_NEVER;
 	if (left < LSH_MS)

@@ -9,6 +9,13 @@
 
 enum { NOTICES = LEASH_EVENT_FENCE_REGRESSION + 1 };
 
+/* Where its end is read without the monitor. */
+static _Atomic int64_t *
+end_of(struct lsh_hold *hold)
+{
+	return lsh_is_shared(hold->lock) ? &hold->owner->valid_until : &hold->lock->valid_until;
+}
+
 /* ---- notices ---- */
 
 void
@@ -40,6 +47,7 @@ deliver(struct lsh_letter *letter)
 	leash_event event = {
 		.size = sizeof event, .lock = lsh_lock_name(hold->lock), .fence = hold->fence,
 		.remaining_ms = notice->remaining_ms, .text = notice->text, .type = notice->type,
+		.permit = lsh_is_shared(hold->lock) ? (const struct leash_permit *)(const void *)hold->owner : NULL,
 	};
 
 	if (notice->wanted > 0) {
@@ -53,13 +61,14 @@ deliver(struct lsh_letter *letter)
 void
 lsh_notice(struct lsh_hold *hold, leash_event_type type, const char *text)
 {
-	int64_t left = atomic_load(&hold->lock->valid_until) - lsh_now_ns();
 	struct lsh_notice *notice = &hold->notices[type];
+	int64_t left;
 
 	if (hold->terms->on_event == NULL)
 		return;
+	left = hold->lost ? 0 : atomic_load(end_of(hold)) - lsh_now_ns();
 	notice->text = text;
-	notice->remaining_ms = hold->lock->hold == hold && left > 0 ? left / LSH_MS : 0;
+	notice->remaining_ms = left > 0 ? left / LSH_MS : 0;
 	atomic_fetch_add(&hold->references, 1);
 	if (!lsh_courier_post(hold->lock->resource.backend->courier, &notice->letter))
 		lsh_hold_unref(hold);
@@ -118,12 +127,14 @@ lsh_hold_new(struct lsh_lock *lock, struct leash_owner *owner, struct lsh_terms 
 struct lsh_hold *
 lsh_hold_of(struct lsh_lock *lock, const struct leash_owner *owner)
 {
-	struct lsh_hold *hold = lock->hold;
+	struct lsh_hold *lost = lock->lost;
 
-	if (hold == NULL || hold->owner != owner)
-		for (hold = lock->lost; hold != NULL && hold->owner != owner;)
-			hold = hold->next;
-	return hold;
+	lsh_each_hold(hold, lock)
+		if (hold->owner == owner)
+			return hold;
+	while (lost != NULL && lost->owner != owner)
+		lost = lost->next;
+	return lost;
 }
 
 struct lsh_hold *
@@ -131,7 +142,7 @@ lsh_hold_check(struct lsh_op *op)
 {
 	struct lsh_hold *hold = lsh_hold_of(op->lock, op->owner);
 
-	if (hold != NULL && hold == op->lock->hold && op->began >= hold->lease->valid_until &&
+	if (hold != NULL && !hold->lost && op->began >= hold->lease->valid_until &&
 	    !LSH_MUTATES(LSH_CALLS_TRUST_THE_WATCHDOG))
 		lsh_lease_lose(hold->lease, "its lease ran out");
 	return hold;
@@ -151,11 +162,14 @@ lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *
 	hold->lease = lease;
 	lease->user = hold;
 	lease->depth = 1;
-	lock->hold = hold;
+	if (!lsh_is_shared(lock))
+		lock->hold = hold;
 	lsh_count(lock, LSH_COUNT_ACQUIRED);
 	atomic_store(&hold->alive_at, hold->terms->alive_ms > 0 ? lsh_now_ns() : 0);
 	atomic_fetch_add(&hold->owner->holds, 1);
-	atomic_store(&lock->valid_until, lease->valid_until);
+	lsh_hold_revalued(hold);
+	if (lsh_is_shared(lock))
+		return; /* those who share have one fence, and hear of it in any order */
 	atomic_store(&lock->holder, hold->owner->id);
 	if (fence <= lock->last_fence)
 		lsh_notice(hold, LEASH_EVENT_FENCE_REGRESSION,
@@ -163,20 +177,28 @@ lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *
 	lock->last_fence = fence;
 }
 
-struct lsh_lease *
-lsh_hold_finish(struct lsh_lock *lock)
+void
+lsh_hold_revalued(struct lsh_hold *hold)
 {
-	struct lsh_hold *hold = lock->hold;
+	atomic_store(end_of(hold), hold->lease->valid_until);
+}
+
+struct lsh_lease *
+lsh_hold_finish(struct lsh_hold *hold)
+{
+	struct lsh_lock *lock = hold->lock;
 	struct lsh_lease *lease = hold->lease;
 	leash_status status = lsh_is_closing(lock) ? LEASH_CLOSED : LEASH_NOT_HELD;
 	/* whoever reads holder twice around valid_until never takes a later hold's validity for its own */
-	atomic_store(&lock->valid_until, 0);
-	atomic_store(&lock->holder, 0);
+	atomic_store(end_of(hold), 0);
+	if (lock->hold == hold) {
+		atomic_store(&lock->holder, 0);
+		lock->hold = NULL;
+	}
 	lock->generation += lease->adopted;
-	lock->hold = NULL;
 	lease->user = NULL;
 	lsh_each_op(op, &lock->ops)
-		if (op->verb->over != NULL && op->queue == NULL)
+		if (op->verb->over != NULL && op->queue == NULL && op->lease == lease)
 			op->verb->over(op, hold->lost ? LEASH_LOST : status);
 	return lease;
 }
@@ -201,11 +223,11 @@ lsh_remaining(const struct lsh_lock *lock, const struct leash_owner *owner)
 {
 	int64_t valid_until, now;
 
-	if (owner == NULL || atomic_load(&lock->holder) != owner->id)
+	if (owner == NULL || (!lsh_is_shared(lock) && atomic_load(&lock->holder) != owner->id))
 		return 0;
-	valid_until = atomic_load(&lock->valid_until);
+	valid_until = atomic_load(lsh_is_shared(lock) ? &owner->valid_until : &lock->valid_until);
 	/* what was read belongs to our hold only if it is still ours */
-	if (atomic_load(&lock->holder) != owner->id)
+	if (!lsh_is_shared(lock) && atomic_load(&lock->holder) != owner->id)
 		return 0;
 	now = lsh_now_ns();
 	return now < valid_until ? valid_until - now : 0;
@@ -218,7 +240,7 @@ lsh_lock_view(struct lsh_lock *lock, const struct leash_owner *owner, struct lsh
 	const struct lsh_hold *hold = lsh_hold_of(lock, owner);
 
 	*view = (struct lsh_view){.depth = hold != NULL ? hold->depth : 0};
-	if (hold == NULL || hold != lock->hold || lsh_remaining(lock, owner) == 0)
+	if (hold == NULL || hold->lost || lsh_remaining(lock, owner) == 0)
 		return;
 	view->fence = hold->fence;
 	lsh_lease_token(hold->lease, view->token);
@@ -228,11 +250,11 @@ void
 lsh_alive(struct lsh_lock *lock, const struct leash_owner *owner)
 {
 	lsh_within(&lock->resource.monitor);
-	struct lsh_hold *hold = lock->hold;
+	struct lsh_hold *hold = lsh_hold_of(lock, owner);
 	int64_t now = lsh_now_ns();
 	bool was_hung;
 
-	if (hold == NULL || hold->owner != owner)
+	if (hold == NULL || hold->lost)
 		return;
 	was_hung = lsh_hold_is_hung(hold, now);
 	atomic_store(&hold->alive_at, now);

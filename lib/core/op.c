@@ -179,8 +179,9 @@ lsh_op_join(struct lsh_op *op, struct lsh_queue *queue)
 	if (op->lease_ms == 0)
 		op->lease_ms = terms->lease_ms;
 	op->want = (struct lsh_wish){.lease_ms = op->lease_ms, .max_hold_ms = terms->max_hold_ms, .until = op->deadline,
-	                             .tries = op->want.tries, .restart_guard_ms = terms->restart_guard_ms,
-	                             .safety = terms->safety, .reader = op->reader};
+	                             .tries = op->want.tries, .need = op->want.need,
+	                             .restart_guard_ms = terms->restart_guard_ms, .safety = terms->safety,
+	                             .reader = op->reader};
 	op->state = LSH_OP_WAITING;
 	op->wakes_at = LSH_NEVER;
 	op->queue = queue;
@@ -263,7 +264,7 @@ lsh_op_look(struct lsh_op *op, struct lsh_outlook *outlook)
 static leash_status
 nest(struct lsh_op *op, struct lsh_hold *hold)
 {
-	if (hold != op->lock->hold) {
+	if (hold->lost) {
 		lsh_count(op->lock, LSH_COUNT_GAVE_UP);
 		return lsh_op_fail(op, LEASH_LOST, 0,
 		                   "an earlier hold of this owner was lost: release it before it is acquired again");
@@ -284,8 +285,9 @@ explain(struct lsh_op *op, leash_status status)
 	switch (status) {
 	case LEASH_TIMEOUT:
 		if (op->want.tries)
-			return lsh_op_fail(op, LEASH_TIMEOUT, 0, "another owner has it");
-		return lsh_op_fail(op, LEASH_TIMEOUT, 0, "other owners had it for all of %lld ms", (long long)op->wait_ms);
+			return lsh_op_fail(op, LEASH_TIMEOUT, 0, "%s", op->lock->resource.kind->taken);
+		return lsh_op_fail(op, LEASH_TIMEOUT, 0, "%s for all of %lld ms", op->lock->resource.kind->was_taken,
+		                   (long long)op->wait_ms);
 	case LEASH_CANCELED:
 		return lsh_op_fail(op, LEASH_CANCELED, 0, "the wait was canceled");
 	case LEASH_CLOSED:
@@ -346,8 +348,8 @@ begin(struct lsh_op *op)
 {
 	struct lsh_lock *lock = op->lock;
 	struct lsh_hold *hold = lsh_hold_check(op);
-	/* by others of this process */
-	bool is_wanted = lock->hold != NULL || !lsh_list_empty(&lock->waiting);
+	/* by others of this process, and one of them gets it */
+	bool is_wanted = lock->hold != NULL || (!lsh_list_empty(&lock->waiting) && !lsh_is_shared(lock));
 
 	if (hold != NULL)
 		return nest(op, hold);
@@ -453,7 +455,7 @@ failed(struct lsh_lease *lease, const leash_error *why)
 static void
 revalued(struct lsh_lease *lease)
 {
-	atomic_store(&lsh_lock_of(lease->resource)->valid_until, lease->valid_until);
+	lsh_hold_revalued(lease->user);
 }
 
 static void
@@ -495,7 +497,7 @@ lost(struct lsh_lease *lease, const char *why)
 	struct lsh_hold *hold = lease->user;
 
 	hold->lost = true;
-	lsh_hold_finish(lock);
+	lsh_hold_finish(hold);
 	hold->next = lock->lost;
 	lock->lost = hold;
 	lsh_count(lock, LSH_COUNT_LOST);

@@ -30,12 +30,12 @@ next_of(const struct lsh_lock *lock, int64_t now)
 	return NULL;
 }
 
-/* Take the lock from its hold and give it, with the lease, to the first of the queue, without asking the server. False:
+/* Take the lock from a hold and give it, with the lease, to the first of the queue, without asking the server. False:
  * that is not allowed (now), and nothing was done. */
 static bool
-hand_off(struct lsh_lock *lock)
+hand_off(struct lsh_hold *hold)
 {
-	struct lsh_hold *hold = lock->hold;
+	struct lsh_lock *lock = hold->lock;
 	struct lsh_lease *lease = hold->lease;
 	uint64_t fence = hold->fence + (LSH_MUTATES(LSH_FENCES_STAND_STILL) ? 0 : 1);
 	struct lsh_op *next;
@@ -54,7 +54,7 @@ hand_off(struct lsh_lock *lock)
 	next = next_of(lock, now);
 	if (next == NULL || lease->lease_ms != next->lease_ms || !may_follow(hold->terms, next->terms))
 		return false;
-	lsh_hold_finish(lock);
+	lsh_hold_finish(hold);
 	lsh_lease_hand_off(lease);
 	lsh_count(lock, LSH_COUNT_HANDED_OFF);
 	lsh_hold_begin(lock, lease, next->hold, fence);
@@ -112,7 +112,7 @@ begin(struct lsh_op *op)
 	if (hold == NULL)
 		return lsh_op_not_held(op, false);
 	hold->depth--;
-	if (hold != lock->hold) {
+	if (hold->lost) {
 		if (hold->depth == 0)
 			lsh_hold_unwind(hold);
 		return lsh_op_not_held(op, true);
@@ -122,11 +122,11 @@ begin(struct lsh_op *op)
 		return LEASH_OK;
 	}
 	lsh_count(lock, LSH_COUNT_RELEASED);
-	if (hand_off(lock)) {
+	if (hand_off(hold)) {
 		lsh_hold_unwind(hold);
 		return LEASH_OK;
 	}
-	lease = lsh_hold_finish(lock);
+	lease = lsh_hold_finish(hold);
 	lsh_hold_unwind(hold);
 	if (op->front != NULL)
 		lsh_op_wait_for(op, lease);

@@ -89,6 +89,15 @@ lsh_lock_open(struct lsh_lock **out, struct lsh_engine *e, const char *name, con
 	return status;
 }
 
+void
+lsh_lock_open_again(struct lsh_lock *lock)
+{
+	lsh_locked(&lsh_engine_of(lock)->mutex);
+
+	atomic_fetch_add(&lock->references, 1);
+	lock->handles++;
+}
+
 struct lsh_resource *
 lsh_lock_find(void *engine, const char *key, size_t size)
 {

@@ -28,6 +28,35 @@ enum lsh_verb {
 	LSH_VERBS
 };
 
+/* What a hold of a shared kind needs: so many at once, while no more than the limit are out, itself included. It is a
+ * part of what its token is called by: "<token> <count>/<limit>". 0: of a kind that is not shared. */
+enum { LSH_NEED_SIZE = 4 + 1 + 7 + 1, LSH_NEED_COUNT_MAX = 1000, LSH_NEED_LIMIT_MAX = 1000000 };
+
+static inline uint32_t
+lsh_need(uint32_t count, uint32_t limit)
+{
+	return count << 20 | limit;
+}
+
+static inline unsigned
+lsh_need_count(uint32_t need)
+{
+	return need >> 20;
+}
+
+static inline unsigned
+lsh_need_limit(uint32_t need)
+{
+	return need & 0xfffff;
+}
+
+/* Write it, with a NUL; returns the length. */
+size_t lsh_need_write(char out[static LSH_NEED_SIZE], uint32_t need);
+bool lsh_need_read(uint32_t *need, const char *text, size_t size); /* false: it is none */
+
+/* A token, and behind a space its need. */
+enum { LSH_WHO_SIZE = LSH_TOKEN_SIZE + LSH_NEED_SIZE };
+
 /* What all requests of a client have in common. */
 struct lsh_protocol {
 	const char *uuid;               /* of the client */
@@ -37,8 +66,9 @@ struct lsh_protocol {
 
 struct lsh_request {
 	const struct lsh_protocol *protocol;
+	const struct lsh_kind *kind;
 	struct lsh_arg key;             /* the lock's first one */
-	const char *token;
+	const char *token;              /* with its need, if it has one */
 	size_t token_size;
 	int64_t lease_ms, claim_ms;     /* a claim of 0: take no place */
 	int64_t not_after_us;           /* by the server's clock: later than that it does nothing */
@@ -71,12 +101,14 @@ struct lsh_verdict {
 enum {
 	LSH_REENTRANT = 1, /* whoever has it may have it again */
 	LSH_HANDS_OFF = 2, /* between the threads of a process it passes without asking the server */
+	LSH_SHARED = 4,    /* many may have it at once; a hold belongs to nobody, and has an owner of its own */
 };
 
 struct lsh_kind {
 	const char *name;             /* in messages: "lock" */
+	const char *taken, *was_taken; /* likewise, why a try and a wait end without it */
 	unsigned flags;
-	const char *suffix[4];        /* of its keys, behind the name; the first is "", NULL ends */
+	const char *suffix[5];        /* of its keys, behind the name; the first is "", NULL ends */
 	unsigned batch;               /* so many renewals at most share a script; 1: none do */
 	const struct lsh_script *inspect; /* by its keys: who has it; lib/lua/README.md specifies its answer */
 
@@ -86,8 +118,16 @@ struct lsh_kind {
 	void (*make_one_key)(struct lsh_script_call *command, const struct lsh_request *request);
 	/* Read what was answered for token `i` of `n`. False: it is no answer to that. */
 	bool (*read)(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *message, size_t i, size_t n);
+
+	/* For those three as this folder has them: */
+	const struct lsh_script *script[LSH_VERBS];
+	const char *let_go;           /* the command that takes its token away, with one key */
 };
 
-extern const struct lsh_kind lsh_mutex;
+void lsh_kind_make(struct lsh_script_call *command, enum lsh_verb verb, const struct lsh_request *requests, size_t n);
+void lsh_kind_make_one_key(struct lsh_script_call *command, const struct lsh_request *request);
+bool lsh_kind_read(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *message, size_t i, size_t n);
+
+extern const struct lsh_kind lsh_mutex, lsh_shared;
 
 #endif

@@ -233,7 +233,7 @@ lsh_batch_withdraw(struct lsh_vote *v)
 		b->count--;
 		b->votes[i] = b->votes[b->count];
 		b->requests[i] = b->requests[b->count];
-		b->requests[i].token = memcpy(b->tokens[i], b->tokens[b->count], LSH_TOKEN_SIZE);
+		b->requests[i].token = memcpy(b->tokens[i], b->tokens[b->count], LSH_WHO_SIZE);
 	}
 	lsh_monitor_leave(&b->monitor);
 	if (sent)

@@ -29,7 +29,7 @@ struct lsh_batch {
 	size_t count;
 	struct lsh_vote *votes[LSH_BATCH];  /* each with a reference to its lease */
 	struct lsh_request requests[LSH_BATCH];
-	char tokens[LSH_BATCH][LSH_TOKEN_SIZE];
+	char tokens[LSH_BATCH][LSH_WHO_SIZE];
 };
 
 /* Its monitor entered, and left meanwhile. Visit each vote, with the resource entered; the batch is left with those for

@@ -84,6 +84,7 @@ new(struct lsh_resource *r, const struct lsh_wish *want, uint64_t number, const 
 	lease->lease_ms = lease->longest_ms = (int32_t)lsh_wish_lease_ms(want);
 	lease->claim_ms = b->strategy->has_queue ? (int32_t)lsh_pace_claim_ms(lease->lease_ms) : 0;
 	lease->safety = want->safety;
+	lease->need = want->need;
 	lease->ends_at = LSH_NEVER;
 	lease->sharded = atomic_load(&lease->votes[0].host->sharded);
 	return lease;

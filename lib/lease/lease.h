@@ -46,6 +46,7 @@ struct lsh_wish {
 	int64_t lease_ms;
 	int64_t max_hold_ms;        /* 0: no limit */
 	int64_t until;              /* then it gives up */
+	uint32_t need;              /* of a shared kind */
 	bool tries;                 /* once, and takes no place */
 	int32_t restart_guard_ms;   /* a server that was restarted grants nothing for so long; 0: off */
 	struct lsh_safety safety;
@@ -151,6 +152,7 @@ struct lsh_lease {
 	int32_t longest_ms;                /* of all leases that were asked for */
 	int32_t span_ms;                   /* of the lease that valid_until follows from */
 	int32_t extend_ms;                 /* HELD: an extension is awaited, for at least so long; 0: none is */
+	uint32_t need;                     /* of a shared kind */
 	struct lsh_resource *resource;     /* referenced */
 	struct lsh_list link;              /* in resource->leases */
 	union {                            /* NULL: nobody */

@@ -178,13 +178,19 @@ settles_at(const struct lsh_vote *v, uint64_t epoch, int64_t now)
 /* ---- what is said ---- */
 
 void
-lsh_vote_request(const struct lsh_vote *v, struct lsh_request *r, char token[static LSH_TOKEN_SIZE], int64_t now)
+lsh_vote_request(const struct lsh_vote *v, struct lsh_request *r, char who[static LSH_WHO_SIZE], int64_t now)
 {
 	const struct lsh_lease *lease = v->lease;
+	size_t size = lsh_lease_token(lease, who);
 
+	if (lease->need != 0) {
+		who[size++] = ' ';
+		size += lsh_need_write(who + size, lease->need);
+	}
 	*r = (struct lsh_request){
-		.protocol = &backend_of(v)->protocol, .key = {lsh_resource_key(lease->resource), lease->resource->key_size},
-		.token = token, .token_size = lsh_lease_token(lease, token), .claim_ms = lease->claim_ms,
+		.protocol = &backend_of(v)->protocol, .kind = lease->resource->kind,
+		.key = {lsh_resource_key(lease->resource), lease->resource->key_size},
+		.token = who, .token_size = size, .claim_ms = lease->claim_ms,
 		.depth = lease->depth, .sharded = lease->sharded, .keeps_fence = now >= v->keep_fence_at,
 	};
 }
@@ -259,7 +265,7 @@ static void
 show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
 {
 	const struct lsh_resource *resource = vote_of(call)->lease->resource;
-	const char *suffix = n <= 4 ? resource->kind->suffix[n - 1] : NULL;
+	const char *suffix = n <= 5 ? resource->kind->suffix[n - 1] : NULL;
 
 	snprintf(out, size, "%s%s", lsh_resource_key(resource), suffix != NULL ? suffix : "");
 }

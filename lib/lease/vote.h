@@ -31,7 +31,7 @@ struct lsh_saying {
 	bool asked_before;            /* what was so before it */
 	int64_t not_after_before_us;
 	int64_t lease_ms, fence;      /* that it asks for */
-	char token[LSH_TOKEN_SIZE];
+	char token[LSH_WHO_SIZE];
 	int64_t limit;                /* until when it may be executed */
 };
 
@@ -80,7 +80,7 @@ void lsh_vote_due(struct lsh_vote *vote); /* let that thread see to it */
 void lsh_vote_tell(struct lsh_vote *vote, struct lsh_voted *voted);
 
 /* All but what the verb wants. `token` has to last as long as that. */
-void lsh_vote_request(const struct lsh_vote *vote, struct lsh_request *request, char token[static LSH_TOKEN_SIZE],
+void lsh_vote_request(const struct lsh_vote *vote, struct lsh_request *request, char who[static LSH_WHO_SIZE],
                       int64_t now);
 
 #endif

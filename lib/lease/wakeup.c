@@ -28,13 +28,14 @@ struct grant {
 	const char *token, *key;
 	size_t token_size, key_size;
 	uint64_t fence;
+	uint32_t need; /* 0: none is named */
 };
 
-/* "g <token> <fence> <key of the lock>" */
+/* "g <token> <fence> <key of the lock>", and of a shared kind " <need>" */
 static bool
 read_grant(struct grant *grant, const struct lsh_backend *b, const char *text, size_t size)
 {
-	const char *end = text + size, *token = text + 2, *fence, *key;
+	const char *end = text + size, *token = text + 2, *fence, *key, *need;
 	uint64_t n;
 
 	if (size < 2 || text[0] != 'g' || text[1] != ' ')
@@ -47,6 +48,12 @@ read_grant(struct grant *grant, const struct lsh_backend *b, const char *text, s
 	if (key == NULL || !lsh_decimal_read(fence, (size_t)(key - fence), &grant->fence))
 		return false;
 	key++;
+	need = memchr(key, ' ', (size_t)(end - key));
+	grant->need = 0;
+	if (need != NULL && !lsh_need_read(&grant->need, need + 1, (size_t)(end - need - 1)))
+		return false;
+	if (need != NULL)
+		end = need;
 	grant->token = token;
 	grant->token_size = (size_t)(fence - 1 - token);
 	grant->key = key;
@@ -77,7 +84,7 @@ spend(_Atomic int64_t *spent, int64_t each, int64_t most)
 static void
 cancel_ghost(struct lsh_resource *r, const struct grant *w)
 {
-	static const struct lsh_wish any = {.lease_ms = 1000};
+	struct lsh_wish any = {.lease_ms = 1000, .need = w->need};
 	struct lsh_lease *lease = lsh_lease_find(r, w->token, w->token_size);
 
 	if (LSH_MUTATES(LSH_GHOSTS_STAY) || !spend(&r->backend->ghosts_spent, ask_each, ask_most))
@@ -147,6 +154,8 @@ lsh_wakeup_message(void *ctx, const char *text, size_t size)
 	struct lsh_lease *lease;
 	struct grant w;
 
+	if (size == 1 && text[0] == 'p')
+		return; /* a step has asked whether anybody hears it here: that is the answer */
 	if (!read_grant(&w, b, text, size)) {
 		if (spend(&b->warnings_spent, warn_each, warn_most))
 			lsh_courier_log(b->courier, LEASH_LOG_WARNING,

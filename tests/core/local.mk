@@ -11,6 +11,7 @@ test_programs += tests/core/test_memory
 test_programs += tests/core/test_owner
 test_programs += tests/core/test_quorum
 test_programs += tests/core/test_refusals
+test_programs += tests/core/test_shared
 test_programs += tests/core/test_single
 
 world_sources =
@@ -51,6 +52,8 @@ tests_core_test_quorum_SOURCES = tests/core/test_quorum.c $(world_sources)
 tests_core_test_quorum_LDFLAGS = $(world_ldflags)
 tests_core_test_refusals_SOURCES = tests/core/test_refusals.c $(world_sources)
 tests_core_test_refusals_LDFLAGS = $(world_ldflags)
+tests_core_test_shared_SOURCES = tests/core/test_shared.c $(world_sources)
+tests_core_test_shared_LDFLAGS = $(world_ldflags)
 tests_core_test_single_SOURCES = tests/core/test_single.c $(world_sources)
 tests_core_test_single_LDFLAGS = $(world_ldflags)
 

@@ -50,49 +50,63 @@ is(const struct lsh_arg *arg, const char *text)
 static bool
 is_token(const struct lsh_arg *arg)
 {
-	return arg->size > LSH_UUID_SIZE + 1 && arg->size < LSH_TOKEN_SIZE && arg->bytes[LSH_UUID_SIZE] == ':' &&
+	return arg->size > LSH_UUID_SIZE + 1 && arg->size < LSH_WHO_SIZE && arg->bytes[LSH_UUID_SIZE] == ':' &&
 	       arg->bytes[8] == '-';
 }
 
+/* Of a token, behind which there may be what it needs. */
 static unsigned
 number_of(const struct lsh_arg *arg)
 {
+	const char *space = memchr(arg->bytes, ' ', arg->size);
+	struct lsh_arg token = {arg->bytes, space != NULL ? (size_t)(space - arg->bytes) : arg->size};
+
 	for (unsigned i = 0; i < token_count; i++)
-		if (is(arg, tokens[i]))
+		if (is(&token, tokens[i]))
 			return i + 1;
-	assert_true(token_count < WIRE_TOKENS);
-	memcpy(tokens[token_count], arg->bytes, arg->size);
-	tokens[token_count][arg->size] = '\0';
+	assert_true(token_count < WIRE_TOKENS && token.size < sizeof tokens[0]);
+	memcpy(tokens[token_count], token.bytes, token.size);
+	tokens[token_count][token.size] = '\0';
 	return ++token_count;
 }
 
-static const struct lsh_script *
-script_of(const struct lsh_arg *arg)
+static enum lsh_verb
+verb_of(const struct lsh_arg *arg)
 {
-	for (const struct lsh_script *const *script = lsh_scripts; *script != NULL; script++)
-		if (is(arg, (*script)->sha1) || is(arg, (*script)->text))
-			return *script;
+	static const struct lsh_kind *const kinds[] = {&lsh_mutex, &lsh_shared};
+
+	for (size_t kind = 0; kind < COUNT(kinds); kind++)
+		for (enum lsh_verb verb = 0; verb < LSH_VERBS; verb++) {
+			const struct lsh_script *script = kinds[kind]->script[verb];
+
+			if (script != NULL && (is(arg, script->sha1) || is(arg, script->text)))
+				return verb;
+		}
 	fail_msg("a script that leash does not have was sent");
-	return NULL;
+	return LSH_VERBS;
 }
 
 static void
 read_command(struct wire_command *c, const struct lsh_arg *args, size_t count)
 {
+	size_t at; /* of what comes behind the keys */
+
 	snprintf(c->name, sizeof c->name, "%.*s", (int)args[0].size, args[0].bytes);
+	c->verb = LSH_VERBS;
 	if (!is(&args[0], "EVALSHA") && !is(&args[0], "EVAL"))
 		return;
-	c->script = script_of(&args[1]);
+	c->verb = verb_of(&args[1]);
+	at = 3 + (size_t)(args[2].bytes[0] - '0');
 	c->in_one_array = is(&args[2], "0");
 	for (size_t i = 3; i < count; i++)
 		if (is_token(&args[i]))
 			c->token[c->tokens++] = number_of(&args[i]);
-	if (c->script == &lsh_script_acquire) { /* three keys, token, lease, not_after, cfg */
-		c->not_after_us = atoll(args[8].bytes);
-		c->places = args[9].bytes[0] != '0'; /* its cfg begins with the claim */
-		c->wanted = count > 10 ? atoll(args[10].bytes) : 0;
-	} else if (c->script == &lsh_script_raise) { /* two keys, fence */
-		c->wanted = atoll(args[5].bytes);
+	if (c->verb == LSH_ACQUIRE) { /* token, lease, not_after, cfg */
+		c->not_after_us = atoll(args[at + 2].bytes);
+		c->places = args[at + 3].bytes[0] != '0'; /* its cfg begins with the claim */
+		c->wanted = count > at + 4 ? atoll(args[at + 4].bytes) : 0;
+	} else if (c->verb == LSH_RAISE) { /* fence */
+		c->wanted = atoll(args[at].bytes);
 	}
 }
 
@@ -368,7 +382,7 @@ pass_over(struct lsh_pipeline *p)
 	static const struct lsh_message ok = {LSH_STATUS, 1, {{LSH_STATUS, 0, "OK", 2}}};
 	struct wire_command *c = first_sent(p);
 
-	if (c == NULL || ((c->script != NULL || strcmp(c->name, "WAIT") == 0) && c->ticket != NULL))
+	if (c == NULL || ((c->verb != LSH_VERBS || strcmp(c->name, "WAIT") == 0) && c->ticket != NULL))
 		return false;
 	end(c, LSH_ANSWERED, &ok);
 	return true;

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/list.h"
-#include "lua/scripts.h"
+#include "kind/kind.h"
 #include "redis/pipeline.h"
 
 #define WIRE_SERVER_US (INT64_C(1760000000) * 1000000) /* the servers' clocks are so much ahead of ours */
@@ -23,7 +23,7 @@ enum {
 struct wire_command {
 	struct lsh_list link;
 	struct lsh_ticket *ticket;     /* NULL: nobody wants its answer */
-	const struct lsh_script *script; /* NULL: it is a plain command, */
+	enum lsh_verb verb;            /* LSH_VERBS: it is a plain command, */
 	char name[24];                 /* of this name; or with its source: "EVAL" */
 	size_t tokens;                 /* that it speaks of, */
 	unsigned token[WIRE_TOKENS];   /* by their numbers in the order in which they appeared in this test, from 1 on */

@@ -27,6 +27,7 @@ struct person *const ann = &people[0], *const bob = &people[1], *const carl = &p
 static const char *world_uri = "redis://world";
 char world_event[200];
 static bool is_fair; /* as the present part says */
+static const struct lsh_kind *kind = &lsh_mutex;
 
 static int64_t now, last_fence, clock_us, wall_ns; /* how far the server's clock, and ours on the wall, were set */
 static int64_t still; /* it stands still for so long before what comes next */
@@ -230,10 +231,12 @@ server_us(void)
 static const char *
 word_of(const struct wire_command *c)
 {
-	if (c->script == NULL)
+	static const char *const names[LSH_VERBS] = {"acquire", "renew", "release", "heartbeat", "raise"};
+
+	if (c->verb == LSH_VERBS)
 		return strcmp(c->name, "WAIT") == 0 ? "wait" : "ping";
-	if (c->script != &lsh_script_acquire || c->places)
-		return c->script->name;
+	if (c->verb != LSH_ACQUIRE || c->places)
+		return names[c->verb];
 	return c->wanted > 0 ? "vote" : "try";
 }
 
@@ -243,7 +246,7 @@ sent(size_t n, const struct wire_command *c)
 	char word[TEXT];
 	size_t size;
 
-	if (c->script == NULL && strcmp(c->name, "PING") != 0 && strcmp(c->name, "WAIT") != 0)
+	if (c->verb == LSH_VERBS && strcmp(c->name, "PING") != 0 && strcmp(c->name, "WAIT") != 0)
 		return; /* presence */
 	snprintf(word, sizeof word, "%s", word_of(c));
 	for (size_t i = 0; i < c->tokens; i++) {
@@ -325,17 +328,17 @@ answer(enum answer what)
 
 	for (size_t i = 0; i < c->tokens; i++)
 		all[i] = what == GONE ? 0 : what == LEFT ? 2 : 1;
-	if (c->script == &lsh_script_acquire && what <= TOO_LATE)
+	if (c->verb == LSH_ACQUIRE && what <= TOO_LATE)
 		answer_acquire(c, what);
-	else if (c->script == &lsh_script_heartbeat && (what <= QUEUED || what == GONE))
+	else if (c->verb == LSH_HEARTBEAT && (what <= QUEUED || what == GONE))
 		answer_heartbeat(c, what);
-	else if (c->script == &lsh_script_renew && (what == KEPT || what == GONE))
+	else if (c->verb == LSH_RENEW && (what == KEPT || what == GONE))
 		reply(all, (unsigned)c->tokens, c->in_one_array);
-	else if (c->script == &lsh_script_raise && what == KEPT)
+	else if (c->verb == LSH_RAISE && what == KEPT)
 		reply(&c->wanted, 1, false);
-	else if (c->script == &lsh_script_release && what >= RELEASED)
+	else if (c->verb == LSH_RELEASE && what >= RELEASED)
 		reply(all, 1, false);
-	else if (c->script == NULL && (what == KEPT || what == GONE))
+	else if (c->verb == LSH_VERBS && (what == KEPT || what == GONE))
 		reply((int64_t[]){what == KEPT}, 1, false);
 	else
 		fail_msg("%s is not answered so", word_of(c));
@@ -351,9 +354,9 @@ VERB(all)
 static enum answer
 yes(const struct wire_command *c)
 {
-	if (c->script == &lsh_script_acquire || c->script == &lsh_script_heartbeat)
+	if (c->verb == LSH_ACQUIRE || c->verb == LSH_HEARTBEAT)
 		return HELD;
-	return c->script == &lsh_script_release ? RELEASED : KEPT;
+	return c->verb == LSH_RELEASE ? RELEASED : KEPT;
 }
 
 static bool
@@ -420,7 +423,8 @@ message_of(const char *token, int64_t fence)
 {
 	char text[TEXT];
 
-	snprintf(text, sizeof text, "g %s %lld leash:{orders}", token, (long long)fence);
+	snprintf(text, sizeof text, "g %s %lld leash:{orders}%s", token, (long long)fence,
+	         lock->resource.kind == &lsh_shared ? " 1/8" : "");
 	wire_publish(server, text);
 	settle();
 }
@@ -536,6 +540,7 @@ act(struct person *p, const struct lsh_op_verb *verb, struct lsh_op op, int64_t 
 	p->op.owner = p->acts_for != NULL ? &p->acts_for->owner : &p->owner;
 	p->op.reader = &p->parker;
 	p->op.terms = &p->terms;
+	p->op.want.need = lock->resource.kind == &lsh_shared ? lsh_need(1, 8) : 0;
 	p->op.began = now;
 	p->op.deadline = lasts_ms == LEASH_FOREVER ? LSH_NEVER : now + lasts_ms * LSH_MS;
 	lsh_list_init(&p->op.link);
@@ -600,7 +605,7 @@ open_lock(bool fair)
 {
 	leash_error err;
 
-	assert_int_equal(lsh_lock_open(&lock, engine, "orders", &lsh_mutex, fair, &err), LEASH_OK);
+	assert_int_equal(lsh_lock_open(&lock, engine, "orders", kind, fair, &err), LEASH_OK);
 }
 
 DOES(make_fair, lsh_lock_close(lock); open_lock(true)) /* nobody has anything of the lock */
@@ -764,6 +769,14 @@ world_begin_quorum(void)
 	world_uri = "redis://world";
 }
 
+void
+world_begin_shared(void)
+{
+	kind = &lsh_shared;
+	is_fair = true;
+	world_begin();
+}
+
 const struct part world_parts[] = {
 	{.name = "plain", .around = {be_plain, NULL}, .is = WORLD_PLAIN},
 	{.name = "fair", .around = {be_fair, NULL}, .is = WORLD_FAIR},
@@ -779,6 +792,7 @@ world_end(void)
 	settle();
 	lsh_engine_free(engine);
 	engine = NULL;
+	kind = &lsh_mutex;
 	lsh_uri_clear(&uri);
 	for (size_t i = 0; i < COUNT(people); i++) {
 		assert_false(people[i].is_busy);

@@ -41,6 +41,7 @@ extern const struct part world_parts[3];
 /* Around each test. At the end the client is closed while the server cannot be reached. */
 void world_begin(void);
 void world_begin_quorum(void); /* of three servers */
+void world_begin_shared(void); /* of permits, 8 of them, of which each person takes one */
 void world_end(void);
 
 /* ---- what people do ---- */

@@ -74,6 +74,8 @@ read(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *m, siz
 
 const struct lsh_kind plain_kind = {
 	.name = "plain lock",
+	.taken = "another owner has it",
+	.was_taken = "other owners had it",
 	.suffix = {"", ":queue"},
 	.batch = 1,
 	.inspect = &lsh_script_plain,

@@ -1,0 +1,154 @@
+/* The semaphore: at most so many at once, over all machines. */
+#ifndef LEASH_SEMAPHORE_H
+#define LEASH_SEMAPHORE_H
+
+#include <leash/lock.h>
+
+LEASH_BEGIN_DECLS
+
+/**
+ * A handle of a semaphore: a name, and how many permits there are. Handles of one name in one client share their state,
+ * and any number of threads may share a handle.
+ *
+ * The limit is said with each acquire, and kept nowhere: nothing is set up, and nothing can be out of date. Who asks for
+ * `count` permits gets them once no more than the limit are out, `count` included. Programs should agree on the limit;
+ * while they do not, each is served by its own.
+ *
+ * Nobody starves: who comes first is served first, and who wants many permits is not passed by those who want few.
+ */
+typedef struct leash_semaphore leash_semaphore;
+
+/**
+ * One or several permits that were acquired together. They belong to nobody: any thread may use and release them, but
+ * one at a time. Their lease is renewed until they are released; if the process dies they are free when it ends.
+ */
+typedef struct leash_permit leash_permit;
+
+enum {
+	LEASH_PERMITS_MAX = 1000,         /**< permits acquired together */
+	LEASH_SEMAPHORE_LIMIT_MAX = 1000000, /**< permits of a semaphore */
+};
+
+/**
+ * Make a handle of the semaphore called `name`. Talks to nobody.
+ *
+ * @param out      receives the handle; untouched unless the result is LEASH_OK.
+ * @param name     as for leash_lock_new(). A lock and a semaphore of one name are not possible at once: MISMATCH.
+ * @param limit    1 to LEASH_SEMAPHORE_LIMIT_MAX: how many permits there are.
+ * @param options  NULL, or LEASH_LOCK_OPTIONS(...), for each hold of permits; copied. `fair`, `handoffs`, `handoff_ms`
+ *                 and `no_handoff` change nothing: all is fair, and each permit is one on the server.
+ * @param err      filled in unless the result is LEASH_OK; may be NULL.
+ *
+ * @retval LEASH_OK           `*out` is a handle; free it with leash_semaphore_free()
+ * @retval LEASH_INVALID      a limit out of range, an `owner` (permits have none), or as leash_lock_new()
+ * @retval LEASH_UNSUPPORTED  on a quorum: a majority for each of two holders need not have a server in common once more
+ *                            than one may have it, so a limit of n could let in 5n/3
+ * @retval LEASH_NO_MEMORY, LEASH_FORKED, LEASH_CLOSED as leash_lock_new()
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_semaphore_new(leash_semaphore **out, leash_client *client, const char *name, int64_t limit,
+                    const leash_lock_options *options, leash_error *err);
+
+/**
+ * Free a handle. Permits that were acquired with it stay as they are. Talks to nobody. NULL is allowed.
+ *
+ * Threads: any, while no other call uses this handle; allowed in callbacks. Since 0.1.
+ */
+LEASH_API void leash_semaphore_free(leash_semaphore *semaphore);
+
+/**
+ * Acquire `count` permits, all or none, waiting up to `wait_ms`.
+ *
+ * @param count    1 to LEASH_PERMITS_MAX, and at most the limit.
+ * @param wait_ms  0 tries once; LEASH_FOREVER does not give up.
+ * @param out      receives the permits; untouched unless the result is LEASH_OK. Give them back with
+ *                 leash_permit_release().
+ * @param err      filled in unless the result is LEASH_OK; may be NULL.
+ *
+ * @retval LEASH_OK       `*out` holds that many permits
+ * @retval LEASH_TIMEOUT  too many were out at the end of `wait_ms`, or others came first and were still waiting
+ * @retval LEASH_INVALID  no semaphore, no `out`, a negative wait, or a count out of range
+ *
+ * All else is as leash_lock_acquire() says. Threads: any; not from a leash callback. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_semaphore_acquire(leash_semaphore *semaphore, int64_t count, int64_t wait_ms, leash_permit **out,
+                        leash_error *err);
+
+/**
+ * Acquire `count` permits as `how` says: with a lease of their own, or a wait that can be canceled.
+ *
+ * @param how  NULL means LEASH_ACQUIRE(): try once.
+ *
+ * @return as leash_semaphore_acquire(); also LEASH_CANCELED, and LEASH_INVALID for a lease out of range.
+ *
+ * Threads: any; not from a leash callback. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_semaphore_acquire_with(leash_semaphore *semaphore, int64_t count, const leash_acquire *how, leash_permit **out,
+                             leash_error *err);
+
+/**
+ * Go on with permits of another client, which has ended or lets them be; see leash_lock_adopt().
+ *
+ * @param count  and the limit of `semaphore` are what the permits were acquired with: they are a part of their name.
+ * @param token  what leash_permit_token() says of them.
+ * @param out    receives the permits; untouched unless the result is LEASH_OK.
+ *
+ * @retval LEASH_OK        `*out` has them now, and renews them
+ * @retval LEASH_NOT_HELD  nobody holds that many by that token
+ *
+ * All else is as leash_lock_adopt() says. Threads: any; not from a leash callback. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_semaphore_adopt(leash_semaphore *semaphore, int64_t count, const char *token, leash_permit **out,
+                      leash_error *err);
+
+/**
+ * Give permits back, and free them, whatever the result is but LEASH_IN_CALLBACK.
+ *
+ * @param permit  NULL is LEASH_INVALID.
+ * @param err     filled in unless the result is LEASH_OK; may be NULL.
+ *
+ * @retval LEASH_OK       released
+ * @retval LEASH_LOST     they had been lost
+ * @retval LEASH_UNKNOWN  the server did not answer in time: they are being released in the background, and are free when
+ *                        their lease ends at the latest
+ *
+ * All else is as leash_lock_release() says; in a forked child LEASH_FORKED frees the child's memory, and the permits stay
+ * those of the parent. Threads: any, while no other call uses `permit`; not from a leash callback. Since 0.1.
+ */
+LEASH_API leash_status leash_permit_release(leash_permit *permit, leash_error *err);
+
+/**
+ * Make sure that their lease lasts at least `lease_ms` from now; as leash_lock_extend(). It never gets shorter.
+ *
+ * Threads: any; not from a leash callback. Since 0.1.
+ */
+LEASH_API leash_status leash_permit_extend(leash_permit *permit, int64_t lease_ms, leash_error *err);
+
+/**
+ * Are they held, and is their lease still valid? From memory, in nanoseconds; never true past the moment at which others
+ * could have them.
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API bool leash_permit_held(const leash_permit *permit);
+
+/** For how many ms they are held at least if nothing is renewed any more; 0: they are not held. Threads: any. Since 0.1. */
+LEASH_API int64_t leash_permit_remaining_ms(const leash_permit *permit);
+
+/** How many permits these are; 0 for NULL. Threads: any. Since 0.1. */
+LEASH_API int64_t leash_permit_count(const leash_permit *permit);
+
+/** Copy their token into `out`, as leash_lock_token(). Threads: any. Since 0.1. */
+LEASH_API size_t leash_permit_token(const leash_permit *permit, char *out, size_t size);
+
+/** Tell the watchdog that work goes on, where the options have `alive_ms`; as leash_lock_alive(). Threads: any. Since 0.1. */
+LEASH_API void leash_permit_alive(leash_permit *permit);
+
+LEASH_END_DECLS
+
+#endif

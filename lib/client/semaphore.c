@@ -1,0 +1,230 @@
+/* Semaphores. Permits that were acquired together are a hold of a shared kind. They have an owner of their own, so
+ * whoever has the pointer has them; all else is what a handle of that owner does. */
+#include "client/handle.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "base/text.h"
+
+#include <leash/semaphore.h>
+#include <leash/takeover.h>
+
+#include <errno.h>
+#include <string.h>
+
+_Static_assert((int)LEASH_PERMITS_MAX == LSH_NEED_COUNT_MAX, "what a need can say");
+_Static_assert((int)LEASH_SEMAPHORE_LIMIT_MAX == LSH_NEED_LIMIT_MAX, "likewise");
+
+struct leash_semaphore {
+	leash_lock *handle;
+	uint32_t limit;
+};
+
+struct leash_permit {
+	leash_owner owner; /* the first: an event names it, see struct lsh_hold; the memory is that of its last reference */
+	leash_lock handle;
+};
+
+/* ---- semaphores ---- */
+
+static leash_status
+check(const leash_client *client, const char *name, int64_t limit, leash_error *err)
+{
+	char shown[80];
+
+	lsh_show(shown, sizeof shown, name, strlen(name));
+	if (limit < 1 || limit > LSH_NEED_LIMIT_MAX)
+		return lsh_fail(err, LEASH_INVALID, 0, "semaphore '%s': the limit is %lld, but must be from 1 to %d", shown,
+		                (long long)limit, LSH_NEED_LIMIT_MAX);
+	if (client->uri.deployment == LSH_QUORUM)
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "semaphore '%s': a quorum cannot count permits: two holders' "
+		                "majorities need no server in common", shown);
+	return LEASH_OK;
+}
+
+void
+leash_semaphore_free(leash_semaphore *semaphore)
+{
+	lsh_guarded();
+
+	if (semaphore == NULL)
+		return;
+	leash_lock_free(semaphore->handle);
+	lsh_free(semaphore);
+}
+
+leash_status
+leash_semaphore_new(leash_semaphore **out, leash_client *client, const char *name, int64_t limit,
+                    const leash_lock_options *options, leash_error *err)
+{
+	lsh_guarded();
+	leash_status status = lsh_handle_check_new(out, client, name, "leash_semaphore_new", err);
+	leash_semaphore *semaphore;
+
+	if (status == LEASH_OK)
+		status = check(client, name, limit, err);
+	if (status != LEASH_OK)
+		return status;
+	semaphore = lsh_new(leash_semaphore);
+	if (semaphore == NULL)
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a semaphore");
+	semaphore->limit = (uint32_t)limit;
+	status = lsh_handle_new(&semaphore->handle, client, name, &lsh_shared, options, err);
+	if (status == LEASH_OK && semaphore->handle->owner != NULL)
+		status = lsh_fail(err, LEASH_INVALID, 0, "semaphore '%s': permits have no owner: whoever has them may use them",
+		                  lsh_lock_shown(semaphore->handle->lock));
+	if (status == LEASH_OK)
+		*out = semaphore;
+	else
+		leash_semaphore_free(semaphore);
+	return status;
+}
+
+/* ---- acquiring ---- */
+
+static leash_permit *
+permit_new(const leash_semaphore *semaphore, int64_t count)
+{
+	const leash_lock *of = semaphore->handle;
+	leash_permit *permit = lsh_new(leash_permit);
+
+	if (permit == NULL)
+		return NULL;
+	permit->owner.id = lsh_owner_id();
+	permit->owner.process = lsh_process_id();
+	atomic_init(&permit->owner.references, 1);
+	lsh_client_retain(lsh_client_of(of));
+	lsh_share(&of->terms->references);
+	lsh_lock_open_again(of->lock);
+	permit->handle = (leash_lock){
+		.terms = of->terms, .lock = of->lock, .owner = &permit->owner,
+		.need = lsh_need((uint32_t)count, semaphore->limit),
+	};
+	return permit;
+}
+
+/* For a call that gets some. */
+static leash_status
+prepare(leash_permit **made, const leash_semaphore *semaphore, int64_t count, const void *out, const char *call,
+        leash_error *err)
+{
+	int64_t most = semaphore != NULL && semaphore->limit < LSH_NEED_COUNT_MAX ? semaphore->limit : LSH_NEED_COUNT_MAX;
+	leash_status status;
+
+	if (semaphore == NULL || out == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call, out == NULL ? "`out`" : "the semaphore");
+	status = lsh_handle_check(semaphore->handle, call, err);
+	if (status != LEASH_OK)
+		return status;
+	if (count < 1 || count > most)
+		return lsh_fail(err, LEASH_INVALID, 0, "semaphore '%s': the count is %lld, but must be from 1 to %lld",
+		                lsh_lock_shown(semaphore->handle->lock), (long long)count, (long long)most);
+	*made = permit_new(semaphore, count);
+	if (*made == NULL)
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "semaphore '%s': out of memory",
+		                lsh_lock_shown(semaphore->handle->lock));
+	return LEASH_OK;
+}
+
+/* It has them, or is none. */
+static leash_status
+finish(leash_permit *permit, leash_status status, leash_permit **out)
+{
+	if (status == LEASH_OK)
+		*out = permit;
+	else
+		lsh_handle_end(&permit->handle);
+	return status;
+}
+
+leash_status
+leash_semaphore_acquire_with(leash_semaphore *semaphore, int64_t count, const leash_acquire *how, leash_permit **out,
+                             leash_error *err)
+{
+	lsh_guarded();
+	leash_permit *permit;
+	leash_status status = prepare(&permit, semaphore, count, out, "leash_semaphore_acquire", err);
+
+	if (status != LEASH_OK)
+		return status;
+	return finish(permit, leash_lock_acquire_with(&permit->handle, how, err), out);
+}
+
+leash_status
+leash_semaphore_acquire(leash_semaphore *semaphore, int64_t count, int64_t wait_ms, leash_permit **out,
+                        leash_error *err)
+{
+	return leash_semaphore_acquire_with(semaphore, count, LEASH_ACQUIRE(.wait_ms = wait_ms), out, err);
+}
+
+leash_status
+leash_semaphore_adopt(leash_semaphore *semaphore, int64_t count, const char *token, leash_permit **out,
+                      leash_error *err)
+{
+	lsh_guarded();
+	leash_permit *permit;
+	leash_status status = prepare(&permit, semaphore, count, out, "leash_semaphore_adopt", err);
+
+	return status == LEASH_OK ? finish(permit, leash_lock_adopt(&permit->handle, token, err), out) : status;
+}
+
+/* ---- permits ---- */
+
+static leash_lock *
+handle_of(const leash_permit *permit)
+{
+	return permit != NULL ? (leash_lock *)&permit->handle : NULL;
+}
+
+leash_status
+leash_permit_release(leash_permit *permit, leash_error *err)
+{
+	lsh_guarded();
+	leash_status status;
+
+	if (permit == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "leash_permit_release: the permit is NULL");
+	status = leash_lock_release(&permit->handle, err);
+	if (status != LEASH_IN_CALLBACK)
+		lsh_handle_end(&permit->handle);
+	return status;
+}
+
+leash_status
+leash_permit_extend(leash_permit *permit, int64_t lease_ms, leash_error *err)
+{
+	if (permit == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "leash_permit_extend: the permit is NULL");
+	return leash_lock_extend(&permit->handle, lease_ms, err);
+}
+
+bool
+leash_permit_held(const leash_permit *permit)
+{
+	return leash_lock_held(handle_of(permit));
+}
+
+int64_t
+leash_permit_remaining_ms(const leash_permit *permit)
+{
+	return leash_lock_remaining_ms(handle_of(permit));
+}
+
+int64_t
+leash_permit_count(const leash_permit *permit)
+{
+	return permit != NULL ? lsh_need_count(permit->handle.need) : 0;
+}
+
+size_t
+leash_permit_token(const leash_permit *permit, char *out, size_t size)
+{
+	return leash_lock_token(handle_of(permit), out, size);
+}
+
+void
+leash_permit_alive(leash_permit *permit)
+{
+	leash_lock_alive(handle_of(permit));
+}

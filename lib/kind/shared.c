@@ -1,0 +1,40 @@
+/* What several may hold at once, each with a lease of its own: a sorted set of who has how much of it to when that ends,
+ * the last fence, a queue, and at times an operator's limit. */
+#include "kind/kind.h"
+
+#include "lua/scripts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const struct lsh_kind lsh_shared = {
+	.name = "semaphore", .taken = "not enough permits are free, or others came first",
+	.was_taken = "not enough permits were free, or others came first,", .flags = LSH_SHARED,
+	.suffix = {"", ":fence", ":queue", ":limit"}, .batch = 100,
+	.inspect = &lsh_script_share_inspect, .make = lsh_kind_make, .make_one_key = lsh_kind_make_one_key,
+	.read = lsh_kind_read, .let_go = "ZREM",
+	.script = {
+		[LSH_ACQUIRE] = &lsh_script_share_acquire, [LSH_RENEW] = &lsh_script_share_renew,
+		[LSH_RELEASE] = &lsh_script_share_release, [LSH_HEARTBEAT] = &lsh_script_share_heartbeat,
+	},
+};
+
+size_t
+lsh_need_write(char out[static LSH_NEED_SIZE], uint32_t need)
+{
+	return (size_t)snprintf(out, LSH_NEED_SIZE, "%u/%u", lsh_need_count(need), lsh_need_limit(need));
+}
+
+bool
+lsh_need_read(uint32_t *need, const char *text, size_t size)
+{
+	const char *slash = memchr(text, '/', size);
+	size_t before = slash != NULL ? (size_t)(slash - text) : 0;
+	uint64_t count, limit;
+
+	if (slash == NULL || !lsh_decimal_read(text, before, &count) ||
+	    !lsh_decimal_read(slash + 1, size - before - 1, &limit))
+		return false;
+	*need = lsh_need((uint32_t)count, (uint32_t)limit);
+	return count >= 1 && count <= LSH_NEED_COUNT_MAX && limit >= count && limit <= LSH_NEED_LIMIT_MAX;
+}
