@@ -13,6 +13,7 @@ nobase_dist_doc_DATA += docs/architecture.md
 nobase_dist_doc_DATA += docs/defences.md
 nobase_dist_doc_DATA += docs/deployments.md
 nobase_dist_doc_DATA += docs/faults.md
+nobase_dist_doc_DATA += docs/kinds.md
 nobase_dist_doc_DATA += lib/lua/README.md
 nobase_dist_doc_DATA += examples/both_accounts.c
 nobase_dist_doc_DATA += examples/by_hand.c

@@ -45,7 +45,7 @@ libraries_are_ours() {
 files_are_those() {
 	{
 		for page in CHANGELOG.md LICENSE README.md docs/architecture.md docs/defences.md docs/deployments.md docs/faults.md \
-			lib/lua/README.md; do
+			docs/kinds.md lib/lua/README.md; do
 			echo "$(folder docdir)/$page"
 		done
 		(cd "$source" && ls examples/*.[ch]) | sed "s|^|$(folder docdir)/|"
