@@ -8,9 +8,10 @@
 -- ARGV[3]...  who     "<token> <need>" of this client, one or more
 -- ARGV[last]  cfg     as at the asks of these tokens, since the claim is a part of their places
 --
--- Returns  {now, ttl, s...}  now: us of this server's TIME; ttl: ms until the next lease ends, by what was there
---                            before this word, -1 if none does, 0: come again at once; for each who s > 0: held, for at least the lease from now, and s is the fence; 0: queued; -1:
---                            unknown, the token is dead
+-- Returns  {now, ttl, s...}  now: us of this server's TIME; ttl: ms until the next lease ends, by what was there before
+--                            this word, -1 if none does, 0 if one should come again at once; for each who s > 0: held,
+--                            for at least the lease from now, and s is the fence; 0: queued; -1: unknown, the token
+--                            is dead
 --
 -- ZSCORE comes first to refuse a key that is not a queue, to which PEXPIRE would give a TTL. PEXPIRE is the first
 -- write: a full server lets it pass, and with it all that follow.

@@ -432,6 +432,18 @@ VERB(listen)
 	return NULL;
 }
 
+VERB(deafen)
+{
+	struct pubsub *pubsub = listener(word[1][0]);
+
+	messages(pubsub);
+	pubsub->is_deaf = !pubsub->is_deaf;
+	redisAppendCommand(pubsub->connection, "%s leash:wake:%s", pubsub->is_deaf ? "UNSUBSCRIBE" : "SUBSCRIBE",
+	                   token_of(word[1]));
+	freeReplyObject(heard(pubsub));
+	return NULL;
+}
+
 /* The one message that has come is a grant with the fence that is the last one issued. */
 VERB(told)
 {

@@ -25,6 +25,7 @@
  *     age MS                                  since the places of the queue were taken so much time has passed
  *     bury CLIENT                             it waits, and has not been heard of for too long; the others have just now
  *     listen CLIENT [COMMAND CHANNEL]         its messages are heard
+ *     deafen CLIENT                           they are not any more; or they are again
  *     told CLIENT                             = TOKEN, of which it was told that it has the lock, alone; or = 0
  *     message CLIENT                          the last that was heard
  *     holder, waiting                         the tokens; in: who shares
@@ -86,6 +87,7 @@ struct pubsub {
 	redisContext *connection;
 	char of;        /* the name of the client */
 	int messages;   /* so far */
+	bool is_deaf;
 	char last[128];
 	struct pubsub *next;
 };

@@ -97,18 +97,6 @@ model_word(struct model *m, int token)
 	hand_on(m, -1);
 }
 
-static void
-toggle_listener(struct model *m, int client)
-{
-	struct pubsub *pubsub = listener("ABC"[client]);
-
-	messages(pubsub);
-	redisAppendCommand(pubsub->connection, "%s leash:wake:%s", m->listens[client] ? "UNSUBSCRIBE" : "SUBSCRIBE",
-	                   token_of(clients[client]));
-	freeReplyObject(heard(pubsub));
-	m->listens[client] = !m->listens[client];
-}
-
 /* One step by both, or something that happens to them. */
 static void
 walk(struct model *m, uint64_t *seed)
@@ -140,7 +128,8 @@ walk(struct model *m, uint64_t *seed)
 		m->dead[client] = true;
 		memset(m->fresh, 0, sizeof m->fresh);
 	} else if (what == 14) {
-		toggle_listener(m, client);
+		play("deafen %s", clients[client]);
+		m->listens[client] = !m->listens[client];
 	} else if (what == 15 && exists("leash:{orders}:fence")) {
 		play("SET FENCE last+1000000 PX 86400000"); /* the clock goes back a second, as far as the fence can tell */
 	}

@@ -159,18 +159,6 @@ bury(struct model *m, int client)
 	memcpy(m->spoke, lives, sizeof lives);
 }
 
-static void
-toggle_listener(struct model *m, int client)
-{
-	struct pubsub *pubsub = listener(clients[client][0]);
-
-	messages(pubsub);
-	redisAppendCommand(pubsub->connection, "%s leash:wake:%s", m->listens[client] ? "UNSUBSCRIBE" : "SUBSCRIBE",
-	                   token_of(clients[client]));
-	freeReplyObject(heard(pubsub));
-	m->listens[client] = !m->listens[client];
-}
-
 /* Its lease is over, which nobody has seen yet. */
 static void
 end(struct model *m, int who)
@@ -216,7 +204,8 @@ befall(struct model *m, int who, uint64_t *seed)
 		grow_old(m, CLAIM + 1);
 		break;
 	default:
-		toggle_listener(m, client);
+		play("deafen %s", clients[client]);
+		m->listens[client] = !m->listens[client];
 	}
 }
 
