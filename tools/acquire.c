@@ -10,7 +10,7 @@
  *      `--INT, TERM, HUP-------------------> released, or out of the queue --> died of that signal
  * / */
 #include "tools/clock.h"
-#include "tools/hold.h"
+#include "tools/holding.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 struct request {
 	struct cli cli;
 	const char *name;
-	char shown[HOLD_NAME_SIZE]; /* the name, in messages */
+	struct holding held;
 	int64_t wait_ms, ttl_ms;
 	bool fair;
 	struct hold_replicas replicas;
@@ -101,51 +101,45 @@ caller(void)
 
 /* With --verbose before the wait; and when it was in vain. */
 static void
-say_who_has_it(const struct request *r, leash_client *client, leash_lock *lock)
+say_who_has_it(const struct request *r)
 {
-	leash_lock_info info = {.size = sizeof info};
-	char holder[HOLD_HOLDER_SIZE];
+	char who[HOLDING_WHO_SIZE], whose[LEASH_TOKEN_MAX];
 
-	if (leash_lock_inspect(lock, &info, NULL) == LEASH_OK && info.held)
-		cli_say(&r->cli, CLI_INFO, "lock '%s' is held by %s", r->shown, hold_holder(holder, client, &info));
-	else /* it is free again by now, or nobody answers */
-		cli_say(&r->cli, CLI_INFO, "lock '%s' was held by somebody else", r->shown);
+	r->held.kind->who(&r->held, who, whose);
+	cli_say(&r->cli, CLI_INFO, "%s", who);
 }
 
 static leash_status
-take(const struct request *r, int64_t wait_ms, leash_client *client, leash_lock *lock, leash_error *err)
+take(struct request *r, int64_t wait_ms, leash_error *err)
 {
 	int64_t from_ns = clock_boot_ns();
 	char span[CLI_TIME_SIZE];
 	leash_status st = LEASH_TIMEOUT;
 
 	if (r->cli.verbose && wait_ms != 0) {
-		st = leash_lock_acquire_with(lock, LEASH_ACQUIRE(.cancel = cancel), err);
+		st = r->held.kind->acquire(&r->held, LEASH_ACQUIRE(.cancel = cancel), err);
 		if (st == LEASH_TIMEOUT)
-			say_who_has_it(r, client, lock);
+			say_who_has_it(r);
 	}
 	if (st != LEASH_OK)
-		st = leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel), err);
+		st = r->held.kind->acquire(&r->held, LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel), err);
 	if (st == LEASH_OK)
-		cli_say(&r->cli, CLI_DETAIL, "lock '%s' acquired after %s, fence %" PRIu64, r->shown,
-		        cli_span(span, (clock_boot_ns() - from_ns) / MS), leash_lock_fence(lock));
+		cli_say(&r->cli, CLI_DETAIL, "%s acquired after %s, fence %" PRIu64, r->held.shown,
+		        cli_span(span, (clock_boot_ns() - from_ns) / MS), r->held.fence);
 	return st;
 }
 
 /* False: errno says why. */
 static bool
-print_token(const struct request *r, leash_lock *lock)
+print_token(const struct request *r)
 {
-	char token[LEASH_TOKEN_MAX];
-
-	leash_lock_token(lock, token, sizeof token);
 	errno = 0;
 	if (r->cli.json)
-		cli_print(cli_json_named(r->name, json_pack("{ss so sI}", "token", token,
-		                                            "fence", cli_json_fence(leash_lock_fence(lock)),
+		cli_print(cli_json_named(r->name, json_pack("{ss so sI}", "token", r->held.token,
+		                                            "fence", cli_json_fence(r->held.fence),
 		                                            "lease_ms", (json_int_t)r->ttl_ms)));
 	else
-		puts(token);
+		puts(r->held.token);
 	if (fflush(stdout) != 0 || ferror(stdout) || cli_finish(&r->cli, EXIT_OK) != EXIT_OK)
 		return false;
 	return fclose(stdout) == 0; /* some file systems report a full disk only now */
@@ -153,34 +147,33 @@ print_token(const struct request *r, leash_lock *lock)
 
 /* The lock is held. Returns only if it could not be left behind; then it is not held any more. */
 static int
-leave_behind(const struct request *r, leash_lock *lock)
+leave_behind(struct request *r)
 {
 	leash_error err, why;
 	int failed;
 
-	if (received == 0 && leash_lock_extend(lock, r->ttl_ms, &err) != LEASH_OK) {
-		leash_lock_release(lock, NULL);
+	if (received == 0 && r->held.kind->extend(&r->held, r->ttl_ms, &err) != LEASH_OK) {
+		r->held.kind->release(&r->held, NULL);
 		return cli_fail_with(&r->cli, &err);
 	}
-	if (received == 0 && print_token(r, lock))
-		_exit(leash_lock_held(lock)
+	if (received == 0 && print_token(r))
+		_exit(r->held.kind->remaining_ms(&r->held) > 0
 		              ? EXIT_OK
-		              : cli_fail(&r->cli, EXIT_LOST, "lock '%s' has lapsed before its token was taken", r->shown));
+		              : cli_fail(&r->cli, EXIT_LOST, "%s has lapsed before its token was taken", r->held.shown));
 	failed = errno;
-	if (leash_lock_release(lock, &why) != LEASH_OK)
+	if (r->held.kind->release(&r->held, &why) != LEASH_OK)
 		cli_fail(&r->cli, EXIT_NO_SERVER, "%s; it stays until its lease ends", why.text);
 	if (received != 0)
 		return EXIT_BY_SIGNAL;
 	return cli_fail(&r->cli, EXIT_INTERNAL,
-	                "standard output: %s: nobody would know the token, so lock '%s' was given back",
-	                failed != 0 ? strerror(failed) : "not all was written", r->shown);
+	                "standard output: %s: nobody would know the token, so %s was given back",
+	                failed != 0 ? strerror(failed) : "not all was written", r->held.shown);
 }
 
 static int
-acquire(const struct request *r)
+acquire(struct request *r)
 {
 	leash_client *client = NULL;
-	leash_lock *lock = NULL;
 	leash_options options = cli_client_options(&r->cli, caller());
 	int64_t wait_ms = r->wait_ms;
 	leash_error err;
@@ -192,21 +185,21 @@ acquire(const struct request *r)
 	if (status == CLI_GO_ON)
 		listen_to_signals();
 	if (status == CLI_GO_ON && st == LEASH_OK)
-		st = leash_lock_new(&lock, client, r->name,
-		                    LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .no_renew = true, .fair = r->fair,
-		                                       .min_replicas = r->replicas.min, .replicas_ms = r->replicas.timeout_ms,
-		                                       .fsynced = r->replicas.fsynced),
-		                    &err);
+		st = holding_open(&r->held, client,
+		                  LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .no_renew = true, .fair = r->fair,
+		                                     .min_replicas = r->replicas.min, .replicas_ms = r->replicas.timeout_ms,
+		                                     .fsynced = r->replicas.fsynced),
+		                  &err);
 	if (status == CLI_GO_ON && st == LEASH_OK)
-		st = take(r, wait_ms, client, lock, &err);
+		st = take(r, wait_ms, &err);
 	if (status == CLI_GO_ON && st == LEASH_OK)
-		status = leave_behind(r, lock);
+		status = leave_behind(r);
 	if (status == CLI_GO_ON && st == LEASH_TIMEOUT && received == 0) {
-		say_who_has_it(r, client, lock);
+		say_who_has_it(r);
 		status = r->conflict;
 	}
 	leash_close(client); /* which also leaves the queue */
-	leash_lock_free(lock);
+	holding_end(&r->held);
 	if (received != 0)
 		return die_of_signal();
 	return status != CLI_GO_ON ? status : cli_fail_with(&r->cli, &err);
@@ -259,7 +252,7 @@ run(const struct command *command, int argc, char **argv)
 	r.name = cli_only_name(&r.cli, argc, argv);
 	if (r.name == NULL)
 		return EXIT_USAGE;
-	cli_show(r.shown, sizeof r.shown, r.name);
+	holding_begin(&r.held, r.name);
 	if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) /* what main() opens in place of a closed one */
 		return cli_fail(&r.cli, EXIT_INTERNAL, "standard output is closed: nobody would know the token");
 	signal(SIGPIPE, SIG_IGN); /* a failed write then gives the lock back */

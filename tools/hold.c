@@ -72,34 +72,6 @@ hold_name_and_token(const struct cli *cli, int argc, char **argv, const char **t
 	return NULL;
 }
 
-int
-hold_adopt(const struct cli *cli, const char *name, const char *token, int64_t lease_ms,
-           const struct hold_replicas *replicas, leash_client **client, leash_lock **lock)
-{
-	static const struct hold_replicas none;
-	const struct hold_replicas *r = replicas != NULL ? replicas : &none;
-	char shown[HOLD_NAME_SIZE];
-	leash_error err;
-	leash_status st;
-	int status = cli_open(cli, client);
-
-	if (status != CLI_GO_ON)
-		return status;
-	st = leash_lock_new(lock, *client, name,
-	                    LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .no_renew = true, .min_replicas = r->min,
-	                                       .replicas_ms = r->timeout_ms, .fsynced = r->fsynced),
-	                    &err);
-	if (st == LEASH_OK)
-		st = leash_lock_adopt(*lock, token, &err);
-	if (st == LEASH_OK)
-		return CLI_GO_ON;
-	if (st != LEASH_NOT_HELD)
-		return cli_fail_with(cli, &err);
-	return cli_fail(cli, EXIT_LOST,
-	                "lock '%s' is not held by that token (any more): stop what it was to protect; leash status says "
-	                "who has it", cli_show(shown, sizeof shown, name));
-}
-
 char *
 hold_holder(char *out, leash_client *client, const leash_lock_info *info)
 {

@@ -1,4 +1,4 @@
-/* Locks that outlive the process which acquired them: tokens, replicas; and holders in words. */
+/* What the commands that take a lock are told of it: leases, replicas, tokens; and holders in words. */
 #ifndef LEASH_TOOLS_HOLD_H
 #define LEASH_TOOLS_HOLD_H
 
@@ -35,12 +35,6 @@ int hold_replicas_check(const struct cli *cli, const struct hold_replicas *repli
 
 /* The two arguments behind the options. NULL: usage, which has been told. */
 const char *hold_name_and_token(const struct cli *cli, int argc, char **argv, const char **token);
-
-/* Open a client, and take over the hold that `token` names, for at least `lease_ms` from now. `replicas` may be
- * NULL. CLI_GO_ON, or what to exit with; then it has been told, and what the caller has to close is in `*client` and
- * `*lock` all the same. */
-int hold_adopt(const struct cli *cli, const char *name, const char *token, int64_t lease_ms,
-               const struct hold_replicas *replicas, leash_client **client, leash_lock **lock);
 
 /* "backup.sh, pid 4711 on web3, since 2026-11-20 08:42:05, 12.3 s left of its lease, 2 waiting", by our clock;
  * `client` knows the server's. On a quorum nobody knows who waits. Returns `out`, of HOLD_HOLDER_SIZE. */

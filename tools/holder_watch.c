@@ -11,7 +11,7 @@
 #include "tools/clock.h"
 #include "tools/thread.h"
 #include "tools/stderr_writer.h"
-#include "tools/hold.h"
+#include "tools/holding.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@
 struct holder_watch {
 	struct side_thread thread;
 	struct stderr_writer *writer;
-	leash_lock *lock;
+	const struct holding *holding;
 	char token[LEASH_TOKEN_MAX];
 	uint64_t fence;
 	_Atomic int64_t valid_until; /* clock_boot_ns(); 0: the hold is lost */
@@ -64,22 +64,22 @@ look_on(void *arg)
 		if (!thread_sleep(&o->thread, pause_ms > 5000 ? 5000 : pause_ms < 100 ? 100 : pause_ms))
 			break;
 		asked_ns = clock_boot_ns();
-		if (leash_lock_inspect(o->lock, &info, NULL) == LEASH_OK)
+		if (o->holding->kind->look(o->holding, &info, NULL) == LEASH_OK)
 			note(o, &info, asked_ns);
 	}
 	return NULL;
 }
 
 struct holder_watch *
-holder_watch_new(struct stderr_writer *writer, leash_lock *lock, const leash_lock_info *info, int64_t asked_ns,
-                 int lost_fd)
+holder_watch_new(struct stderr_writer *writer, const struct holding *holding, const leash_lock_info *info,
+                 int64_t asked_ns, int lost_fd)
 {
 	struct holder_watch *o = calloc(1, sizeof *o);
 
 	if (o == NULL)
 		return NULL;
 	o->writer = writer;
-	o->lock = lock;
+	o->holding = holding;
 	o->lost_fd = lost_fd;
 	snprintf(o->token, sizeof o->token, "%s", info->holder.token);
 	o->fence = info->fence;
@@ -106,52 +106,39 @@ enum { FIRST_MS = 300, AGAIN_MS = 3000, REMIND_MS = 30000 };
 struct holder_report {
 	struct side_thread thread;
 	struct stderr_writer *writer;
-	leash_client *client;
-	leash_lock *lock;
+	const struct holding *holding;
 	_Atomic bool muted;
 };
-
-static void
-tell(const struct holder_report *t, const leash_lock_info *info)
-{
-	char name[HOLD_NAME_SIZE], holder[HOLD_HOLDER_SIZE];
-
-	if (!atomic_load(&t->muted) && info->held)
-		writer_say(t->writer, CLI_DETAIL, "lock '%s' is held by %s", cli_show(name, sizeof name, info->name),
-		           hold_holder(holder, t->client, info));
-}
 
 static void *
 keep_telling(void *arg)
 {
 	struct holder_report *t = arg;
-	char last[LEASH_TOKEN_MAX] = "";
+	char last[LEASH_TOKEN_MAX] = "", whose[LEASH_TOKEN_MAX], who[HOLDING_WHO_SIZE];
 	int64_t told_ns = 0;
 
 	for (int64_t pause_ms = FIRST_MS; thread_sleep(&t->thread, pause_ms); pause_ms = AGAIN_MS) {
-		leash_lock_info info = {.size = sizeof info};
-
-		if (leash_lock_inspect(t->lock, &info, NULL) != LEASH_OK)
+		if (!t->holding->kind->who(t->holding, who, whose))
 			continue;
-		if (strcmp(last, info.holder.token) == 0 && clock_boot_ns() - told_ns < REMIND_MS * MS)
+		if (strcmp(last, whose) == 0 && clock_boot_ns() - told_ns < REMIND_MS * MS)
 			continue;
-		snprintf(last, sizeof last, "%s", info.holder.token);
+		strcpy(last, whose);
 		told_ns = clock_boot_ns();
-		tell(t, &info);
+		if (!atomic_load(&t->muted))
+			writer_say(t->writer, CLI_DETAIL, "%s", who);
 	}
 	return NULL;
 }
 
 struct holder_report *
-holder_report_new(struct stderr_writer *writer, leash_client *client, leash_lock *lock)
+holder_report_new(struct stderr_writer *writer, const struct holding *holding)
 {
 	struct holder_report *t = calloc(1, sizeof *t);
 
 	if (t == NULL)
 		return NULL;
 	t->writer = writer;
-	t->client = client;
-	t->lock = lock;
+	t->holding = holding;
 	if (thread_begin(&t->thread, keep_telling, t))
 		return t;
 	free(t);

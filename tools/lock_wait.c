@@ -1,6 +1,6 @@
 /* Waiting for the lock. See lock_wait.h.
  *
- * The main thread waits inside leash_lock_acquire_with(). For that time the signals that end a wait have handlers,
+ * The main thread waits inside an acquire of the library. For that time the signals that end a wait have handlers,
  * which fire its cancel. Before and after they are blocked: a signal stays pending then, and is taken before CMD is
  * started.
  *
@@ -10,6 +10,7 @@
 
 #include "tools/clock.h"
 #include "tools/thread.h"
+#include "tools/holding.h"
 #include "tools/supervisor.h"
 
 #include <errno.h>
@@ -91,13 +92,19 @@ take_pending_signals(const struct job *job)
 
 /* ---- the lock ---- */
 
+static int64_t
+remaining_ms(const struct lock_wait *wait)
+{
+	return wait->holding->kind->remaining_ms(wait->holding);
+}
+
 /* True: it is ours, with a lease to work under. Else it was released, and `*status` and `err` say why. */
 static bool
 fill_up(struct lock_wait *wait, leash_status *status, leash_error *err)
 {
-	if (leash_lock_remaining_ms(wait->lock) < wait->lease_ms - wait->lease_ms / 4)
-		*status = leash_lock_extend(wait->lock, wait->lease_ms, err);
-	if (leash_lock_remaining_ms(wait->lock) > wait->needs_ms) {
+	if (remaining_ms(wait) < wait->lease_ms - wait->lease_ms / 4)
+		*status = wait->holding->kind->extend(wait->holding, wait->lease_ms, err);
+	if (remaining_ms(wait) > wait->needs_ms) {
 		*status = LEASH_OK; /* also if the extend failed: the lease is long enough, and renewals go on */
 		return true;
 	}
@@ -108,7 +115,7 @@ fill_up(struct lock_wait *wait, leash_status *status, leash_error *err)
 		         "the server is too slow for a lease of %lld ms: renewals take longer than it lasts",
 		         (long long)wait->lease_ms);
 	}
-	leash_lock_release(wait->lock, NULL);
+	wait->holding->kind->release(wait->holding, NULL);
 	return false;
 }
 
@@ -123,7 +130,8 @@ acquire(struct lock_wait *wait, leash_error *err)
 
 		if (wait_ms != LEASH_FOREVER)
 			wait_ms = wait_ms > spent_ms ? wait_ms - spent_ms : 0;
-		status = leash_lock_acquire_with(wait->lock, LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel), err);
+		status = wait->holding->kind->acquire(wait->holding, LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel),
+		                                      err);
 		if (status != LEASH_OK || fill_up(wait, &status, err))
 			return status;
 		if (wait_ms == 0 || came != 0)
@@ -146,7 +154,7 @@ lock_wait_take(struct lock_wait *wait, const struct job *job, leash_error *err)
 	if (wait->signal == 0)
 		wait->signal = take_pending_signals(job);
 	if (wait->signal != 0 && status == LEASH_OK)
-		leash_lock_release(wait->lock, NULL);
+		wait->holding->kind->release(wait->holding, NULL);
 	leash_cancel_free(cancel);
 	cancel = NULL;
 	return wait->signal != 0 ? LEASH_CANCELED : status;

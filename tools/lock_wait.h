@@ -8,8 +8,10 @@
 
 #include <stdint.h>
 
+struct holding;
+
 struct lock_wait {
-	leash_lock *lock;
+	struct holding *holding;
 	int64_t wait_ms;  /* as leash_lock_acquire() */
 	int64_t lease_ms; /* which the lock was made with */
 	int64_t needs_ms; /* no CMD is started if no more than this is left of the lease */

@@ -1,7 +1,7 @@
 /* leash release: give back what leash acquire has taken.
  *
  * Takes the hold over by its token, so that it cannot be another's, and releases it. */
-#include "tools/hold.h"
+#include "tools/holding.h"
 
 enum { LEASE_MS = 1000 }; /* to adopt it with; a longer one is not cut */
 
@@ -9,17 +9,19 @@ static int
 release(const struct cli *cli, const char *name, const char *token)
 {
 	leash_client *client = NULL;
-	leash_lock *lock = NULL;
+	struct holding held;
 	leash_error err;
-	int status = hold_adopt(cli, name, token, LEASE_MS, NULL, &client, &lock);
+	int status;
 
+	holding_begin(&held, name);
+	status = holding_take_over(&held, cli, token, LEASE_MS, NULL, &client);
 	if (status == CLI_GO_ON) {
-		status = leash_lock_release(lock, &err) == LEASH_OK ? EXIT_OK : cli_fail_with(cli, &err);
+		status = held.kind->release(&held, &err) == LEASH_OK ? EXIT_OK : cli_fail_with(cli, &err);
 		if (status == EXIT_OK && cli->json)
 			cli_print(cli_json_named(name, json_pack("{ss sb}", "token", token, "released", true)));
 	}
 	leash_close(client);
-	leash_lock_free(lock);
+	holding_end(&held);
 	return cli_finish(cli, status);
 }
 

@@ -1,7 +1,7 @@
 /* leash renew: prolong the lease of what leash acquire has taken.
  *
  * Takes the hold over by its token, which renews it, and ends without closing its client, which would release it. */
-#include "tools/hold.h"
+#include "tools/holding.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,18 +10,20 @@ static int
 renew(const struct cli *cli, const char *name, const char *token, int64_t ttl_ms, const struct hold_replicas *replicas)
 {
 	leash_client *client = NULL;
-	leash_lock *lock = NULL;
-	int status = hold_adopt(cli, name, token, ttl_ms, replicas, &client, &lock);
+	struct holding held;
+	int status;
 
+	holding_begin(&held, name);
+	status = holding_take_over(&held, cli, token, ttl_ms, replicas, &client);
 	if (status == CLI_GO_ON) {
 		if (cli->json)
 			cli_print(cli_json_named(name, json_pack("{ss so sI}", "token", token,
-			                                         "fence", cli_json_fence(leash_lock_fence(lock)),
-			                                         "remaining_ms", (json_int_t)leash_lock_remaining_ms(lock))));
+			                                         "fence", cli_json_fence(held.fence),
+			                                         "remaining_ms", (json_int_t)held.kind->remaining_ms(&held))));
 		_exit(cli_finish(cli, EXIT_OK));
 	}
 	leash_close(client);
-	leash_lock_free(lock);
+	holding_end(&held);
 	return status;
 }
 

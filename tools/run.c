@@ -7,7 +7,7 @@
 #include "tools/clock.h"
 #include "tools/thread.h"
 #include "tools/stderr_writer.h"
-#include "tools/hold.h"
+#include "tools/holding.h"
 #include "tools/job.h"
 #include "tools/environment.h"
 #include "tools/holder_watch.h"
@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TTL_MS = 30000, KILL_AFTER_MS = 5000, TTL_MIN_MS = 1000, TTL_MAX_MS = 86400000, SHOWN = HOLD_NAME_SIZE };
+enum { TTL_MS = 30000, KILL_AFTER_MS = 5000, TTL_MIN_MS = 1000, TTL_MAX_MS = 86400000 };
 
 struct run {
 	struct cli cli;
@@ -39,19 +39,16 @@ struct run {
 	struct hold_replicas replicas;
 
 	/* what it takes */
-	char shown[SHOWN];   /* the name */
 	int64_t margin_ms;   /* between KILL and the end of the lease */
 	int lost_fd;
 	struct stderr_writer *writer;
 	leash_client *client;
-	leash_lock *lock;
+	struct holding held;
 	struct holder_watch *outer; /* of the hold of a run around this one; NULL: the hold is our own */
 	struct holder_report *report;
 	struct job job;
 	struct supervisor supervisor;
 	int64_t acquired_ns;
-	uint64_t fence;
-	char token[LEASH_TOKEN_MAX];
 	int signal;          /* the one that ended the wait; 0: none */
 	bool lost_later;     /* after the end of CMD, while --at-least kept the lock */
 };
@@ -164,7 +161,6 @@ take_words(struct run *r, int argc, char **argv, int at)
 	r->name = argv[at++];
 	if (r->name[0] == '\0' || strlen(r->name) > LEASH_NAME_MAX)
 		return cli_usage(&r->cli, "a lock's name has 1 to %d bytes, this one has %zu", LEASH_NAME_MAX, strlen(r->name));
-	cli_show(r->shown, sizeof r->shown, r->name);
 	if (at < argc && strcmp(argv[at], "-c") == 0) {
 		if (at + 2 != argc)
 			return cli_usage(&r->cli, "-c needs one argument, a string for the shell, and nothing behind it");
@@ -321,18 +317,18 @@ on_event(void *arg, const leash_event *event)
 	switch (event->type) {
 	case LEASH_EVENT_JEOPARDY:
 		cli_span(left, event->remaining_ms);
-		writer_report(r->writer, CLI_WARNING, event, "lock '%s' is in danger: %s; it lasts for %s more", r->shown,
+		writer_report(r->writer, CLI_WARNING, event, "%s is in danger: %s; it lasts for %s more", r->held.shown,
 		              event->text, left);
 		return;
 	case LEASH_EVENT_LOST:
-		writer_report(r->writer, CLI_ERROR, event, "lock '%s' was lost: %s", r->shown, event->text);
+		writer_report(r->writer, CLI_ERROR, event, "%s was lost: %s", r->held.shown, event->text);
 		thread_ring(r->lost_fd);
 		return;
 	case LEASH_EVENT_RECOVERED:
-		writer_report(r->writer, CLI_INFO, event, "lock '%s': %s", r->shown, event->text);
+		writer_report(r->writer, CLI_INFO, event, "%s: %s", r->held.shown, event->text);
 		return;
 	case LEASH_EVENT_FENCE_REGRESSION:
-		writer_report(r->writer, CLI_WARNING, event, "lock '%s': %s", r->shown, event->text);
+		writer_report(r->writer, CLI_WARNING, event, "%s: %s", r->held.shown, event->text);
 		return;
 	default:
 		writer_say(r->writer, CLI_DETAIL, "%s", event->text);
@@ -361,10 +357,10 @@ set_up(struct run *r)
 	if (status != CLI_GO_ON)
 		return status;
 	/* until here a signal ends leash at once: there is nothing to clean up */
-	if (leash_lock_new(&r->lock, r->client, r->name,
-	                   LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .fair = r->fair, .min_replicas = r->replicas.min,
-	                                      .replicas_ms = r->replicas.timeout_ms, .fsynced = r->replicas.fsynced),
-	                   &err) != LEASH_OK)
+	if (holding_open(&r->held, r->client,
+	                 LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .fair = r->fair, .min_replicas = r->replicas.min,
+	                                    .replicas_ms = r->replicas.timeout_ms, .fsynced = r->replicas.fsynced),
+	                 &err) != LEASH_OK)
 		return writer_fail(r->writer, cli_exit_of(err.status), "%s", err.text);
 	supervisor_signals(&r->job, &set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
@@ -383,40 +379,37 @@ look_around(struct run *r)
 
 	if (environment_has_no_token())
 		return CLI_GO_ON;
-	if (leash_lock_inspect(r->lock, &info, &err) != LEASH_OK)
+	if (r->held.kind->look(&r->held, &info, &err) != LEASH_OK)
 		return writer_fail(r->writer, cli_exit_of(err.status), "%s", err.text);
 	if (!info.held || !environment_has_token(info.holder.token) || info.remaining_ms <= 0)
 		return CLI_GO_ON;
-	r->outer = holder_watch_new(r->writer, r->lock, &info, asked_ns, r->lost_fd);
+	r->outer = holder_watch_new(r->writer, &r->held, &info, asked_ns, r->lost_fd);
 	if (r->outer == NULL)
 		return writer_fail(r->writer, EXIT_INTERNAL, "cannot begin: %s", strerror(errno));
 	/* the outer run renews it at a third, so at least two thirds of its lease are left now */
 	lease_ms = info.remaining_ms;
 	r->margin_ms = margin_of(lease_ms) < lease_ms / 8 ? margin_of(lease_ms) : lease_ms / 8;
 	r->kill_after_ms = r->kill_after_ms < lease_ms / 4 ? r->kill_after_ms : lease_ms / 4;
-	r->fence = info.fence;
-	memcpy(r->token, info.holder.token, sizeof r->token);
+	r->held.fence = info.fence;
+	memcpy(r->held.token, info.holder.token, sizeof r->held.token);
 	r->acquired_ns = asked_ns;
-	writer_say(r->writer, CLI_DETAIL, "lock '%s' is held by the run around this one, fence %llu", r->shown,
-	           (unsigned long long)r->fence);
+	writer_say(r->writer, CLI_DETAIL, "%s is held by the run around this one, fence %llu", r->held.shown,
+	           (unsigned long long)r->held.fence);
 	return CLI_GO_ON;
 }
 
-/* Another process holds it. */
+/* We cannot have it. */
 static int
 say_conflict(struct run *r)
 {
-	leash_lock_info info = {.size = sizeof info};
-	char holder[HOLD_HOLDER_SIZE];
+	char who[HOLDING_WHO_SIZE], whose[LEASH_TOKEN_MAX];
 
 	if (r->skip_ok)
 		return EXIT_OK;
 	if (r->cli.quiet)
 		return r->conflict_exit;
-	if (leash_lock_inspect(r->lock, &info, NULL) == LEASH_OK && info.held)
-		writer_say(r->writer, CLI_INFO, "lock '%s' is held by %s", r->shown, hold_holder(holder, r->client, &info));
-	else /* it is free again by now, or nobody answers */
-		writer_say(r->writer, CLI_INFO, "lock '%s' was held by somebody else", r->shown);
+	r->held.kind->who(&r->held, who, whose);
+	writer_say(r->writer, CLI_INFO, "%s", who);
 	return r->conflict_exit;
 }
 
@@ -424,14 +417,14 @@ static int
 take_lock(struct run *r)
 {
 	int64_t needs_ms = r->margin_ms + (has_grace(r) ? r->kill_after_ms : 0);
-	struct lock_wait wait = {.lock = r->lock, .wait_ms = r->wait_ms, .lease_ms = r->ttl_ms, .needs_ms = needs_ms};
+	struct lock_wait wait = {.holding = &r->held, .wait_ms = r->wait_ms, .lease_ms = r->ttl_ms, .needs_ms = needs_ms};
 	int64_t began = clock_boot_ns();
 	char took[CLI_TIME_SIZE];
 	leash_status status;
 	leash_error err;
 
 	if (r->cli.verbose && r->wait_ms != 0)
-		r->report = holder_report_new(r->writer, r->client, r->lock);
+		r->report = holder_report_new(r->writer, &r->held);
 	status = lock_wait_take(&wait, &r->job, &err);
 	holder_report_mute(r->report);
 	r->acquired_ns = clock_boot_ns();
@@ -442,10 +435,8 @@ take_lock(struct run *r)
 		return say_conflict(r);
 	if (status != LEASH_OK)
 		return writer_fail(r->writer, cli_exit_of(status), "%s", err.text);
-	r->fence = leash_lock_fence(r->lock);
-	leash_lock_token(r->lock, r->token, sizeof r->token);
-	writer_say(r->writer, CLI_DETAIL, "lock '%s' acquired after %s, fence %llu", r->shown,
-	           cli_span(took, (r->acquired_ns - began) / MS), (unsigned long long)r->fence);
+	writer_say(r->writer, CLI_DETAIL, "%s acquired after %s, fence %llu", r->held.shown,
+	           cli_span(took, (r->acquired_ns - began) / MS), (unsigned long long)r->held.fence);
 	return CLI_GO_ON;
 }
 
@@ -458,9 +449,9 @@ let_go(struct run *r, int status)
 
 	if (r->outer != NULL)
 		return status;
-	how = leash_lock_release(r->lock, &err);
+	how = r->held.kind->release(&r->held, &err);
 	if (how == LEASH_OK)
-		writer_say(r->writer, CLI_DETAIL, "lock '%s' released after %s", r->shown,
+		writer_say(r->writer, CLI_DETAIL, "%s released after %s", r->held.shown,
 		           cli_span(held, (clock_boot_ns() - r->acquired_ns) / MS));
 	else if (how != LEASH_LOST)
 		writer_say(r->writer, CLI_WARNING, "%s", err.text); /* it ends with its lease */
@@ -468,7 +459,7 @@ let_go(struct run *r, int status)
 	    r->supervisor.cause == SUPERVISOR_LOST)
 		return status;
 	/* at the last moment: nobody has been told */
-	writer_report(r->writer, CLI_ERROR, &(leash_event){.type = LEASH_EVENT_LOST, .fence = r->fence}, "%s", err.text);
+	writer_report(r->writer, CLI_ERROR, &(leash_event){.type = LEASH_EVENT_LOST, .fence = r->held.fence}, "%s", err.text);
 	return r->lost_exit;
 }
 
@@ -477,7 +468,9 @@ let_go(struct run *r, int status)
 static int64_t
 own_remaining_ms(void *hold)
 {
-	return leash_lock_remaining_ms(hold);
+	const struct holding *held = hold;
+
+	return held->kind->remaining_ms(held);
 }
 
 static int64_t
@@ -516,7 +509,7 @@ exit_of_job(const struct run *r)
 static int
 run_job(struct run *r)
 {
-	char **environment = environment_new(&r->cli, r->name, r->fence, r->token, r->outer == NULL);
+	char **environment = environment_new(&r->cli, r->name, r->held.fence, r->held.token, r->outer == NULL);
 	int status;
 
 	r->job.argv = r->words;
@@ -524,9 +517,9 @@ run_job(struct run *r)
 	r->supervisor = (struct supervisor){
 		.job = &r->job,
 		.writer = r->writer,
-		.name = r->shown,
+		.shown = r->held.shown,
 		.remaining_ms = r->outer != NULL ? outer_remaining_ms : own_remaining_ms,
-		.hold = r->outer != NULL ? (void *)r->outer : (void *)r->lock,
+		.hold = r->outer != NULL ? (void *)r->outer : (void *)&r->held,
 		.lost_fd = r->lost_fd,
 		.on_lost = r->on_lost,
 		.kill_after_ms = r->kill_after_ms,
@@ -555,7 +548,7 @@ clean_up(struct run *r)
 	job_end(&r->job);
 	holder_watch_end(r->outer);
 	holder_report_end(r->report);
-	leash_lock_free(r->lock);
+	holding_end(&r->held);
 	leash_close(r->client);
 	writer_end(r->writer); /* last: the others use it */
 }
@@ -606,6 +599,7 @@ run(const struct command *command, int argc, char **argv)
 	status = read_command_line(&r, argc, argv);
 	if (status != CLI_GO_ON)
 		return status;
+	holding_begin(&r.held, r.name);
 	job_prepare(&r.job);
 	r.job.title = argv[0];
 	r.job.title_size = (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) - argv[0]);

@@ -157,9 +157,9 @@ say_lost(struct supervisor *v, const char *what_follows)
 	char left[CLI_TIME_SIZE];
 
 	if (v->gone)
-		writer_say(v->writer, CLI_ERROR, "without lock '%s' %s", v->name, what_follows);
+		writer_say(v->writer, CLI_ERROR, "without %s %s", v->shown, what_follows);
 	else
-		writer_say(v->writer, CLI_ERROR, "lock '%s' cannot be renewed, and its lease ends in %s: %s", v->name,
+		writer_say(v->writer, CLI_ERROR, "%s cannot be renewed, and its lease ends in %s: %s", v->shown,
 		            cli_span(left, (v->valid_until - clock_boot_ns()) / MS), what_follows);
 }
 

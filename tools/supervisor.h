@@ -15,7 +15,7 @@ struct supervisor {
 	/* Set by the caller. */
 	struct job *job;
 	struct stderr_writer *writer;
-	const char *name;                    /* of the lock, fit to be shown */
+	const char *shown;                   /* what messages call the hold: "lock 'job'" */
 	int64_t (*remaining_ms)(void *hold); /* as leash_lock_remaining_ms() */
 	void *hold;
 	int lost_fd;                         /* a non-blocking eventfd, which is written to when the hold is lost */

@@ -1,0 +1,57 @@
+/* What a command holds of a name: a lock. */
+#ifndef LEASH_TOOLS_HOLDING_H
+#define LEASH_TOOLS_HOLDING_H
+
+#include "tools/hold.h"
+
+enum { HOLDING_SHOWN_SIZE = HOLD_NAME_SIZE + 20, HOLDING_WHO_SIZE = HOLDING_SHOWN_SIZE + HOLD_HOLDER_SIZE + 40 };
+
+struct holding_kind;
+
+struct holding {
+	const struct holding_kind *kind; /* set by holding_begin() */
+	const char *name;
+	char shown[HOLDING_SHOWN_SIZE];  /* what messages call it: "lock 'job'" */
+	leash_client *client;
+	leash_lock *lock;
+
+	/* Set by acquire and adopt. */
+	uint64_t fence;
+	char token[LEASH_TOKEN_MAX];
+};
+
+/* All but `look` and `who` are as the functions of the library. */
+struct holding_kind {
+	/* Make the handle. */
+	leash_status (*open)(struct holding *holding, const leash_lock_options *options, leash_error *err);
+	void (*free)(struct holding *holding);
+	leash_status (*acquire)(struct holding *holding, const leash_acquire *how, leash_error *err);
+	leash_status (*adopt)(struct holding *holding, const char *token, leash_error *err);
+	leash_status (*extend)(struct holding *holding, int64_t lease_ms, leash_error *err);
+	leash_status (*release)(struct holding *holding, leash_error *err);
+	int64_t (*remaining_ms)(const struct holding *holding);
+
+	/* Who holds it, so that a run around this one can be found. */
+	leash_status (*look)(const struct holding *holding, leash_lock_info *info, leash_error *err);
+
+	/* Why we cannot have it, in words, into `out` of HOLDING_WHO_SIZE. False: by now we could, or nobody answers.
+	 * `whose`, of LEASH_TOKEN_MAX, changes when there is something new to say. */
+	bool (*who)(const struct holding *holding, char *out, char *whose);
+};
+
+/* Talks to nobody; `name` is not copied. */
+void holding_begin(struct holding *holding, const char *name);
+
+/* Make its handle of a client, which must outlive the hold; `client` may be closed before holding_end(). */
+leash_status holding_open(struct holding *holding, leash_client *client, const leash_lock_options *options,
+                          leash_error *err);
+
+/* Open a client, and take over the hold that `token` names, for at least `lease_ms` from now. `replicas` may be
+ * NULL. CLI_GO_ON, or what to exit with; then it has been told, and what the caller has to close is in `*client` and
+ * `holding` all the same. */
+int holding_take_over(struct holding *holding, const struct cli *cli, const char *token, int64_t lease_ms,
+                      const struct hold_replicas *replicas, leash_client **client);
+
+void holding_end(struct holding *holding); /* one that was not begun is allowed */
+
+#endif
