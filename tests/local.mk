@@ -20,6 +20,7 @@ EXTRA_DIST += tests/tools/doctor.txt
 EXTRA_DIST += tests/tools/hold.txt
 EXTRA_DIST += tests/tools/list.txt
 EXTRA_DIST += tests/tools/passwords.txt
+EXTRA_DIST += tests/tools/permits.txt
 EXTRA_DIST += tests/tools/run.txt
 EXTRA_DIST += tests/tools/screen.txt
 EXTRA_DIST += tests/tools/scripts.txt

@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +27,7 @@ struct request {
 	int64_t wait_ms, ttl_ms;
 	bool fair;
 	struct hold_replicas replicas;
+	struct hold_need need;
 	int conflict; /* the status to exit with if somebody else has it */
 };
 
@@ -113,7 +113,7 @@ static leash_status
 take(struct request *r, int64_t wait_ms, leash_error *err)
 {
 	int64_t from_ns = clock_boot_ns();
-	char span[CLI_TIME_SIZE];
+	char span[CLI_TIME_SIZE], fence[HOLDING_FENCE_SIZE];
 	leash_status st = LEASH_TIMEOUT;
 
 	if (r->cli.verbose && wait_ms != 0) {
@@ -124,8 +124,8 @@ take(struct request *r, int64_t wait_ms, leash_error *err)
 	if (st != LEASH_OK)
 		st = r->held.kind->acquire(&r->held, LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel), err);
 	if (st == LEASH_OK)
-		cli_say(&r->cli, CLI_DETAIL, "%s acquired after %s, fence %" PRIu64, r->held.shown,
-		        cli_span(span, (clock_boot_ns() - from_ns) / MS), r->held.fence);
+		cli_say(&r->cli, CLI_DETAIL, "%s acquired after %s%s", r->held.shown,
+		        cli_span(span, (clock_boot_ns() - from_ns) / MS), holding_fence(fence, &r->held));
 	return st;
 }
 
@@ -135,9 +135,7 @@ print_token(const struct request *r)
 {
 	errno = 0;
 	if (r->cli.json)
-		cli_print(cli_json_named(r->name, json_pack("{ss so sI}", "token", r->held.token,
-		                                            "fence", cli_json_fence(r->held.fence),
-		                                            "lease_ms", (json_int_t)r->ttl_ms)));
+		cli_print(holding_json(&r->held, "lease_ms", r->ttl_ms));
 	else
 		puts(r->held.token);
 	if (fflush(stdout) != 0 || ferror(stdout) || cli_finish(&r->cli, EXIT_OK) != EXIT_OK)
@@ -223,6 +221,9 @@ take_option(struct request *r, int c, char **argv)
 	case CLI_OWN + 1:
 		r->fair = true;
 		return CLI_GO_ON;
+	case HOLD_SLOTS:
+	case HOLD_TAKE:
+		return hold_need_option(&r->cli, c, &r->need);
 	default:
 		return hold_replicas_option(&r->cli, c, argv, &r->replicas);
 	}
@@ -237,6 +238,7 @@ run(const struct command *command, int argc, char **argv)
 	                                        {"ttl", required_argument, NULL, CLI_OWN},
 	                                        {"fair", no_argument, NULL, CLI_OWN + 1},
 	                                        HOLD_REPLICAS_LONG,
+	                                        HOLD_NEED_LONG,
 	                                        CLI_LONG,
 	                                        CLI_LONG_END};
 	struct request r = {.wait_ms = LEASH_FOREVER, .ttl_ms = HOLD_TTL_MS, .conflict = EXIT_CONFLICT};
@@ -247,12 +249,14 @@ run(const struct command *command, int argc, char **argv)
 		status = take_option(&r, c, argv);
 	if (status == CLI_GO_ON)
 		status = hold_replicas_check(&r.cli, &r.replicas);
+	if (status == CLI_GO_ON)
+		status = hold_need_check(&r.cli, &r.need);
 	if (status != CLI_GO_ON)
 		return status;
 	r.name = cli_only_name(&r.cli, argc, argv);
 	if (r.name == NULL)
 		return EXIT_USAGE;
-	holding_begin(&r.held, r.name);
+	holding_begin(&r.held, r.name, &r.need);
 	if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) /* what main() opens in place of a closed one */
 		return cli_fail(&r.cli, EXIT_INTERNAL, "standard output is closed: nobody would know the token");
 	signal(SIGPIPE, SIG_IGN); /* a failed write then gives the lock back */
@@ -273,6 +277,8 @@ const struct command command_acquire = {
 	"                      exit status when somebody else has it (default 75)\n"
 	"      --ttl DUR       lease, 100ms to 1d (default 30s), from now on\n"
 	"      --fair          strict first come, first served\n"
+	"      --slots N, --take K\n"
+	"                      K (default 1) of N permits, in place of a lock\n"
 	"      --min-replicas N, --fsynced, --replicas-timeout DUR\n"
 	"                      held once N replicas have it, on disk, within DUR\n"
 	"      --escaped       NAME is as leash list shows it: \\x20 is a space\n"

@@ -1,8 +1,9 @@
 /* What CMD finds in its environment. See environment.h.
  *
- * LEASH_NAME, LEASH_FENCE and LEASH_TOKEN have its lock; an inner run overwrites those of the outer run. LEASH_HELD has
- * the tokens of all runs around it. A run whose lock is held under one of these tokens would wait for ever; it runs its
- * CMD under the outer hold instead. Tokens are never used twice, so old ones in LEASH_HELD do no harm. */
+ * LEASH_NAME, LEASH_FENCE and LEASH_TOKEN have its lock, or its permits, which have no fence; an inner run overwrites
+ * those of the outer run. LEASH_HELD has the tokens of all runs around it. A run whose lock is held under one of these
+ * tokens would wait for ever; it runs its CMD under the outer hold instead. Tokens are never used twice, so old ones in
+ * LEASH_HELD do no harm. */
 #include "tools/environment.h"
 
 #include <stdio.h>
@@ -36,7 +37,7 @@ environment_has_token(const char *token)
 }
 
 struct variable {
-	const char *name, *value; /* value NULL: as it is */
+	const char *name, *value; /* NULL: as it is; "": CMD has none */
 };
 
 static bool
@@ -77,7 +78,7 @@ make_list(const struct variable *variables, size_t count)
 		if (!is_replaced(*at, variables, count))
 			list[n++] = *at;
 	for (size_t i = 0; i < count; i++) {
-		if (variables[i].value == NULL)
+		if (variables[i].value == NULL || variables[i].value[0] == '\0')
 			continue;
 		list[n++] = text;
 		text = stpcpy(stpcpy(stpcpy(text, variables[i].name), "="), variables[i].value) + 1;
@@ -89,9 +90,10 @@ make_list(const struct variable *variables, size_t count)
 char **
 environment_new(const struct cli *cli, const char *name, uint64_t fence, const char *token, bool ours)
 {
-	char digits[24], *tokens = NULL, **list;
+	char digits[24] = "", *tokens = NULL, **list;
 
-	snprintf(digits, sizeof digits, "%llu", (unsigned long long)fence);
+	if (fence != 0)
+		snprintf(digits, sizeof digits, "%llu", (unsigned long long)fence);
 	if (ours && asprintf(&tokens, "%s%s%s", held(), environment_has_no_token() ? "" : " ", token) < 0)
 		return NULL;
 	list = make_list(

@@ -8,7 +8,8 @@
 bool environment_has_token(const char *token);
 bool environment_has_no_token(void);
 
-/* The environment for CMD, to be freed as one block; NULL: out of memory. `ours`: the token is new in $LEASH_HELD. */
+/* The environment for CMD, to be freed as one block; NULL: out of memory. `ours`: the token is new in
+ * $LEASH_HELD. A `fence` of 0 is none. */
 char **environment_new(const struct cli *cli, const char *name, uint64_t fence, const char *token, bool ours);
 
 #endif

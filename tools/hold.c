@@ -54,6 +54,32 @@ hold_replicas_check(const struct cli *cli, const struct hold_replicas *replicas)
 	return CLI_GO_ON;
 }
 
+int
+hold_need_option(const struct cli *cli, int c, struct hold_need *need)
+{
+	const char *option = c == HOLD_SLOTS ? "--slots" : "--take";
+	int *into = c == HOLD_SLOTS ? &need->slots : &need->take;
+	int most = c == HOLD_SLOTS ? LEASH_SEMAPHORE_LIMIT_MAX : LEASH_PERMITS_MAX;
+	char shown[80];
+
+	if (cli_number(optarg, most, into) && *into > 0)
+		return CLI_GO_ON;
+	return cli_usage(cli, "%s: '%s' is not how many permits: write 1 to %d", option,
+	                 cli_show_word(shown, sizeof shown, optarg), most);
+}
+
+int
+hold_need_check(const struct cli *cli, struct hold_need *need)
+{
+	if (need->take > 0 && need->slots == 0)
+		return cli_usage(cli, "--take %d of how many permits? --slots is missing", need->take);
+	if (need->take > need->slots)
+		return cli_usage(cli, "--take %d of --slots %d: there are never so many", need->take, need->slots);
+	if (need->slots > 0 && need->take == 0)
+		need->take = 1;
+	return CLI_GO_ON;
+}
+
 const char *
 hold_name_and_token(const struct cli *cli, int argc, char **argv, const char **token)
 {

@@ -33,6 +33,20 @@ int hold_replicas_option(struct cli *cli, int c, char **argv, struct hold_replic
 /* After all options: do they fit together? CLI_GO_ON, or usage, which has been told. */
 int hold_replicas_check(const struct cli *cli, const struct hold_replicas *replicas);
 
+/* Permits, with --slots and --take; zero: a lock. */
+struct hold_need {
+	int slots, take;
+};
+
+/* As above: for a command's own lists. */
+enum { HOLD_SLOTS = CLI_OWN + 0x200, HOLD_TAKE };
+#define HOLD_NEED_LONG                            \
+	{"slots", required_argument, NULL, HOLD_SLOTS}, \
+	{"take", required_argument, NULL, HOLD_TAKE}
+
+int hold_need_option(const struct cli *cli, int c, struct hold_need *need); /* `c` is one of these */
+int hold_need_check(const struct cli *cli, struct hold_need *need);         /* without --take it is 1 from now on */
+
 /* The two arguments behind the options. NULL: usage, which has been told. */
 const char *hold_name_and_token(const struct cli *cli, int argc, char **argv, const char **token);
 

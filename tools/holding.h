@@ -1,27 +1,35 @@
-/* What a command holds of a name: a lock. */
+/* What a command holds of a name: a lock, or permits of a semaphore. */
 #ifndef LEASH_TOOLS_HOLDING_H
 #define LEASH_TOOLS_HOLDING_H
 
 #include "tools/hold.h"
 
-enum { HOLDING_SHOWN_SIZE = HOLD_NAME_SIZE + 20, HOLDING_WHO_SIZE = HOLDING_SHOWN_SIZE + HOLD_HOLDER_SIZE + 40 };
+enum { HOLDING_SHOWN_SIZE = HOLD_NAME_SIZE + 60, HOLDING_WHO_SIZE = HOLDING_SHOWN_SIZE + HOLD_HOLDER_SIZE + 40 };
 
 struct holding_kind;
 
 struct holding {
 	const struct holding_kind *kind; /* set by holding_begin() */
 	const char *name;
-	char shown[HOLDING_SHOWN_SIZE];  /* what messages call it: "lock 'job'" */
+	struct hold_need need;
+	char shown[HOLDING_SHOWN_SIZE];  /* what messages call it: "lock 'job'", "semaphore 'gpu' (1 of 3 permits)" */
 	leash_client *client;
+
+	/* Of the kind. */
 	leash_lock *lock;
+	leash_semaphore *semaphore;
+	leash_permit *permit; /* while it is held */
 
 	/* Set by acquire and adopt. */
-	uint64_t fence;
+	uint64_t fence; /* 0: it has none */
 	char token[LEASH_TOKEN_MAX];
 };
 
 /* All but `look` and `who` are as the functions of the library. */
 struct holding_kind {
+	const char *if_not_held; /* what to know if a token does not hold it */
+	bool fenced;             /* its fences are of use: only one at a time has it */
+
 	/* Make the handle. */
 	leash_status (*open)(struct holding *holding, const leash_lock_options *options, leash_error *err);
 	void (*free)(struct holding *holding);
@@ -31,7 +39,7 @@ struct holding_kind {
 	leash_status (*release)(struct holding *holding, leash_error *err);
 	int64_t (*remaining_ms)(const struct holding *holding);
 
-	/* Who holds it, so that a run around this one can be found. */
+	/* Who holds it, so that a run around this one can be found: nobody, if it cannot be entered again. */
 	leash_status (*look)(const struct holding *holding, leash_lock_info *info, leash_error *err);
 
 	/* Why we cannot have it, in words, into `out` of HOLDING_WHO_SIZE. False: by now we could, or nobody answers.
@@ -40,7 +48,7 @@ struct holding_kind {
 };
 
 /* Talks to nobody; `name` is not copied. */
-void holding_begin(struct holding *holding, const char *name);
+void holding_begin(struct holding *holding, const char *name, const struct hold_need *need);
 
 /* Make its handle of a client, which must outlive the hold; `client` may be closed before holding_end(). */
 leash_status holding_open(struct holding *holding, leash_client *client, const leash_lock_options *options,
@@ -51,6 +59,13 @@ leash_status holding_open(struct holding *holding, leash_client *client, const l
  * `holding` all the same. */
 int holding_take_over(struct holding *holding, const struct cli *cli, const char *token, int64_t lease_ms,
                       const struct hold_replicas *replicas, leash_client **client);
+
+/* {"name","token","fence","slots","take"} and `ms` as `key`; "slots" and "take" of permits only. */
+json_t *holding_json(const struct holding *holding, const char *key, int64_t ms);
+
+/* ", fence 7", or nothing. Returns `out`. */
+enum { HOLDING_FENCE_SIZE = 32 };
+char *holding_fence(char out[static HOLDING_FENCE_SIZE], const struct holding *holding);
 
 void holding_end(struct holding *holding); /* one that was not begun is allowed */
 

@@ -89,6 +89,12 @@ cli_json_fence(uint64_t fence)
 	return json_string(digits);
 }
 
+json_t *
+cli_json_hold_fence(uint64_t fence)
+{
+	return fence != 0 ? cli_json_fence(fence) : json_null();
+}
+
 /* A party as an object, or null if there is none. */
 static json_t *
 party(const leash_party *p)

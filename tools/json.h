@@ -14,6 +14,7 @@ bool cli_has_unprinted(void); /* for want of memory */
 
 json_t *cli_json_text(const char *text);  /* UTF-8 as it is, other bytes as cli_show() has them */
 json_t *cli_json_fence(uint64_t fence);   /* a string: many readers of JSON cannot take 64 bits */
+json_t *cli_json_hold_fence(uint64_t fence); /* of what is held: null if it is 0, for permits have none */
 json_t *cli_json_info(const leash_lock_info *info);
 
 /* The name of a lock, or NULL: a string if it is UTF-8, else null, and base64 under "<key>_base64", so that no two

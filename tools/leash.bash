@@ -16,12 +16,15 @@ _leash_options() { # COMMAND
 	case $1 in
 	run)
 		echo --nonblock --wait= --conflict-exit-code= --skip-ok --fair --ttl= --on-lost= --kill-after= \
-			--lost-exit-code= --max-run= --at-least= --foreground --min-replicas= --replicas-timeout= --fsynced
+			--lost-exit-code= --max-run= --at-least= --foreground --min-replicas= --replicas-timeout= --fsynced \
+			--slots= --take=
 		;;
 	acquire)
-		echo --nonblock --wait= --conflict-exit-code= --ttl= --fair --min-replicas= --replicas-timeout= --fsynced
+		echo --nonblock --wait= --conflict-exit-code= --ttl= --fair --min-replicas= --replicas-timeout= --fsynced \
+			--slots= --take=
 		;;
-	renew) echo --ttl= --min-replicas= --replicas-timeout= --fsynced ;;
+	renew) echo --ttl= --min-replicas= --replicas-timeout= --fsynced --slots= --take= ;;
+	release) echo --slots= --take= ;;
 	wait) echo --nonblock --wait= ;;
 	status) echo --all ;;
 	list) echo --wide ;;

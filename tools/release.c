@@ -6,40 +6,44 @@
 enum { LEASE_MS = 1000 }; /* to adopt it with; a longer one is not cut */
 
 static int
-release(const struct cli *cli, const char *name, const char *token)
+release(const struct cli *cli, struct holding *held, const char *token)
 {
 	leash_client *client = NULL;
-	struct holding held;
 	leash_error err;
-	int status;
+	int status = holding_take_over(held, cli, token, LEASE_MS, NULL, &client);
 
-	holding_begin(&held, name);
-	status = holding_take_over(&held, cli, token, LEASE_MS, NULL, &client);
 	if (status == CLI_GO_ON) {
-		status = held.kind->release(&held, &err) == LEASH_OK ? EXIT_OK : cli_fail_with(cli, &err);
+		status = held->kind->release(held, &err) == LEASH_OK ? EXIT_OK : cli_fail_with(cli, &err);
 		if (status == EXIT_OK && cli->json)
-			cli_print(cli_json_named(name, json_pack("{ss sb}", "token", token, "released", true)));
+			cli_print(cli_json_named(held->name, json_pack("{ss sb}", "token", token, "released", true)));
 	}
 	leash_close(client);
-	holding_end(&held);
+	holding_end(held);
 	return cli_finish(cli, status);
 }
 
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	static const struct option options[] = {CLI_LONG, CLI_LONG_END};
+	static const struct option options[] = {HOLD_NEED_LONG, CLI_LONG, CLI_LONG_END};
 	struct cli cli;
+	struct hold_need need = {0};
+	struct holding held;
 	const char *name, *token;
 	int c, status = CLI_GO_ON;
 
 	cli_begin(&cli, command);
 	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":" CLI_SHORT, options, NULL)) != -1)
-		status = cli_option(&cli, c, argv);
+		status = c == HOLD_SLOTS || c == HOLD_TAKE ? hold_need_option(&cli, c, &need) : cli_option(&cli, c, argv);
+	if (status == CLI_GO_ON)
+		status = hold_need_check(&cli, &need);
 	if (status != CLI_GO_ON)
 		return status;
 	name = hold_name_and_token(&cli, argc, argv, &token);
-	return name != NULL ? release(&cli, name, token) : EXIT_USAGE;
+	if (name == NULL)
+		return EXIT_USAGE;
+	holding_begin(&held, name, &need);
+	return release(&cli, &held, token);
 }
 
 const struct command command_release = {
@@ -49,6 +53,8 @@ const struct command command_release = {
 	"Give the lock NAME back; the next in its queue gets it. TOKEN is what leash\n"
 	"acquire printed. What somebody else has got meanwhile is not touched.\n"
 	"\n"
+	"      --slots N, --take K\n"
+	"                     as leash acquire was told, for permits\n"
 	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
 	"      --json         {\"name\",\"token\",\"released\":true}\n"
 	"  -q, --quiet        -v, --verbose\n"

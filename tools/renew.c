@@ -7,46 +7,51 @@
 #include <unistd.h>
 
 static int
-renew(const struct cli *cli, const char *name, const char *token, int64_t ttl_ms, const struct hold_replicas *replicas)
+renew(const struct cli *cli, struct holding *held, const char *token, int64_t ttl_ms,
+      const struct hold_replicas *replicas)
 {
 	leash_client *client = NULL;
-	struct holding held;
-	int status;
+	int status = holding_take_over(held, cli, token, ttl_ms, replicas, &client);
 
-	holding_begin(&held, name);
-	status = holding_take_over(&held, cli, token, ttl_ms, replicas, &client);
 	if (status == CLI_GO_ON) {
 		if (cli->json)
-			cli_print(cli_json_named(name, json_pack("{ss so sI}", "token", token,
-			                                         "fence", cli_json_fence(held.fence),
-			                                         "remaining_ms", (json_int_t)held.kind->remaining_ms(&held))));
+			cli_print(holding_json(held, "remaining_ms", held->kind->remaining_ms(held)));
 		_exit(cli_finish(cli, EXIT_OK));
 	}
 	leash_close(client);
-	holding_end(&held);
+	holding_end(held);
 	return status;
 }
 
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	static const struct option options[] = {{"ttl", required_argument, NULL, CLI_OWN}, HOLD_REPLICAS_LONG, CLI_LONG,
-	                                        CLI_LONG_END};
+	static const struct option options[] = {{"ttl", required_argument, NULL, CLI_OWN}, HOLD_REPLICAS_LONG,
+	                                        HOLD_NEED_LONG, CLI_LONG, CLI_LONG_END};
 	struct cli cli;
 	struct hold_replicas replicas = {0};
+	struct hold_need need = {0};
+	struct holding held;
 	const char *name, *token;
 	int64_t ttl_ms = HOLD_TTL_MS;
 	int c, status = CLI_GO_ON;
 
 	cli_begin(&cli, command);
 	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":" CLI_SHORT, options, NULL)) != -1)
-		status = c == CLI_OWN ? hold_ttl_option(&cli, optarg, &ttl_ms) : hold_replicas_option(&cli, c, argv, &replicas);
+		status = c == CLI_OWN                        ? hold_ttl_option(&cli, optarg, &ttl_ms)
+		         : c == HOLD_SLOTS || c == HOLD_TAKE ? hold_need_option(&cli, c, &need)
+		                                             : hold_replicas_option(&cli, c, argv, &replicas);
 	if (status == CLI_GO_ON)
 		status = hold_replicas_check(&cli, &replicas);
+	if (status == CLI_GO_ON)
+		status = hold_need_check(&cli, &need);
 	if (status != CLI_GO_ON)
 		return status;
 	name = hold_name_and_token(&cli, argc, argv, &token);
-	return name != NULL ? renew(&cli, name, token, ttl_ms, &replicas) : EXIT_USAGE;
+	if (name == NULL)
+		return EXIT_USAGE;
+	holding_begin(&held, name, &need);
+	return renew(&cli, &held, token, ttl_ms, &replicas);
 }
 
 const struct command command_renew = {
@@ -59,6 +64,8 @@ const struct command command_renew = {
 	"      --ttl DUR      lease, 100ms to 1d (default 30s)\n"
 	"      --min-replicas N, --fsynced, --replicas-timeout DUR\n"
 	"                     as leash acquire was told: the new lease is acknowledged\n"
+	"      --slots N, --take K\n"
+	"                     as leash acquire was told, for permits\n"
 	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
 	"      --json         {\"name\",\"token\",\"fence\",\"remaining_ms\"}\n"
 	"  -q, --quiet        -v, --verbose\n"

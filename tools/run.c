@@ -37,6 +37,7 @@ struct run {
 	int on_lost;         /* a signal; 0: keep */
 	bool fair, skip_ok, grace_given;
 	struct hold_replicas replicas;
+	struct hold_need need;
 
 	/* what it takes */
 	int64_t margin_ms;   /* between KILL and the end of the lease */
@@ -72,6 +73,7 @@ static const struct option options[] = {
 	{"at-least", required_argument, NULL, AT_LEAST},
 	{"foreground", no_argument, NULL, FOREGROUND},
 	HOLD_REPLICAS_LONG,
+	HOLD_NEED_LONG,
 	CLI_LONG_END,
 };
 
@@ -142,6 +144,9 @@ take_option(struct run *r, int c, char **argv)
 	case FOREGROUND:
 		r->job.foreground = true;
 		return CLI_GO_ON;
+	case HOLD_SLOTS:
+	case HOLD_TAKE:
+		return hold_need_option(&r->cli, c, &r->need);
 	default:
 		return hold_replicas_option(&r->cli, c, argv, &r->replicas);
 	}
@@ -260,6 +265,8 @@ read_command_line(struct run *r, int argc, char **argv)
 	}
 	status = hold_replicas_check(&r->cli, &r->replicas);
 	if (status == CLI_GO_ON)
+		status = hold_need_check(&r->cli, &r->need);
+	if (status == CLI_GO_ON)
 		status = take_words(r, argc, argv, optind);
 	return status == CLI_GO_ON ? set_times(r) : status;
 }
@@ -312,30 +319,33 @@ static void
 on_event(void *arg, const leash_event *event)
 {
 	const struct run *r = arg;
+	leash_event news = *event;
 	char left[CLI_TIME_SIZE];
 
+	if (!r->held.kind->fenced)
+		news.fence = 0;
 	switch (event->type) {
 	case LEASH_EVENT_JEOPARDY:
 		cli_span(left, event->remaining_ms);
-		writer_report(r->writer, CLI_WARNING, event, "%s is in danger: %s; it lasts for %s more", r->held.shown,
+		writer_report(r->writer, CLI_WARNING, &news, "%s is in danger: %s; it lasts for %s more", r->held.shown,
 		              event->text, left);
 		return;
 	case LEASH_EVENT_LOST:
-		writer_report(r->writer, CLI_ERROR, event, "%s was lost: %s", r->held.shown, event->text);
+		writer_report(r->writer, CLI_ERROR, &news, "%s was lost: %s", r->held.shown, event->text);
 		thread_ring(r->lost_fd);
 		return;
 	case LEASH_EVENT_RECOVERED:
-		writer_report(r->writer, CLI_INFO, event, "%s: %s", r->held.shown, event->text);
+		writer_report(r->writer, CLI_INFO, &news, "%s: %s", r->held.shown, event->text);
 		return;
 	case LEASH_EVENT_FENCE_REGRESSION:
-		writer_report(r->writer, CLI_WARNING, event, "%s: %s", r->held.shown, event->text);
+		writer_report(r->writer, CLI_WARNING, &news, "%s: %s", r->held.shown, event->text);
 		return;
 	default:
 		writer_say(r->writer, CLI_DETAIL, "%s", event->text);
 	}
 }
 
-/* The client and the lock. CLI_GO_ON, or what to exit with. */
+/* The client, and the handle of what is to be held. CLI_GO_ON, or what to exit with. */
 static int
 set_up(struct run *r)
 {
@@ -419,7 +429,7 @@ take_lock(struct run *r)
 	int64_t needs_ms = r->margin_ms + (has_grace(r) ? r->kill_after_ms : 0);
 	struct lock_wait wait = {.holding = &r->held, .wait_ms = r->wait_ms, .lease_ms = r->ttl_ms, .needs_ms = needs_ms};
 	int64_t began = clock_boot_ns();
-	char took[CLI_TIME_SIZE];
+	char took[CLI_TIME_SIZE], fence[HOLDING_FENCE_SIZE];
 	leash_status status;
 	leash_error err;
 
@@ -435,8 +445,8 @@ take_lock(struct run *r)
 		return say_conflict(r);
 	if (status != LEASH_OK)
 		return writer_fail(r->writer, cli_exit_of(status), "%s", err.text);
-	writer_say(r->writer, CLI_DETAIL, "%s acquired after %s, fence %llu", r->held.shown,
-	           cli_span(took, (r->acquired_ns - began) / MS), (unsigned long long)r->held.fence);
+	writer_say(r->writer, CLI_DETAIL, "%s acquired after %s%s", r->held.shown,
+	           cli_span(took, (r->acquired_ns - began) / MS), holding_fence(fence, &r->held));
 	return CLI_GO_ON;
 }
 
@@ -459,7 +469,8 @@ let_go(struct run *r, int status)
 	    r->supervisor.cause == SUPERVISOR_LOST)
 		return status;
 	/* at the last moment: nobody has been told */
-	writer_report(r->writer, CLI_ERROR, &(leash_event){.type = LEASH_EVENT_LOST, .fence = r->held.fence}, "%s", err.text);
+	writer_report(r->writer, CLI_ERROR, &(leash_event){.type = LEASH_EVENT_LOST, .fence = r->held.fence}, "%s",
+	              err.text);
 	return r->lost_exit;
 }
 
@@ -599,7 +610,7 @@ run(const struct command *command, int argc, char **argv)
 	status = read_command_line(&r, argc, argv);
 	if (status != CLI_GO_ON)
 		return status;
-	holding_begin(&r.held, r.name);
+	holding_begin(&r.held, r.name, &r.need);
 	job_prepare(&r.job);
 	r.job.title = argv[0];
 	r.job.title_size = (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) - argv[0]);
@@ -626,6 +637,7 @@ const struct command command_run = {
 	"  -E, --conflict-exit-code N  exit status if another has it (default 75)\n"
 	"      --skip-ok               then exit 0, and say nothing: for cron\n"
 	"      --fair                  first come, first served, over all processes\n"
+	"      --slots N, --take K     hold K (default 1) of N permits, not a lock\n"
 	"      --ttl DUR               the lease (default 30s)\n"
 	"      --on-lost HOW           if lost: term (default), kill, keep, or a signal\n"
 	"  -k, --kill-after DUR        from TERM to KILL (default 5s, at most ttl / 4)\n"
@@ -633,9 +645,8 @@ const struct command command_run = {
 	"      --max-run DUR           end CMD after this time, and exit 124\n"
 	"      --at-least DUR          keep the lock for at least this time\n"
 	"      --foreground            CMD stays in our process group\n"
-	"      --min-replicas N        begin, and renew, once N replicas acknowledge it\n"
-	"      --fsynced               on disk, there and on the server\n"
-	"      --replicas-timeout DUR  how long to wait for them (default 1s)\n"
+	"      --min-replicas N, --fsynced, --replicas-timeout DUR\n"
+	"                              held once N replicas have it, on disk, within DUR\n"
 	"  -r, --redis URI             the server, else $LEASH_URI; --prefix of its keys\n"
 	"      --escaped               NAME is as leash list shows it: \\x20 is a space\n"
 	"  -v, --verbose   -q, --quiet   --json   -h, --help\n"

@@ -64,7 +64,7 @@ message(const struct cli *cli, const struct cli_news *news, const char *text)
 	if (news->event != 0) {
 		cli_json_set_name(object, "lock", news->lock);
 		json_object_set_new(object, "event", json_string(leash_event_name(news->event)));
-		json_object_set_new(object, "fence", cli_json_fence(news->fence));
+		json_object_set_new(object, "fence", cli_json_hold_fence(news->fence));
 		json_object_set_new(object, "remaining_ms", json_integer((json_int_t)news->remaining_ms));
 	}
 	json_object_set_new(object, "time", json_string(utc(time, news->time_ms)));

@@ -42,6 +42,8 @@ static const struct job {
 	{"a_child_that_outlives_its_job_is_dead_before_the_key_expires",
 	 "trap 'exit 0' TERM; setsid sh -c \"trap '' TERM; echo pid \\$\\$.; " ON "\" & echo pid $$.; " ON, 2,
 	 false, {"-k", "600ms"}},
+	{"a_job_with_a_permit_is_dead_before_the_key_expires", "trap '' TERM; echo pid $$.; " ON, 1, false,
+	 {"-k600ms", "--slots=1"}},
 };
 
 /* ---- one freeze ---- */
@@ -139,7 +141,7 @@ dies_before_expiry_by(const struct job *job)
 	bool told = strstr(tool_out(tool), "told") != NULL;
 	if (told != job->obeys) /* why it was so is known to leash alone */
 		print_message("# dead %lld ms before: %s", (long long)(left / MS), tool_err(tool));
-	assert_non_null(strstr(tool_err(tool), "lock 'frozen'"));
+	assert_non_null(strstr(tool_err(tool), "'frozen'"));
 	tool_free(tool);
 	server_resume(server);
 	await_true(server_integer(server, "EXISTS leash:{frozen}") == 0);
