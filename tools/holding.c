@@ -80,7 +80,7 @@ lock_who(const struct holding *h, char *out, char *whose)
 }
 
 static const struct holding_kind lock = {
-	.if_not_held = "leash status says who has it",
+	.if_not_held = "; leash status says who has it",
 	.fenced = true,
 	.open = lock_open,
 	.free = lock_free,
@@ -169,7 +169,7 @@ permits_who(const struct holding *h, char *out, char *whose)
 }
 
 static const struct holding_kind permits = {
-	.if_not_held = "or they were acquired with another --slots or --take",
+	.if_not_held = ", unless leash acquire was given another --slots or --take",
 	.open = permits_open,
 	.free = permits_free,
 	.acquire = permits_acquire,
@@ -226,7 +226,7 @@ holding_take_over(struct holding *h, const struct cli *cli, const char *token, i
 		return CLI_GO_ON;
 	if (st != LEASH_NOT_HELD)
 		return cli_fail_with(cli, &err);
-	return cli_fail(cli, EXIT_LOST, "%s is not held by that token (any more): stop what it was to protect; %s",
+	return cli_fail(cli, EXIT_LOST, "%s is not held by that token (any more): stop what it was to protect%s",
 	                h->shown, h->kind->if_not_held);
 }
 

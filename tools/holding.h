@@ -27,7 +27,7 @@ struct holding {
 
 /* All but `look` and `who` are as the functions of the library. */
 struct holding_kind {
-	const char *if_not_held; /* what to know if a token does not hold it */
+	const char *if_not_held; /* the rest of what is said of a token that does not hold it */
 	bool fenced;             /* its fences are of use: only one at a time has it */
 
 	/* Make the handle. */
