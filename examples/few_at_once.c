@@ -2,8 +2,8 @@
  *
  *   few_at_once [URI]
  *
- * How many there are is said with each acquire: nothing has to be set up in Redis, and nothing stays there. A program that
- * dies gives its permits back when its lease ends. */
+ * How many there are is said with each acquire: nothing has to be set up in Redis, and nothing stays there. A program
+ * that dies gives its permits back when its lease ends. */
 #include <leash.h>
 
 #include <pthread.h>

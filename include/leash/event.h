@@ -32,8 +32,8 @@ typedef struct leash_event {
 	const char *text;      /**< why, in one line of printable characters */
 	leash_event_type type;
 	int32_t reserved_;
-	const struct leash_permit *permit; /**< of a semaphore: which permits these are, to be compared with what is known of
-	                                        them and for nothing else, as they may have been released meanwhile; or NULL */
+	const struct leash_permit *permit; /**< of a semaphore: which permits, to be compared and for nothing else, as they
+	                                        may have been released meanwhile. NULL: of a lock, or of the client */
 } leash_event;
 
 /**

@@ -10,9 +10,9 @@ LEASH_BEGIN_DECLS
  * A handle of a semaphore: a name, and how many permits there are. Handles of one name in one client share their state,
  * and any number of threads may share a handle.
  *
- * The limit is said with each acquire, and kept nowhere: nothing is set up, and nothing can be out of date. Who asks for
- * `count` permits gets them once no more than the limit are out, `count` included. Programs should agree on the limit;
- * while they do not, each is served by its own.
+ * The limit is said with each acquire, and kept nowhere: nothing is set up, and nothing can be out of date. Who asks
+ * for `count` permits gets them once no more than the limit are out, `count` included. Programs should agree on the
+ * limit; while they do not, each is served by its own.
  *
  * Nobody starves: who comes first is served first, and who wants many permits is not passed by those who want few.
  */
@@ -114,11 +114,11 @@ leash_semaphore_adopt(leash_semaphore *semaphore, int64_t count, const char *tok
  *
  * @retval LEASH_OK       released
  * @retval LEASH_LOST     they had been lost
- * @retval LEASH_UNKNOWN  the server did not answer in time: they are being released in the background, and are free when
- *                        their lease ends at the latest
+ * @retval LEASH_UNKNOWN  the server did not answer in time: they are being released in the background, and are free
+ *                        when their lease ends at the latest
  *
- * All else is as leash_lock_release() says; in a forked child LEASH_FORKED frees the child's memory, and the permits stay
- * those of the parent. Threads: any, while no other call uses `permit`; not from a leash callback. Since 0.1.
+ * All else is as leash_lock_release() says; in a forked child LEASH_FORKED frees the child's memory, and the permits
+ * stay those of the parent. Threads: any, while no other call uses `permit`; not from a leash callback. Since 0.1.
  */
 LEASH_API leash_status leash_permit_release(leash_permit *permit, leash_error *err);
 
@@ -130,14 +130,14 @@ LEASH_API leash_status leash_permit_release(leash_permit *permit, leash_error *e
 LEASH_API leash_status leash_permit_extend(leash_permit *permit, int64_t lease_ms, leash_error *err);
 
 /**
- * Are they held, and is their lease still valid? From memory, in nanoseconds; never true past the moment at which others
- * could have them.
+ * Are they held, and is their lease still valid? From memory, in nanoseconds; never true past the moment at which
+ * others could have them.
  *
  * Threads: any; allowed in callbacks. Since 0.1.
  */
 LEASH_API bool leash_permit_held(const leash_permit *permit);
 
-/** For how many ms they are held at least if nothing is renewed any more; 0: they are not held. Threads: any. Since 0.1. */
+/** For how many ms they are held at least if nothing is renewed any more; 0: not held. Threads: any. Since 0.1. */
 LEASH_API int64_t leash_permit_remaining_ms(const leash_permit *permit);
 
 /** How many permits these are; 0 for NULL. Threads: any. Since 0.1. */
@@ -146,7 +146,7 @@ LEASH_API int64_t leash_permit_count(const leash_permit *permit);
 /** Copy their token into `out`, as leash_lock_token(). Threads: any. Since 0.1. */
 LEASH_API size_t leash_permit_token(const leash_permit *permit, char *out, size_t size);
 
-/** Tell the watchdog that work goes on, where the options have `alive_ms`; as leash_lock_alive(). Threads: any. Since 0.1. */
+/** Tell the watchdog that work goes on, see `alive_ms`; as leash_lock_alive(). Threads: any. Since 0.1. */
 LEASH_API void leash_permit_alive(leash_permit *permit);
 
 LEASH_END_DECLS

@@ -1,4 +1,4 @@
-/* What is said of the kinds of this folder, and answered: all of them have scripts of one form; see lib/lua/README.md. */
+/* What is said of the kinds of this folder, and answered: all have scripts of one form; see lib/lua/README.md. */
 #include "kind/kind.h"
 
 #include "base/mutation.h"

@@ -1,5 +1,5 @@
-/* What several may hold at once, each with a lease of its own: a sorted set of who has how much of it to when that ends,
- * the last fence, a queue, and at times an operator's limit. */
+/* What several may hold at once, each with a lease of its own: a sorted set of who has how much of it to when that
+ * ends, the last fence, a queue, and at times an operator's limit. */
 #include "kind/kind.h"
 
 #include "lua/scripts.h"

@@ -89,7 +89,7 @@ cat >"$dir/structs.c" <<'END'
 CAN_GROW(leash_options, fence_ttl_ms);
 CAN_GROW(leash_lock_options, replicas_ms);
 CAN_GROW(leash_acquire, cancel);
-CAN_GROW(leash_event, reserved_);
+CAN_GROW(leash_event, permit);
 CAN_GROW(leash_lock_info, reserved_);
 CAN_GROW(leash_waiter_info, position);
 CAN_GROW(leash_stats, reserved_);
