@@ -138,6 +138,75 @@ lsh_lock_line_read(const char *text, size_t size, leash_lock_info *info)
 	return true;
 }
 
+/* "<count>/<limit>"; or "w", which is 0 of both: alone. A limit of 0 is none. */
+static bool
+read_need(struct word need, int64_t *count, int64_t *limit)
+{
+	const char *slash = memchr(need.text, '/', need.size);
+	size_t before = slash != NULL ? (size_t)(slash - need.text) : need.size;
+	struct word words[] = {{need.text, before}, {need.text + before + 1, need.size - before - (slash != NULL)}};
+	uint64_t n = 0, of = 0;
+
+	if (!is(need, "w") && (slash == NULL || !read_number(words[0], LSH_NEED_COUNT_MAX, &n) || n == 0 ||
+	                       !read_number(words[1], LSH_NEED_LIMIT_MAX, &of) || (of < n && of != 0)))
+		return false;
+	*count = (int64_t)n;
+	*limit = (int64_t)of;
+	return true;
+}
+
+static bool
+read_permit(struct word who, struct word left, leash_permit_info *permit)
+{
+	enum { TOKEN, NEED, WORDS };
+	struct word word[WORDS];
+	uint64_t ttl;
+
+	*permit = (leash_permit_info){.size = sizeof *permit};
+	if (!split(who.text, who.size, word, WORDS) || !lsh_token_is_one(word[TOKEN].text, word[TOKEN].size, NULL) ||
+	    !read_need(word[NEED], &permit->count, &permit->limit) || !read_number(left, INT64_MAX, &ttl) || ttl == 0)
+		return false;
+	memcpy(permit->who.token, word[TOKEN].text, word[TOKEN].size);
+	permit->remaining_ms = (int64_t)ttl;
+	return true;
+}
+
+static struct word
+take_line(const char **text)
+{
+	struct word line = {*text, strcspn(*text, "\n")};
+
+	*text += line.size + ((*text)[line.size] != '\0');
+	return line;
+}
+
+bool
+lsh_share_lines_read(const char *lines, leash_semaphore_info *info, leash_permit_info *permits, size_t most,
+                     size_t *count)
+{
+	enum { NOW, OUT, WAITING, FENCE, LIMIT, NUMBERS };
+	struct word word[NUMBERS];
+	uint64_t out, waiting, limit;
+	bool limited;
+
+	for (int i = 0; i < NUMBERS; i++)
+		word[i] = take_line(&lines);
+	limited = !is(word[LIMIT], "-1");
+	if (!read_number(word[OUT], INT64_MAX, &out) || !read_number(word[WAITING], INT64_MAX, &waiting) ||
+	    (limited && !read_number(word[LIMIT], LSH_NEED_LIMIT_MAX, &limit)))
+		return false;
+	info->out = (int64_t)out;
+	info->waiting = (int64_t)waiting;
+	info->limit = limited ? (int64_t)limit : -1;
+	for (*count = 0; *lines != '\0'; ++*count) {
+		struct word who = take_line(&lines), left = take_line(&lines);
+
+		if (*count == most || !read_permit(who, left, &permits[*count]))
+			return false;
+	}
+	return true;
+}
+
 /* A word that people can read, into zeroed memory. */
 static bool
 read_text(struct word word, char *out, size_t size)

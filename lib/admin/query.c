@@ -10,9 +10,19 @@
 #include <string.h>
 
 enum {
-	PLACES_SIZE = LSH_TEXT_SIZE + 2 * LSH_QUERIES + 1, /* of all places, with the ends of their lines */
+	LIST_SIZE = LSH_TEXT_SIZE + LSH_ITEMS * LSH_DECIMAL_SIZE, /* of all items, with the ends of their lines */
 	PARTY_MOST = 200, /* bytes; what is longer is not leash's */
+	SHARES_HEAD = 5,  /* numbers, before the holds */
 };
+
+_Static_assert(SHARES_HEAD + 2 * LSH_HOLDS <= (int)LSH_ITEMS && LSH_HOLDS * LSH_WHO_SIZE <= (int)LSH_TEXT_SIZE,
+               "what an answer can hold");
+
+static bool
+wants_list(enum lsh_question question)
+{
+	return question == LSH_WHO_WAITS || question == LSH_WHO_SHARES;
+}
 
 #define LOOK_AGAIN (5 * LSH_MS) /* for a connection: nobody tells when it is there */
 
@@ -42,22 +52,33 @@ home(struct lsh_call *call)
 	return &a->host->server;
 }
 
+static void
+begin_inspection(const struct lsh_query *q, struct lsh_script_call *command)
+{
+	unsigned keys = 0;
+
+	while (q->kind->suffix[keys] != NULL)
+		keys++;
+	lsh_script_begin(command, q->kind->inspect, keys);
+	for (unsigned i = 0; i < keys; i++)
+		lsh_script_push_joined(command, (struct lsh_arg){q->subject, q->subject_size}, q->kind->suffix[i]);
+}
+
 static bool
 build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience)
 {
 	const struct lsh_query *q = ((struct lsh_ask *)call->owner)->query;
 	struct lsh_arg subject = {q->subject, q->subject_size};
 	char party[LSH_PARTY_KEY_SIZE], after[LSH_DECIMAL_SIZE];
-	unsigned keys = 0;
 
 	(void)now, (void)patience;
 	switch (q->question) {
 	case LSH_WHO_HAS:
-		while (q->kind->suffix[keys] != NULL)
-			keys++;
-		lsh_script_begin(command, q->kind->inspect, keys);
-		for (unsigned i = 0; i < keys; i++)
-			lsh_script_push_joined(command, subject, q->kind->suffix[i]);
+		begin_inspection(q, command);
+		break;
+	case LSH_WHO_SHARES:
+		begin_inspection(q, command);
+		lsh_script_push_number(command, q->most);
 		break;
 	case LSH_WHO_IS: /* not by GET: anybody may have written there, and a value of any size */
 		subject = (struct lsh_arg){party, lsh_party_key(party, q->backend->options.prefix, q->subject)};
@@ -81,17 +102,33 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 	return !q->over;
 }
 
+/* So many numbers, and up to `most` pairs of a text and a `type`. */
+static bool
+is_list(const struct lsh_message *m, unsigned head, unsigned most, enum lsh_type type)
+{
+	if (m->type != LSH_ARRAY || m->count < head || (m->count - head) % 2 != 0 || m->count > head + 2 * most)
+		return false;
+	for (unsigned i = 0; i < m->count; i++)
+		if (m->item[i].type != (i < head ? LSH_INTEGER : (i - head) % 2 == 0 ? LSH_STRING : type))
+			return false;
+	return true;
+}
+
 static bool
 is_answer(const struct lsh_call *call, const struct lsh_message *message)
 {
-	enum lsh_question question = ((const struct lsh_ask *)call->owner)->query->question;
-	bool is_list = message->type == LSH_ARRAY && message->count % 2 == 0 && message->count <= 2 * LSH_QUERIES;
+	const struct lsh_query *q = ((const struct lsh_ask *)call->owner)->query;
 
-	if (question != LSH_WHO_WAITS)
-		return question == LSH_WHO_IS || message->type == LSH_STRING;
-	for (unsigned i = 0; i < message->count && is_list; i++)
-		is_list = message->item[i].type == LSH_STRING;
-	return is_list;
+	switch (q->question) {
+	case LSH_WHO_HAS:
+		return message->type == LSH_STRING;
+	case LSH_WHO_SHARES:
+		return is_list(message, SHARES_HEAD, q->most, LSH_INTEGER);
+	case LSH_WHO_WAITS:
+		return is_list(message, 0, LSH_QUERIES, LSH_STRING);
+	default:
+		return true;
+	}
 }
 
 static void
@@ -101,12 +138,15 @@ take_answer(struct lsh_ask *a, const struct lsh_message *m)
 	size_t n = 0;
 
 	a->state = LSH_REPLIED;
-	if (a->query->question != LSH_WHO_WAITS) {
+	if (!wants_list(a->query->question)) {
 		snprintf(a->text, LSH_REPLY_TEXT, "%s", m->type == LSH_STRING ? first->text : "");
 		return;
 	}
-	for (unsigned i = 0; i < m->count && n < PLACES_SIZE; i++)
-		n += (size_t)snprintf(a->text + n, PLACES_SIZE - n, "%s\n", m->item[i].text);
+	for (unsigned i = 0; i < m->count && n < LIST_SIZE; i++)
+		if (m->item[i].type == LSH_INTEGER)
+			n += (size_t)snprintf(a->text + n, LIST_SIZE - n, "%lld\n", (long long)m->item[i].integer);
+		else
+			n += (size_t)snprintf(a->text + n, LIST_SIZE - n, "%s\n", m->item[i].text);
 }
 
 static void
@@ -160,7 +200,7 @@ static void
 show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
 {
 	const struct lsh_query *q = ((const struct lsh_ask *)call->owner)->query;
-	const char *suffix = q->kind != NULL && n <= 3 ? q->kind->suffix[n - 1] : NULL;
+	const char *suffix = q->kind != NULL && n <= 4 ? q->kind->suffix[n - 1] : NULL;
 
 	snprintf(out, size, "%s%s", q->subject, suffix != NULL ? suffix : "");
 }
@@ -188,7 +228,7 @@ lsh_query_new(struct lsh_backend *b, enum lsh_question question, const struct ls
               size_t size)
 {
 	size_t count = b->strategy->has_queue ? 1 : lsh_router_count(b->router);
-	size_t room = question == LSH_WHO_WAITS ? PLACES_SIZE : LSH_REPLY_TEXT;
+	size_t room = wants_list(question) ? LIST_SIZE : LSH_REPLY_TEXT;
 	struct lsh_query *q = lsh_alloc(sizeof *q + count * (sizeof q->asks[0] + room) + size + 1);
 	char *text, key[LSH_PARTY_KEY_SIZE];
 

@@ -14,6 +14,8 @@
 
 enum lsh_question {
 	LSH_WHO_HAS,   /* the lock with this key: the line of inspect.lua */
+	LSH_WHO_SHARES, /* the lock with this key: what share_inspect.lua answers, with up to `most` holds, a line for each
+	                 * of its items */
 	LSH_WHO_IS,    /* the client of this token: what it wrote about itself */
 	LSH_WHO_WAITS, /* for the lock with this key: up to LSH_QUERIES places behind the arrival `after`, and their scores,
 	                * a line for each */
@@ -21,6 +23,7 @@ enum lsh_question {
 
 enum {
 	LSH_QUERIES = 64, /* questions, or places, at once: the server answers them in one go, while all others wait */
+	LSH_HOLDS = 100,  /* in an answer: as many as fit, with their needs, into the texts of a message (LSH_TEXT_SIZE) */
 };
 
 /* The question to one of the servers. */
@@ -46,6 +49,7 @@ struct lsh_query {
 	char *subject;              /* the key, or the token */
 	size_t subject_size;
 	uint64_t after;
+	unsigned most;
 	unsigned slot;
 	bool by_slot;               /* whichever server has the slot is asked */
 	bool hurried;               /* "not now" is an answer, too */

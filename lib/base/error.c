@@ -42,6 +42,16 @@ lsh_fail(leash_error *err, leash_status status, int sys_errno, const char *forma
 	return status;
 }
 
+leash_status
+lsh_fail_about(leash_error *err, leash_status status, const char *kind, const char *name)
+{
+	if (status == LEASH_OK || err == NULL)
+		return status;
+	if (name == NULL)
+		return lsh_fail(err, status, err->sys_errno, "%s: %s", kind, err->text);
+	return lsh_fail(err, status, err->sys_errno, "%s '%s': %s", kind, name, err->text);
+}
+
 bool
 lsh_is_shortage(int e)
 {

@@ -13,6 +13,10 @@ leash_status lsh_fail(leash_error *err, leash_status status, int sys_errno, cons
 
 enum { LSH_ERRNO_TEXT = 120 };
 
+/* Unless that is LEASH_OK: name what it is about in front of the text, "<kind> '<name>': ", or "<kind>: " where `name`
+ * is NULL. Returns `status`. `err` may be NULL. */
+leash_status lsh_fail_about(leash_error *err, leash_status status, const char *kind, const char *name);
+
 /* Is `e` what the system says when memory or descriptors are used up? (It says EAGAIN of threads, and of much else.) */
 bool lsh_is_shortage(int e);
 

@@ -5,12 +5,18 @@
 #include "client/client.h"
 
 #include <leash/lock.h>
+#include <leash/semaphore.h>
 
 struct leash_lock {
 	struct lsh_terms *terms; /* referenced; those of the client, unless its options say otherwise */
 	struct lsh_lock *lock;   /* and its client is referenced */
 	leash_owner *owner;      /* referenced; NULL: the calling thread */
 	uint32_t need;           /* of a shared kind */
+};
+
+struct leash_semaphore {
+	leash_lock *handle;
+	uint32_t limit;
 };
 
 static inline leash_client *
@@ -30,6 +36,7 @@ leash_status lsh_handle_check_new(const void *out, const leash_client *client, c
                                   leash_error *err);
 /* May a call on this handle go on that waits? Else INVALID (no handle, or no owner), FORKED, IN_CALLBACK or CLOSED. */
 leash_status lsh_handle_check(const leash_lock *lock, const char *call, leash_error *err);
+leash_status lsh_semaphore_check(const leash_semaphore *semaphore, const char *call, leash_error *err); /* the same */
 /* And one that acquires? Then `a` is `how` with its defaults. Else also INVALID (wait, lease) or FORKED (cancel). */
 leash_status lsh_handle_check_acquire(const leash_lock *lock, leash_acquire *a, const leash_acquire *how,
                                       const char *call, leash_error *err);

@@ -2,10 +2,14 @@
 #include "client/handle.h"
 
 #include "admin/inspect.h"
+#include "admin/share.h"
 #include "base/error.h"
+#include "base/memory.h"
 
 #include <leash/inspect.h>
+#include <leash/semaphore.h>
 
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -46,6 +50,44 @@ leash_lock_inspect(leash_lock *lock, leash_lock_info *info, leash_error *err)
 		status = lsh_inspect(lock->lock, true, &found, err);
 	if (status == LEASH_OK)
 		copy_out(info, info->size, &found, sizeof found);
+	return status;
+}
+
+/* Of what was told already, so whatever the application does in a visit harms nothing: it may be canceled, or fork. */
+static void
+visit_each(struct lsh_share *share, leash_permit_fn visit, void *arg, struct lsh_guard *guard)
+{
+	bool more = true;
+
+	pthread_cleanup_push(lsh_free, share);
+	for (size_t i = 0; i < share->count && more; i++) {
+		lsh_leave(guard);
+		more = visit(arg, &share->permit[i]);
+		*guard = lsh_enter();
+	}
+	pthread_cleanup_pop(1);
+}
+
+leash_status
+leash_semaphore_inspect(leash_semaphore *semaphore, leash_semaphore_info *info, leash_permit_fn visit, void *arg,
+                        leash_error *err)
+{
+	static const char call[] = "leash_semaphore_inspect";
+	struct lsh_guard guard = lsh_enter();
+	leash_status status = lsh_semaphore_check(semaphore, call, err);
+	struct lsh_share *share;
+
+	if (status == LEASH_OK && info == NULL)
+		status = lsh_fail(err, LEASH_INVALID, 0, "%s: `info` is NULL", call);
+	if (status == LEASH_OK)
+		status = check_size(info->size, offsetof(leash_semaphore_info, out), call, "semaphore_info", err);
+	if (status == LEASH_OK)
+		status = lsh_share_inspect(&share, semaphore->handle->lock, visit != NULL, err);
+	if (status == LEASH_OK) {
+		copy_out(info, info->size, &share->info, sizeof share->info);
+		visit_each(share, visit, arg, &guard);
+	}
+	lsh_leave(&guard);
 	return status;
 }
 

@@ -16,11 +16,6 @@
 _Static_assert((int)LEASH_PERMITS_MAX == LSH_NEED_COUNT_MAX, "what a need can say");
 _Static_assert((int)LEASH_SEMAPHORE_LIMIT_MAX == LSH_NEED_LIMIT_MAX, "likewise");
 
-struct leash_semaphore {
-	leash_lock *handle;
-	uint32_t limit;
-};
-
 struct leash_permit {
 	leash_owner owner; /* the first: an event names it, see struct lsh_hold; the memory is that of its last reference */
 	leash_lock handle;
@@ -81,6 +76,14 @@ leash_semaphore_new(leash_semaphore **out, leash_client *client, const char *nam
 	return status;
 }
 
+leash_status
+lsh_semaphore_check(const leash_semaphore *semaphore, const char *call, leash_error *err)
+{
+	if (semaphore == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: the semaphore is NULL", call);
+	return lsh_handle_check(semaphore->handle, call, err);
+}
+
 /* ---- acquiring ---- */
 
 static leash_permit *
@@ -109,14 +112,14 @@ static leash_status
 prepare(leash_permit **made, const leash_semaphore *semaphore, int64_t count, const void *out, const char *call,
         leash_error *err)
 {
-	int64_t most = semaphore != NULL && semaphore->limit < LSH_NEED_COUNT_MAX ? semaphore->limit : LSH_NEED_COUNT_MAX;
-	leash_status status;
+	leash_status status = lsh_semaphore_check(semaphore, call, err);
+	int64_t most;
 
-	if (semaphore == NULL || out == NULL)
-		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call, out == NULL ? "`out`" : "the semaphore");
-	status = lsh_handle_check(semaphore->handle, call, err);
 	if (status != LEASH_OK)
 		return status;
+	if (out == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: `out` is NULL", call);
+	most = semaphore->limit < LSH_NEED_COUNT_MAX ? semaphore->limit : LSH_NEED_COUNT_MAX;
 	if (count < 1 || count > most)
 		return lsh_fail(err, LEASH_INVALID, 0, "semaphore '%s': the count is %lld, but must be from 1 to %lld",
 		                lsh_lock_shown(semaphore->handle->lock), (long long)count, (long long)most);

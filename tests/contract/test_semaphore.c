@@ -5,6 +5,8 @@
 #include "tests/support/counted.h"
 #include "tests/support/kept.h"
 
+#include <unistd.h>
+
 enum { LIMIT = 4 };
 
 static leash_client *ours, *others;
@@ -307,6 +309,175 @@ SENTENCE(wherever_memory_runs_out_none_is_held, .but = PLACE_NO_QUEUE)
 	assert_true(n > 4);
 }
 
+/* ---- what is told of it ---- */
+
+static leash_semaphore_info info;
+static struct {
+	size_t count, most;
+	leash_permit_info permit[LEASH_HOLDS_MAX];
+} seen;
+
+static bool
+see(void *arg, const leash_permit_info *permit)
+{
+	(void)arg;
+	assert_int_equal(permit->size, sizeof *permit);
+	assert_true(seen.count == 0 || permit->remaining_ms <= seen.permit[seen.count - 1].remaining_ms);
+	assert_in_range(seen.count, 0, LEASH_HOLDS_MAX - 1);
+	seen.permit[seen.count] = *permit;
+	return ++seen.count != seen.most;
+}
+
+static leash_status
+inspect(void)
+{
+	memset(&info, 0x5a, sizeof info);
+	info.size = sizeof info;
+	seen.count = 0;
+	return leash_semaphore_inspect(mine, &info, see, NULL, &err);
+}
+
+static const char *
+told(void)
+{
+	static char text[200];
+	int n;
+
+	assert_status(LEASH_OK, inspect());
+	assert_int_equal(info.size, sizeof info);
+	assert_string_equal(info.name, "gpu");
+	n = snprintf(text, sizeof text, "%lld out, %lld wait, limit %lld:", (long long)info.out, (long long)info.waiting,
+	             (long long)info.limit);
+	for (size_t i = 0; i < seen.count && n < (int)sizeof text; i++)
+		n += snprintf(text + n, sizeof text - (size_t)n, " %lld/%lld", (long long)seen.permit[i].count,
+		              (long long)seen.permit[i].limit);
+	return text;
+}
+
+SENTENCE(all_that_is_out_is_told_with_who_has_it_and_how_many_wait, .but = PLACE_NO_QUEUE)
+{
+	leash_client *known = kept(place_client(LEASH_OPTIONS(.client_name = "renderer", .lease_ms = place_lease_ms(60000))));
+	leash_semaphore *wide = semaphore_of(known, 5);
+	leash_permit *two, *one;
+	char token[LEASH_TOKEN_MAX];
+
+	assert_string_equal(told(), "0 out, 0 wait, limit -1:");
+	one = take(mine, 1);
+	two = take(wide, 2);
+	let_it_wait_for(3);
+	assert_string_equal(told(), "3 out, 1 wait, limit -1: 2/5 1/4");
+	leash_permit_token(two, token, sizeof token);
+	assert_string_equal(seen.permit[0].who.token, token);
+	assert_string_equal(seen.permit[0].who.program, "renderer");
+	assert_int_equal(seen.permit[0].who.pid, getpid());
+	assert_in_range(seen.permit[0].remaining_ms, 3001, 60000);
+	assert_in_range(seen.permit[1].remaining_ms, 1, 3000);
+	seen.most = 1;
+	assert_string_equal(told(), "3 out, 1 wait, limit -1: 2/5");
+	seen.most = 0;
+	assert_status(LEASH_OK, leash_semaphore_inspect(mine, &info, NULL, NULL, &err));
+	assert_int_equal(info.out, 3);
+	give(two);
+	assert_heard(LEASH_OK, &waiter);
+	give(got);
+	give(one);
+	leash_semaphore_free(wide);
+}
+
+/* So many holds of 2 permits, of clients that nobody knows. */
+static void
+make_holds(long long holds)
+{
+	place_flush();
+	place_integer("gpu", "EVAL %s 1 leash:{gpu} %lld",
+	              "local ends = redis.call('TIME')[1] * 1000000 + 60000000 "
+	              "for i = 1, tonumber(ARGV[1]) do "
+	              "local who = string.format('0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b%02d:%d 2/1000000', i % 90, i) "
+	              "redis.call('ZADD', KEYS[1], ends + i, who, ends + i, who .. ' 2') end "
+	              "return redis.call('PEXPIRE', KEYS[1], 60000)", holds);
+}
+
+SENTENCE(of_many_those_are_told_of_that_last_longest, .but = PLACE_NO_QUEUE)
+{
+	static const int holds[] = {1, 63, 64, 65, LEASH_HOLDS_MAX, LEASH_HOLDS_MAX + 1, 5000};
+
+	for (size_t i = 0; i < COUNT(holds); i++) {
+		char last[16];
+
+		make_holds(holds[i]);
+		assert_status(LEASH_OK, inspect());
+		assert_int_equal(info.out, 2 * holds[i]);
+		assert_int_equal(seen.count, holds[i] < LEASH_HOLDS_MAX ? holds[i] : LEASH_HOLDS_MAX);
+		snprintf(last, sizeof last, ":%d", holds[i]);
+		assert_string_equal(strchr(seen.permit[0].who.token, ':'), last);
+	}
+	place_flush();
+}
+
+SENTENCE(what_is_no_semaphore_is_a_mismatch, .but = PLACE_NO_QUEUE)
+{
+	static const char add[] = "ZADD leash:{gpu} 99999999999999999 %s";
+	static const struct {
+		const char *command, *who;
+	} none[] = {
+		{"SET leash:{gpu} 1", ""}, {"HSET leash:{gpu} %s 1", TOKEN}, {"SET leash:{gpu}:queue 1", ""},
+		{"SADD leash:{gpu}:fence 1", ""}, {"SADD leash:{gpu}:limit 1", ""}, {"ZADD leash:{gpu} inf %s", TOKEN " 1/4"},
+		{add, "x"}, {add, TOKEN}, {add, TOKEN " "}, {add, TOKEN " x"}, {add, TOKEN " 0/4"}, {add, TOKEN " 2/1"},
+		{add, TOKEN " 1/"}, {add, TOKEN " /1"}, {add, TOKEN " 1001/0"}, {add, TOKEN " 1/1000001"}, {add, TOKEN " W"},
+		{add, UUID ":x 1/4"}, {add, UUID ":1\n1/4"},
+	};
+
+	for (size_t i = 0; i < COUNT(none); i++) {
+		place_flush();
+		place_say("leash:{gpu}", none[i].command, none[i].who);
+		assert_refused(LEASH_MISMATCH, "semaphore 'gpu': ", inspect());
+		assert_true(info.out == INT64_C(0x5a5a5a5a5a5a5a5a) && seen.count == 0);
+	}
+	place_flush();
+}
+
+SENTENCE(what_others_than_leash_may_hold_is_told, .but = PLACE_NO_QUEUE)
+{
+	place_say("leash:{gpu}", "ZADD leash:{gpu} 99999999999999999 %s", TOKEN " w");
+	assert_string_equal(told(), "1 out, 0 wait, limit -1: 0/0");
+	place_flush();
+	place_say("leash:{gpu}", "ZADD leash:{gpu} 99999999999999999 %s", TOKEN " 1/0");
+	assert_string_equal(told(), "1 out, 0 wait, limit -1: 1/0");
+	place_flush();
+}
+
+SENTENCE(a_permission_that_is_missing_is_named, .but = PLACE_NO_QUEUE)
+{
+	static const struct {
+		leash_status (*ask)(void);
+		const char *commands[9];
+	} needs[] = {
+		{inspect, {"TIME", "GET", "ZCOUNT", "ZREVRANGE", "EVALSHA"}},
+	};
+	leash_permit *permit = take(mine, 1);
+
+	for (size_t i = 0; i < COUNT(needs); i++)
+		for (const char *const *command = needs[i].commands; *command != NULL; command++) {
+			place_say_all("ACL SETUSER %s -%s", place_user(), *command);
+			assert_refused(LEASH_DENIED, *command, needs[i].ask());
+			check_text("semaphore 'gpu': ");
+			place_say_all("ACL SETUSER %s +%s", place_user(), *command);
+		}
+	give(permit);
+}
+
+SENTENCE(a_server_that_stands_still_is_unavailable, .but = PLACE_NO_QUEUE)
+{
+	leash_permit *permit = take(mine, 1);
+
+	place_pause();
+	assert_refused(LEASH_UNAVAILABLE, "semaphore 'gpu': ", inspect());
+	place_resume();
+	await_true(inspect() == LEASH_OK);
+	assert_int_equal(info.out, 1);
+	give(permit);
+}
+
 /* ---- what is none ---- */
 
 SENTENCE(a_quorum_has_none_and_says_why)
@@ -361,5 +532,11 @@ SENTENCE(what_cannot_be_is_refused_by_name, .but = PLACE_NO_QUEUE)
 	assert_int_equal(leash_permit_count(NULL), 0);
 	leash_permit_alive(NULL);
 	leash_semaphore_free(NULL);
+	assert_refused(LEASH_INVALID, "leash_semaphore_inspect", leash_semaphore_inspect(NULL, &info, see, NULL, &err));
+	assert_refused(LEASH_INVALID, "leash_semaphore_inspect", leash_semaphore_inspect(mine, NULL, see, NULL, &err));
+	for (size_t size = 0; size < 3; size++) {
+		info.size = (size_t[]){0, offsetof(leash_semaphore_info, out) - 1, 65537}[size];
+		assert_refused(LEASH_INVALID, "semaphore_info", leash_semaphore_inspect(mine, &info, see, NULL, &err));
+	}
 	leash_owner_free(owner);
 }

@@ -93,6 +93,8 @@ CAN_GROW(leash_event, permit);
 CAN_GROW(leash_lock_info, reserved_);
 CAN_GROW(leash_waiter_info, position);
 CAN_GROW(leash_stats, reserved_);
+CAN_GROW(leash_semaphore_info, limit);
+CAN_GROW(leash_permit_info, remaining_ms);
 
 HOLDS(sizeof(leash_error) == 256 && offsetof(leash_error, status) == 0 && offsetof(leash_error, sys_errno) == 4);
 HOLDS(offsetof(leash_error, text) == 8 && sizeof(((leash_error *)0)->text) == 248);

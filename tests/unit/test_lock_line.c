@@ -61,6 +61,54 @@ SENTENCE(a_line_is_read_to_the_largest_numbers_that_it_may_have)
 	assert_int_equal(info.held_since_ms, 0);
 }
 
+/* ---- what is shared ---- */
+
+static bool
+read_share(const char *lines, leash_semaphore_info *info, leash_permit_info *permits, size_t *count)
+{
+	*count = 0;
+	return lsh_share_lines_read(lines, info, permits, 2, count);
+}
+
+SENTENCE(lines_of_what_is_shared_that_are_none_are_not_read)
+{
+#define HEAD "1\n2\n0\n5\n-1\n"
+	static const char *const texts[] = {
+		"", "\n", "1\n2\n0\n5\n", "1\n2\n0\n5\n\n", "1\n-1\n0\n5\n-1\n", "1\n2\n-1\n5\n-1\n", "1\n2\n0\n5\n-2\n",
+		"1\n2\n0\n5\n1000001\n", "1\n2x\n0\n5\n-1\n", HEAD "\n", HEAD TOKEN, HEAD TOKEN " 1/4\n", HEAD TOKEN " 1/4\n0\n",
+		HEAD TOKEN " 1/4\n-1\n", HEAD TOKEN " 1/4\n5x\n", HEAD TOKEN "\n5\n", HEAD TOKEN " \n5\n", HEAD TOKEN " /\n5\n",
+		HEAD TOKEN " 1\n5\n", HEAD TOKEN " 1/\n5\n", HEAD TOKEN " /1\n5\n", HEAD TOKEN " 0/1\n5\n", HEAD TOKEN " 2/1\n5\n",
+		HEAD TOKEN " 1/2 2\n5\n", HEAD TOKEN " 1001/2000\n5\n", HEAD TOKEN " 1/1000001\n5\n", HEAD TOKEN " 1/+4\n5\n",
+		HEAD TOKEN " ww\n5\n", HEAD UUID " 1/4\n5\n", HEAD TOKEN " 1/4\n9223372036854775808\n",
+		HEAD TOKEN " 1/4\n5\n" TOKEN " 1/4\n5\n" TOKEN " 1/4\n5\n",
+	};
+	leash_semaphore_info info;
+	leash_permit_info permits[2];
+	size_t count;
+
+	for (size_t i = 0; i < COUNT(texts); i++)
+		if (read_share(texts[i], &info, permits, &count))
+			fail_msg("'%s' was read", texts[i]);
+}
+
+SENTENCE(lines_of_what_is_shared_are_read_to_the_largest_numbers_that_they_may_have)
+{
+	leash_semaphore_info info;
+	leash_permit_info permits[2];
+	size_t count;
+
+	assert_true(read_share(HEAD, &info, permits, &count));
+	assert_true(info.out == 2 && info.waiting == 0 && info.limit == -1 && count == 0);
+	assert_true(read_share("1\n9223372036854775807\n9223372036854775807\n0\n1000000\n" TOKEN
+	                       " 1000/1000000\n9223372036854775807\n" TOKEN " w\n1\n", &info, permits, &count));
+	assert_true(info.out == INT64_MAX && info.waiting == INT64_MAX && info.limit == 1000000 && count == 2);
+	assert_true(permits[0].count == 1000 && permits[0].limit == 1000000 && permits[0].remaining_ms == INT64_MAX);
+	assert_true(permits[1].count == 0 && permits[1].limit == 0 && permits[1].remaining_ms == 1);
+	assert_string_equal(permits[0].who.token, TOKEN);
+	assert_true(read_share("1\n2\n0\n5\n0\n" TOKEN " 1/0\n1\n", &info, permits, &count));
+	assert_true(info.limit == 0 && permits[0].count == 1 && permits[0].limit == 0);
+}
+
 /* ---- clients ---- */
 
 SENTENCE(what_a_client_wrote_about_itself_is_read)
