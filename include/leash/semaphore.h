@@ -198,6 +198,32 @@ LEASH_API leash_status
 leash_semaphore_inspect(leash_semaphore *semaphore, leash_semaphore_info *info, leash_permit_fn visit, void *arg,
                         leash_error *err);
 
+/**
+ * Let no more than `limit` permits be out, for a while, whatever limit they are acquired with: an operator's means to
+ * relieve what the semaphore protects. It is for all clients, and is kept by the server.
+ *
+ * Permits that are out stay so. Who wants more than the limit at once gets them while no others are out. Who waits, and
+ * has room when the limit is raised or ended by a call, comes in at once; when it ends by itself, within seconds. What
+ * is to last belongs into the programs' own configuration.
+ *
+ * @param limit   0 to LEASH_SEMAPHORE_LIMIT_MAX, in place of the one before; 0: closed, nobody comes in.
+ * @param for_ms  for how long, from now on: up to a day, 86400000; 0 ends the limit, whatever `limit` says.
+ * @param err     filled in unless the result is LEASH_OK; may be NULL.
+ *
+ * @retval LEASH_OK           done
+ * @retval LEASH_UNAVAILABLE  the server did not answer within the client's `timeout_ms`: it may be done, or be done a
+ *                            little later. It may be said again, also by leash itself: it says what is to be
+ * @retval LEASH_MISMATCH     a key holds something that is no semaphore, or no limit
+ * @retval LEASH_DENIED       the server does not permit a command; the text names it
+ * @retval LEASH_PROTOCOL     the answer is not what a Redis server says
+ * @retval LEASH_INVALID      no semaphore, or a number out of range
+ * @retval LEASH_UNSUPPORTED, LEASH_NO_MEMORY, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
+ *
+ * Threads: any; not from a leash callback. Not a cancellation point. Since 0.1.
+ */
+LEASH_API leash_status
+leash_semaphore_limit(leash_semaphore *semaphore, int64_t limit, int64_t for_ms, leash_error *err);
+
 LEASH_END_DECLS
 
 #endif

@@ -64,6 +64,18 @@ begin_inspection(const struct lsh_query *q, struct lsh_script_call *command)
 		lsh_script_push_joined(command, (struct lsh_arg){q->subject, q->subject_size}, q->kind->suffix[i]);
 }
 
+static void
+make_limit(const struct lsh_ask *a, struct lsh_script_call *command)
+{
+	const struct lsh_query *q = a->query;
+	struct lsh_request request = {
+		.protocol = &q->backend->protocol, .kind = q->kind, .key = {q->subject, q->subject_size},
+		.limit = q->limit, .lease_ms = q->for_ms, .sharded = atomic_load(&a->host->sharded),
+	};
+
+	q->kind->make(command, LSH_LIMIT, &request, 1);
+}
+
 static bool
 build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience)
 {
@@ -98,6 +110,9 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 		lsh_script_push(command, LSH_ARG("0"));
 		lsh_script_push_number(command, LSH_QUERIES);
 		break;
+	case LSH_LET_IN:
+		make_limit(call->owner, command);
+		break;
 	}
 	return !q->over;
 }
@@ -118,6 +133,7 @@ static bool
 is_answer(const struct lsh_call *call, const struct lsh_message *message)
 {
 	const struct lsh_query *q = ((const struct lsh_ask *)call->owner)->query;
+	struct lsh_verdict verdict;
 
 	switch (q->question) {
 	case LSH_WHO_HAS:
@@ -126,6 +142,8 @@ is_answer(const struct lsh_call *call, const struct lsh_message *message)
 		return is_list(message, SHARES_HEAD, q->most, LSH_INTEGER);
 	case LSH_WHO_WAITS:
 		return is_list(message, 0, LSH_QUERIES, LSH_STRING);
+	case LSH_LET_IN:
+		return q->kind->read(&verdict, LSH_LIMIT, message, 0, 1);
 	default:
 		return true;
 	}

@@ -1,5 +1,5 @@
-/* A query: one question about a lock or a client, to as many servers as have to agree: the one that has the key, or all
- * of a quorum. It goes over the client's own connections.
+/* A query: one question about a lock or a client, or what an operator says of a lock, to as many servers as have to
+ * agree: the one that has the key, or all of a quorum. It goes over the client's own connections.
  *
  *   ASKING --an answer--> REPLIED
  *   ASKING --a refusal--> GAVE_UP
@@ -19,6 +19,7 @@ enum lsh_question {
 	LSH_WHO_IS,    /* the client of this token: what it wrote about itself */
 	LSH_WHO_WAITS, /* for the lock with this key: up to LSH_QUERIES places behind the arrival `after`, and their scores,
 	                * a line for each */
+	LSH_LET_IN,    /* no more than `limit` to what is shared under this key, for `for_ms`: nothing */
 };
 
 enum {
@@ -50,6 +51,7 @@ struct lsh_query {
 	size_t subject_size;
 	uint64_t after;
 	unsigned most;
+	int64_t limit, for_ms;
 	unsigned slot;
 	bool by_slot;               /* whichever server has the slot is asked */
 	bool hurried;               /* "not now" is an answer, too */

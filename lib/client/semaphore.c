@@ -2,6 +2,7 @@
  * whoever has the pointer has them; all else is what a handle of that owner does. */
 #include "client/handle.h"
 
+#include "admin/share.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/process.h"
@@ -12,6 +13,8 @@
 
 #include <errno.h>
 #include <string.h>
+
+enum { LIMIT_MAX_MS = 86400000 };
 
 _Static_assert((int)LEASH_PERMITS_MAX == LSH_NEED_COUNT_MAX, "what a need can say");
 _Static_assert((int)LEASH_SEMAPHORE_LIMIT_MAX == LSH_NEED_LIMIT_MAX, "likewise");
@@ -24,14 +27,24 @@ struct leash_permit {
 /* ---- semaphores ---- */
 
 static leash_status
+check_number(const char *shown, const char *what, int64_t value, int64_t least, int64_t most, leash_error *err)
+{
+	if (value >= least && value <= most)
+		return LEASH_OK;
+	return lsh_fail(err, LEASH_INVALID, 0, "semaphore '%s': %s is %lld, but must be from %lld to %lld", shown, what,
+	                (long long)value, (long long)least, (long long)most);
+}
+
+static leash_status
 check(const leash_client *client, const char *name, int64_t limit, leash_error *err)
 {
 	char shown[80];
+	leash_status status;
 
 	lsh_show(shown, sizeof shown, name, strlen(name));
-	if (limit < 1 || limit > LSH_NEED_LIMIT_MAX)
-		return lsh_fail(err, LEASH_INVALID, 0, "semaphore '%s': the limit is %lld, but must be from 1 to %d", shown,
-		                (long long)limit, LSH_NEED_LIMIT_MAX);
+	status = check_number(shown, "the limit", limit, 1, LSH_NEED_LIMIT_MAX, err);
+	if (status != LEASH_OK)
+		return status;
 	if (client->uri.deployment == LSH_QUORUM)
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "semaphore '%s': a quorum cannot count permits: two holders' "
 		                "majorities need no server in common", shown);
@@ -120,9 +133,9 @@ prepare(leash_permit **made, const leash_semaphore *semaphore, int64_t count, co
 	if (out == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: `out` is NULL", call);
 	most = semaphore->limit < LSH_NEED_COUNT_MAX ? semaphore->limit : LSH_NEED_COUNT_MAX;
-	if (count < 1 || count > most)
-		return lsh_fail(err, LEASH_INVALID, 0, "semaphore '%s': the count is %lld, but must be from 1 to %lld",
-		                lsh_lock_shown(semaphore->handle->lock), (long long)count, (long long)most);
+	status = check_number(lsh_lock_shown(semaphore->handle->lock), "the count", count, 1, most, err);
+	if (status != LEASH_OK)
+		return status;
 	*made = permit_new(semaphore, count);
 	if (*made == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "semaphore '%s': out of memory",
@@ -170,6 +183,24 @@ leash_semaphore_adopt(leash_semaphore *semaphore, int64_t count, const char *tok
 	leash_status status = prepare(&permit, semaphore, count, out, "leash_semaphore_adopt", err);
 
 	return status == LEASH_OK ? finish(permit, leash_lock_adopt(&permit->handle, token, err), out) : status;
+}
+
+/* ---- for all of them ---- */
+
+leash_status
+leash_semaphore_limit(leash_semaphore *semaphore, int64_t limit, int64_t for_ms, leash_error *err)
+{
+	lsh_guarded();
+	leash_status status = lsh_semaphore_check(semaphore, "leash_semaphore_limit", err);
+	const char *shown;
+
+	if (status != LEASH_OK)
+		return status;
+	shown = lsh_lock_shown(semaphore->handle->lock);
+	status = check_number(shown, "the limit", limit, 0, LSH_NEED_LIMIT_MAX, err);
+	if (status == LEASH_OK)
+		status = check_number(shown, "for_ms", for_ms, 0, LIMIT_MAX_MS, err);
+	return status == LEASH_OK ? lsh_share_limit(semaphore->handle->lock, limit, for_ms, err) : status;
 }
 
 /* ---- permits ---- */

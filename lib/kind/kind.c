@@ -138,6 +138,12 @@ lsh_kind_make(struct lsh_script_call *command, enum lsh_verb verb, const struct 
 		lsh_script_push_number(command, r->fence);
 		lsh_script_push(command, lsh_arg_text(r->protocol->fence_ms));
 		break;
+	case LSH_LIMIT:
+		begin_whole(command, verb, r);
+		lsh_script_push_number(command, r->limit);
+		lsh_script_push_number(command, r->lease_ms);
+		push_config(command, r);
+		break;
 	default:
 		break;
 	}
@@ -237,6 +243,9 @@ lsh_kind_read(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_messag
 	case LSH_RAISE:
 		*v = (struct lsh_verdict){.what = LSH_KEPT, .fence = x};
 		return m->type == LSH_INTEGER && is_fence(&m->item[0]);
+	case LSH_LIMIT:
+		*v = (struct lsh_verdict){.what = LSH_KEPT};
+		return number && x == 1;
 	default:
 		return false;
 	}

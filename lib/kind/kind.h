@@ -18,13 +18,14 @@
 /* For the scripts a fence is no further ahead of the server's clock than that. */
 #define LSH_FENCE_AHEAD_US (INT64_C(31536000) * 1000000)
 
-/* What can be said of a token. */
+/* What can be said of a token, or of a lock. */
 enum lsh_verb {
 	LSH_ACQUIRE,   /* ask for the lock, and for a place in the queue if it is taken */
 	LSH_RENEW,     /* keep what is held */
 	LSH_RELEASE,   /* release, leave the queue, cancel */
 	LSH_HEARTBEAT, /* keep a place, and say where it stands; or go on with what another client holds */
 	LSH_RAISE,     /* let a server hear of a larger fence */
+	LSH_LIMIT,     /* of no token: for a while, let no more than so many hold what is shared */
 	LSH_VERBS
 };
 
@@ -70,7 +71,8 @@ struct lsh_request {
 	struct lsh_arg key;             /* the lock's first one */
 	const char *token;              /* with its need, if it has one */
 	size_t token_size;
-	int64_t lease_ms, claim_ms;     /* a claim of 0: take no place */
+	int64_t lease_ms, claim_ms;     /* LIMIT: for how long, 0: it ends; a claim of 0: take no place */
+	int64_t limit;                  /* LIMIT */
 	int64_t not_after_us;           /* by the server's clock: later than that it does nothing */
 	int64_t fence;                  /* wanted: no queue, and all servers answer the same; 0: as the server likes */
 	unsigned depth;

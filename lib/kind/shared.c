@@ -16,6 +16,7 @@ const struct lsh_kind lsh_shared = {
 	.script = {
 		[LSH_ACQUIRE] = &lsh_script_share_acquire, [LSH_RENEW] = &lsh_script_share_renew,
 		[LSH_RELEASE] = &lsh_script_share_release, [LSH_HEARTBEAT] = &lsh_script_share_heartbeat,
+		[LSH_LIMIT] = &lsh_script_share_limit,
 	},
 };
 

@@ -384,6 +384,67 @@ SENTENCE(all_that_is_out_is_told_with_who_has_it_and_how_many_wait, .but = PLACE
 	leash_semaphore_free(wide);
 }
 
+SENTENCE(an_operators_limit_is_for_all_and_for_a_while, .but = PLACE_NO_QUEUE)
+{
+	leash_permit *two = take(mine, 2);
+
+	assert_status(LEASH_OK, leash_semaphore_limit(theirs, 2, 86400000, &err));
+	assert_string_equal(told(), "2 out, 0 wait, limit 2: 2/4");
+	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu'", try_for(mine, 1));
+	assert_status(LEASH_OK, leash_semaphore_limit(theirs, 0, 60000, &err));
+	assert_true(leash_permit_held(two));
+	give(two);
+	assert_string_equal(told(), "0 out, 0 wait, limit 0:");
+	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu'", try_for(mine, 1));
+	assert_status(LEASH_OK, leash_semaphore_limit(mine, 1, 60000, &err));
+	give(take(mine, 3)); /* alone */
+	assert_status(LEASH_OK, leash_semaphore_limit(mine, 1, 0, &err));
+	assert_status(LEASH_OK, leash_semaphore_limit(mine, 0, 0, &err));
+	assert_string_equal(told(), "0 out, 0 wait, limit -1:");
+	assert_status(LEASH_OK, leash_semaphore_limit(mine, 0, 300, &err));
+	give(take(mine, 4)); /* who waits comes in when it has ended by itself */
+}
+
+SENTENCE(who_waits_and_has_room_comes_in_when_the_limit_is_raised_or_ends, .but = PLACE_NO_QUEUE)
+{
+	static const int64_t limits[][2] = {{3, 60000}, {0, 0}};
+
+	for (size_t i = 0; i < COUNT(limits); i++) {
+		leash_permit *one = take(mine, 1);
+
+		assert_status(LEASH_OK, leash_semaphore_limit(mine, 1, 60000, &err));
+		let_it_wait_for(2);
+		assert_string_equal(told(), "1 out, 1 wait, limit 1: 1/4");
+		assert_status(LEASH_OK, leash_semaphore_limit(mine, limits[i][0], limits[i][1], &err));
+		assert_int_equal(place_integer("gpu", "ZCARD leash:{gpu}"), 3);
+		assert_heard(LEASH_OK, &waiter);
+		give(got);
+		give(one);
+	}
+	assert_status(LEASH_OK, leash_semaphore_limit(mine, 0, 0, &err));
+}
+
+SENTENCE(a_limit_whose_answer_is_lost_is_said_again, .but = PLACE_ONE_SOCKET)
+{
+	struct proxy *proxy = kept(proxy_start(server_socket(deployment_server(place))));
+	leash_client *far = leashed_open(proxy_uri(proxy), NULL);
+	leash_semaphore *semaphore = semaphore_of(far, LIMIT);
+
+	assert_status(LEASH_OK, leash_semaphore_limit(semaphore, 3, 60000, &err));
+	for (int i = 0; i < 2; i++) {
+		if (i == 0)
+			proxy_cut_request(proxy, "evalsha");
+		else
+			proxy_cut_reply(proxy, "evalsha", 1);
+		assert_status(LEASH_OK, leash_semaphore_limit(semaphore, i, 60000, &err));
+		assert_true(proxy_hit(proxy));
+		assert_string_equal(place_text("gpu", "GET leash:{gpu}:limit"), i == 0 ? "0" : "1");
+	}
+	assert_status(LEASH_OK, leash_semaphore_limit(semaphore, 0, 0, &err));
+	leash_semaphore_free(semaphore);
+	leash_close(far);
+}
+
 /* So many holds of 2 permits, of clients that nobody knows. */
 static void
 make_holds(long long holds)
@@ -432,6 +493,8 @@ SENTENCE(what_is_no_semaphore_is_a_mismatch, .but = PLACE_NO_QUEUE)
 		place_say("leash:{gpu}", none[i].command, none[i].who);
 		assert_refused(LEASH_MISMATCH, "semaphore 'gpu': ", inspect());
 		assert_true(info.out == INT64_C(0x5a5a5a5a5a5a5a5a) && seen.count == 0);
+		if (none[i].command != add && strstr(none[i].command, "fence") == NULL && strstr(none[i].command, " inf") == NULL)
+			assert_refused(LEASH_MISMATCH, "semaphore 'gpu': ", leash_semaphore_limit(mine, 1, 1000, &err));
 	}
 	place_flush();
 }
@@ -446,6 +509,12 @@ SENTENCE(what_others_than_leash_may_hold_is_told, .but = PLACE_NO_QUEUE)
 	place_flush();
 }
 
+static leash_status
+limit(void)
+{
+	return leash_semaphore_limit(mine, 3, 60000, &err);
+}
+
 SENTENCE(a_permission_that_is_missing_is_named, .but = PLACE_NO_QUEUE)
 {
 	static const struct {
@@ -453,6 +522,7 @@ SENTENCE(a_permission_that_is_missing_is_named, .but = PLACE_NO_QUEUE)
 		const char *commands[9];
 	} needs[] = {
 		{inspect, {"TIME", "GET", "ZCOUNT", "ZREVRANGE", "EVALSHA"}},
+		{limit, {"ZCOUNT", "GET", "SET", "EVALSHA"}},
 	};
 	leash_permit *permit = take(mine, 1);
 
@@ -464,6 +534,7 @@ SENTENCE(a_permission_that_is_missing_is_named, .but = PLACE_NO_QUEUE)
 			place_say_all("ACL SETUSER %s +%s", place_user(), *command);
 		}
 	give(permit);
+	place_say("leash:{gpu}:limit", "DEL leash:{gpu}:limit");
 }
 
 SENTENCE(a_server_that_stands_still_is_unavailable, .but = PLACE_NO_QUEUE)
@@ -472,6 +543,7 @@ SENTENCE(a_server_that_stands_still_is_unavailable, .but = PLACE_NO_QUEUE)
 
 	place_pause();
 	assert_refused(LEASH_UNAVAILABLE, "semaphore 'gpu': ", inspect());
+	assert_refused(LEASH_UNAVAILABLE, "semaphore 'gpu': ", leash_semaphore_limit(mine, 0, 0, &err));
 	place_resume();
 	await_true(inspect() == LEASH_OK);
 	assert_int_equal(info.out, 1);
@@ -534,6 +606,11 @@ SENTENCE(what_cannot_be_is_refused_by_name, .but = PLACE_NO_QUEUE)
 	leash_semaphore_free(NULL);
 	assert_refused(LEASH_INVALID, "leash_semaphore_inspect", leash_semaphore_inspect(NULL, &info, see, NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_semaphore_inspect", leash_semaphore_inspect(mine, NULL, see, NULL, &err));
+	assert_refused(LEASH_INVALID, "leash_semaphore_limit", leash_semaphore_limit(NULL, 1, 1, &err));
+	assert_refused(LEASH_INVALID, "'gpu': the limit is -1", leash_semaphore_limit(mine, -1, 1, &err));
+	assert_refused(LEASH_INVALID, "'gpu': the limit is 1000001", leash_semaphore_limit(mine, 1000001, 1, &err));
+	assert_refused(LEASH_INVALID, "'gpu': for_ms is -1", leash_semaphore_limit(mine, 1, -1, &err));
+	assert_refused(LEASH_INVALID, "'gpu': for_ms is 86400001", leash_semaphore_limit(mine, 1, 86400001, &err));
 	for (size_t size = 0; size < 3; size++) {
 		info.size = (size_t[]){0, offsetof(leash_semaphore_info, out) - 1, 65537}[size];
 		assert_refused(LEASH_INVALID, "semaphore_info", leash_semaphore_inspect(mine, &info, see, NULL, &err));
