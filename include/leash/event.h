@@ -27,7 +27,7 @@ struct leash_permit;
 typedef struct leash_event {
 	size_t size;           /**< of this struct, as leash was built; fields are only ever added at the end */
 	const char *lock;      /**< the lock's name as it was given to leash_lock_new(); NULL for an event of the client */
-	uint64_t fence;        /**< of the hold; 0 for an event of the client */
+	uint64_t fence;        /**< of the hold; 0 for an event of the client, or of permits, which have none */
 	int64_t remaining_ms;  /**< what was left of the lease when the event was raised; 0 if nothing */
 	const char *text;      /**< why, in one line of printable characters */
 	leash_event_type type;

@@ -45,7 +45,7 @@ deliver(struct lsh_letter *letter)
 	struct lsh_hold *hold = notice->hold;
 	char text[100];
 	leash_event event = {
-		.size = sizeof event, .lock = lsh_lock_name(hold->lock), .fence = hold->fence,
+		.size = sizeof event, .lock = lsh_lock_name(hold->lock), .fence = lsh_is_shared(hold->lock) ? 0 : hold->fence,
 		.remaining_ms = notice->remaining_ms, .text = notice->text, .type = notice->type,
 		.permit = lsh_is_shared(hold->lock) ? (const struct leash_permit *)(const void *)hold->owner : NULL,
 	};
