@@ -66,6 +66,7 @@ typedef struct leash_waiter_info {
 	leash_party who;
 	int64_t waiting_since_ms; /**< when it came, by the server's clock, in ms since 1970 */
 	uint64_t position;     /**< 1: the next one */
+	int64_t count;         /**< of a semaphore: how many permits it waits for; 0: to be alone; of a lock always 0 */
 	/* Add fields here, at the end, and nowhere else. */
 } leash_waiter_info;
 

@@ -199,6 +199,19 @@ leash_semaphore_inspect(leash_semaphore *semaphore, leash_semaphore_info *info, 
                         leash_error *err);
 
 /**
+ * Ask the server who waits for permits, first comes first.
+ *
+ * @param visit  called for each place in the queue, with no mutex held; may call leash, but not free `semaphore`.
+ * @param err    filled in unless the result is LEASH_OK; may be NULL.
+ *
+ * @return as leash_semaphore_inspect(); what was visited before a failure was true.
+ *
+ * Threads: any; not from a leash callback. Not a cancellation point, but for what `visit` does. Since 0.1.
+ */
+LEASH_API leash_status
+leash_semaphore_waiters(leash_semaphore *semaphore, leash_waiter_fn visit, void *arg, leash_error *err);
+
+/**
  * Let no more than `limit` permits be out, for a while, whatever limit they are acquired with: an operator's means to
  * relieve what the semaphore protects. It is for all clients, and is kept by the server.
  *

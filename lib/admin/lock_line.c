@@ -207,6 +207,23 @@ lsh_share_lines_read(const char *lines, leash_semaphore_info *info, leash_permit
 	return true;
 }
 
+bool
+lsh_place_read(const char *text, size_t size, bool shared, leash_waiter_info *waiter)
+{
+	enum { TOKEN, NEED, CLAIM, WORDS };
+	size_t count = shared ? WORDS : WORDS - 1;
+	struct word word[WORDS];
+	uint64_t claim;
+	int64_t limit;
+
+	*waiter = (leash_waiter_info){.size = sizeof *waiter};
+	if (!split(text, size, word, count) || !lsh_token_is_one(word[TOKEN].text, word[TOKEN].size, NULL) ||
+	    !read_number(word[count - 1], UINT64_MAX, &claim) || (shared && !read_need(word[NEED], &waiter->count, &limit)))
+		return false;
+	memcpy(waiter->who.token, word[TOKEN].text, word[TOKEN].size);
+	return true;
+}
+
 /* A word that people can read, into zeroed memory. */
 static bool
 read_text(struct word word, char *out, size_t size)

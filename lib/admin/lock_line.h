@@ -17,6 +17,10 @@ bool lsh_lock_line_read(const char *text, size_t size, leash_lock_info *info);
 bool lsh_share_lines_read(const char *lines, leash_semaphore_info *info, leash_permit_info *permits, size_t most,
                           size_t *count);
 
+/* Read the member of a queue: a place, "<token> <claim>", or "<token> <need> <claim>" where it is `shared`: the token
+ * and the count. False: it is none. */
+bool lsh_place_read(const char *text, size_t size, bool shared, leash_waiter_info *waiter);
+
 /* Read what a client says of itself, "<pid> <since_ms> <host> <program>", into all of `party` but its token. False, and
  * `party` untouched: it is anything else. Anybody may write there, so nothing in it is to be relied on. */
 bool lsh_party_read(const char *text, size_t size, leash_party *party);

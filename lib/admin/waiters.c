@@ -24,14 +24,16 @@ struct lsh_waiters {
 leash_status
 lsh_waiters_open(struct lsh_waiters **out, struct lsh_lock *lock, leash_error *err)
 {
-	const char *shown = lsh_lock_shown(lock);
+	const struct lsh_resource *r = lsh_lock_resource(lock);
+	const char *kind = r->kind->name, *shown = lsh_resource_shown(r);
 	struct lsh_waiters *queue;
 
-	if (!lsh_lock_resource(lock)->backend->strategy->has_queue)
-		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "lock '%s': a quorum has no queue: nobody knows who waits", shown);
+	if (!r->backend->strategy->has_queue)
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "%s '%s': a quorum has no queue: nobody knows who waits", kind,
+		                shown);
 	queue = lsh_new(struct lsh_waiters);
 	if (queue == NULL)
-		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory for its queue", shown);
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "%s '%s': out of memory for its queue", kind, shown);
 	queue->lock = lock;
 	*out = queue;
 	return LEASH_OK;
@@ -43,21 +45,17 @@ lsh_waiters_close(struct lsh_waiters *queue)
 	lsh_free(queue);
 }
 
-/* A place, "<token> <claim>", and its arrival. */
+/* A place and its arrival. */
 static bool
-read_place(const char *member, size_t size, const char *score, size_t score_size, leash_waiter_info *waiter,
-           uint64_t *arrival)
+read_place(const struct lsh_waiters *queue, const char *member, size_t size, const char *score, size_t score_size,
+           leash_waiter_info *waiter, uint64_t *arrival)
 {
-	const char *space = memchr(member, ' ', size);
-	size_t token_size = space != NULL ? (size_t)(space - member) : 0;
-	uint64_t claim;
+	bool shared = (lsh_lock_resource(queue->lock)->kind->flags & LSH_SHARED) != 0;
 
-	if (space == NULL || !lsh_token_is_one(member, token_size, NULL) ||
-	    !lsh_decimal_read(space + 1, size - token_size - 1, &claim) || !lsh_decimal_read(score, score_size, arrival) ||
+	if (!lsh_place_read(member, size, shared, waiter) || !lsh_decimal_read(score, score_size, arrival) ||
 	    *arrival > LSH_FENCE_MAX)
 		return false;
-	*waiter = (leash_waiter_info){.size = sizeof *waiter, .waiting_since_ms = (int64_t)(*arrival / 1000)};
-	memcpy(waiter->who.token, member, token_size);
+	waiter->waiting_since_ms = (int64_t)(*arrival / 1000);
 	return true;
 }
 
@@ -70,7 +68,8 @@ read_places(struct lsh_waiters *queue, const char *text, leash_error *why)
 		leash_waiter_info *waiter = &queue->waiter[queue->count];
 		uint64_t arrival;
 
-		if (queue->count == LSH_QUERIES || !read_place(text, size, text + size + 1, score_size, waiter, &arrival))
+		if (queue->count == LSH_QUERIES ||
+		    !read_place(queue, text, size, text + size + 1, score_size, waiter, &arrival))
 			return lsh_fail(why, LEASH_MISMATCH, 0, "its queue holds something that is no place");
 		if (arrival <= queue->last) /* so it would go on for ever */
 			return lsh_fail(why, LEASH_PROTOCOL, 0, "the answer is not what a Redis server says to ZRANGEBYSCORE");
@@ -106,7 +105,7 @@ next_batch(struct lsh_waiters *queue, leash_error *err)
 	if (status == LEASH_OK)
 		status = lsh_identify(r->backend, &queue->known, who, queue->count, deadline, &why);
 	if (status != LEASH_OK)
-		lsh_fail(err, status, why.sys_errno, "lock '%s': %s", lsh_resource_shown(r), why.text);
+		lsh_fail(err, status, why.sys_errno, "%s '%s': %s", r->kind->name, lsh_resource_shown(r), why.text);
 	return status;
 }
 

@@ -95,18 +95,32 @@ leash_client_scan(leash_client *client, const char *pattern, leash_scan_fn visit
 	return status == LEASH_OK ? walk(&w, NULL, pattern, err) : status;
 }
 
+/* Of a handle that was checked. */
+static leash_status
+walk_queue(leash_lock *lock, leash_waiter_fn visit, void *arg, const char *call, leash_error *err)
+{
+	const struct lsh_resource *r = lsh_lock_resource(lock->lock);
+	struct walk w = {.client = lsh_client_of(lock), .shown = lsh_resource_shown(r), .visit_waiter = visit, .arg = arg};
+
+	if (visit == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "%s '%s': %s: `visit` is NULL", r->kind->name, w.shown, call);
+	return walk(&w, lock->lock, NULL, err);
+}
+
 leash_status
 leash_lock_waiters(leash_lock *lock, leash_waiter_fn visit, void *arg, leash_error *err)
 {
 	static const char call[] = "leash_lock_waiters";
 	leash_status status = lsh_handle_check(lock, call, err);
-	struct walk w = {.visit_waiter = visit, .arg = arg};
 
-	if (status != LEASH_OK)
-		return status;
-	w.client = lsh_client_of(lock);
-	w.shown = lsh_lock_shown(lock->lock);
-	if (visit == NULL)
-		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': %s: `visit` is NULL", w.shown, call);
-	return walk(&w, lock->lock, NULL, err);
+	return status == LEASH_OK ? walk_queue(lock, visit, arg, call, err) : status;
+}
+
+leash_status
+leash_semaphore_waiters(leash_semaphore *semaphore, leash_waiter_fn visit, void *arg, leash_error *err)
+{
+	static const char call[] = "leash_semaphore_waiters";
+	leash_status status = lsh_semaphore_check(semaphore, call, err);
+
+	return status == LEASH_OK ? walk_queue(semaphore->handle, visit, arg, call, err) : status;
 }

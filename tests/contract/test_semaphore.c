@@ -384,6 +384,43 @@ SENTENCE(all_that_is_out_is_told_with_who_has_it_and_how_many_wait, .but = PLACE
 	leash_semaphore_free(wide);
 }
 
+static struct {
+	size_t count;
+	int64_t wants[2];
+	leash_waiter_info last;
+} queue;
+
+static bool
+note_waiter(void *arg, const leash_waiter_info *of)
+{
+	(void)arg;
+	assert_int_equal(of->position, queue.count + 1);
+	queue.wants[queue.count++ % 2] = of->count;
+	queue.last = *of;
+	return true;
+}
+
+SENTENCE(who_waits_is_told_with_how_many_it_wants, .but = PLACE_NO_QUEUE)
+{
+	static const char add[] = "ZADD leash:{gpu}:queue %s %s";
+	leash_permit *all = take(mine, LIMIT);
+
+	memset(&queue, 0, sizeof queue);
+	assert_status(LEASH_OK, leash_semaphore_waiters(mine, note_waiter, NULL, &err));
+	assert_int_equal(queue.count, 0);
+	let_it_wait_for(3);
+	place_say("leash:{gpu}", add, "9000000000000000", TOKEN " w 3000");
+	assert_status(LEASH_OK, leash_semaphore_waiters(mine, note_waiter, NULL, &err));
+	assert_true(queue.count == 2 && queue.wants[0] == 3 && queue.wants[1] == 0);
+	assert_string_equal(queue.last.who.token, TOKEN);
+	place_say("leash:{gpu}", add, "9000000000000001", TOKEN " 3000");
+	assert_refused(LEASH_MISMATCH, "semaphore 'gpu': ", leash_semaphore_waiters(mine, note_waiter, NULL, &err));
+	place_say("leash:{gpu}", "ZREM leash:{gpu}:queue %s %s", TOKEN " 3000", TOKEN " w 3000");
+	give(all);
+	assert_heard(LEASH_OK, &waiter);
+	give(got);
+}
+
 SENTENCE(an_operators_limit_is_for_all_and_for_a_while, .but = PLACE_NO_QUEUE)
 {
 	leash_permit *two = take(mine, 2);
@@ -510,6 +547,12 @@ SENTENCE(what_others_than_leash_may_hold_is_told, .but = PLACE_NO_QUEUE)
 }
 
 static leash_status
+ask_who_waits(void)
+{
+	return leash_semaphore_waiters(mine, note_waiter, NULL, &err);
+}
+
+static leash_status
 limit(void)
 {
 	return leash_semaphore_limit(mine, 3, 60000, &err);
@@ -522,6 +565,7 @@ SENTENCE(a_permission_that_is_missing_is_named, .but = PLACE_NO_QUEUE)
 		const char *commands[9];
 	} needs[] = {
 		{inspect, {"TIME", "GET", "ZCOUNT", "ZREVRANGE", "EVALSHA"}},
+		{ask_who_waits, {"ZRANGEBYSCORE"}},
 		{limit, {"ZCOUNT", "GET", "SET", "EVALSHA"}},
 	};
 	leash_permit *permit = take(mine, 1);
@@ -606,6 +650,8 @@ SENTENCE(what_cannot_be_is_refused_by_name, .but = PLACE_NO_QUEUE)
 	leash_semaphore_free(NULL);
 	assert_refused(LEASH_INVALID, "leash_semaphore_inspect", leash_semaphore_inspect(NULL, &info, see, NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_semaphore_inspect", leash_semaphore_inspect(mine, NULL, see, NULL, &err));
+	assert_refused(LEASH_INVALID, "leash_semaphore_waiters", leash_semaphore_waiters(NULL, note_waiter, NULL, &err));
+	assert_refused(LEASH_INVALID, "semaphore 'gpu'", leash_semaphore_waiters(mine, NULL, NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_semaphore_limit", leash_semaphore_limit(NULL, 1, 1, &err));
 	assert_refused(LEASH_INVALID, "'gpu': the limit is -1", leash_semaphore_limit(mine, -1, 1, &err));
 	assert_refused(LEASH_INVALID, "'gpu': the limit is 1000001", leash_semaphore_limit(mine, 1000001, 1, &err));

@@ -91,7 +91,7 @@ CAN_GROW(leash_lock_options, replicas_ms);
 CAN_GROW(leash_acquire, cancel);
 CAN_GROW(leash_event, permit);
 CAN_GROW(leash_lock_info, reserved_);
-CAN_GROW(leash_waiter_info, position);
+CAN_GROW(leash_waiter_info, count);
 CAN_GROW(leash_stats, reserved_);
 CAN_GROW(leash_semaphore_info, limit);
 CAN_GROW(leash_permit_info, remaining_ms);
