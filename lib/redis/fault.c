@@ -116,7 +116,8 @@ lsh_fault_say(char out[static LSH_FAULT_TEXT], const char *text, const char *com
 		tail = ": was it renamed (rename-command)?";
 
 	if (fault == LSH_FAULT_MISMATCH)
-		snprintf(out, LSH_FAULT_TEXT, "%s%s%s holds something else, perhaps a lock of another kind (WRONGTYPE): use another name",
+		snprintf(out, LSH_FAULT_TEXT,
+		         "%s%s%s holds something else, perhaps a lock of another kind (WRONGTYPE): use another name",
 		         key != NULL ? "the key '" : "one of its keys", shown, key != NULL ? "'" : "");
 	else if (refusal->says != NULL)
 		snprintf(out, LSH_FAULT_TEXT, "%s", refusal->says);
