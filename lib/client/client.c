@@ -57,30 +57,20 @@ lsh_no_fork_guard(leash_error *err)
 }
 
 leash_status
-lsh_client_check(const leash_client *client, const char *shown, leash_error *err)
+lsh_client_check(const leash_client *client, leash_error *err)
 {
-	bool in_callback = lsh_courier_in_callback(NULL);
-	char what[100];
-
-	if (!in_callback && lsh_client_is_there(client, "", NULL) == LEASH_OK)
-		return LEASH_OK;
-	if (shown != NULL)
-		snprintf(what, sizeof what, "lock '%s'", shown);
-	else
-		snprintf(what, sizeof what, "client");
-	if (in_callback && lsh_process_is(client->process))
-		return lsh_fail(err, LEASH_IN_CALLBACK, 0, "%s: this call may wait, which a leash callback must not", what);
-	return lsh_client_is_there(client, what, err);
+	if (lsh_process_is(client->process) && lsh_courier_in_callback(NULL))
+		return lsh_fail(err, LEASH_IN_CALLBACK, 0, "this call may wait, which a leash callback must not");
+	return lsh_client_is_there(client, err);
 }
 
 leash_status
-lsh_client_is_there(const leash_client *client, const char *what, leash_error *err)
+lsh_client_is_there(const leash_client *client, leash_error *err)
 {
 	if (!lsh_process_is(client->process))
-		return lsh_fail(err, LEASH_FORKED, 0, "%s: the client belongs to the parent process: open one in the child",
-		                what);
+		return lsh_fail(err, LEASH_FORKED, 0, "the client belongs to the parent process: open one in the child");
 	if (atomic_load(&client->closed))
-		return lsh_fail(err, LEASH_CLOSED, 0, "%s: the client is closed", what);
+		return lsh_fail(err, LEASH_CLOSED, 0, "the client is closed");
 	return LEASH_OK;
 }
 

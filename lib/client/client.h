@@ -31,10 +31,10 @@ struct leash_client {
 void lsh_client_retain(leash_client *client);
 void lsh_client_unref(leash_client *client);
 
-/* May a call go on that waits, or takes mutexes? Else FORKED, IN_CALLBACK or CLOSED. `shown`: the lock; or NULL. */
-leash_status lsh_client_check(const leash_client *client, const char *shown, leash_error *err);
-/* And one that does neither? Else FORKED or CLOSED, behind `what` and a colon. */
-leash_status lsh_client_is_there(const leash_client *client, const char *what, leash_error *err);
+/* May a call go on that waits, or takes mutexes? Else FORKED, IN_CALLBACK or CLOSED. */
+leash_status lsh_client_check(const leash_client *client, leash_error *err);
+/* And one that does neither? Else FORKED or CLOSED. */
+leash_status lsh_client_is_there(const leash_client *client, leash_error *err);
 
 /* Release in the background, over all clients, what this owner holds. */
 void lsh_clients_abandon(const struct leash_owner *owner, const char *why);

@@ -2,6 +2,7 @@
 #ifndef LSH_CLIENT_HANDLE_H
 #define LSH_CLIENT_HANDLE_H
 
+#include "base/error.h"
 #include "client/client.h"
 
 #include <leash/lock.h>
@@ -23,6 +24,15 @@ static inline leash_client *
 lsh_client_of(const leash_lock *lock)
 {
 	return lsh_lock_resource(lock->lock)->backend->options.owner;
+}
+
+/* Unless that is LEASH_OK: name what the handle is of in front of the text. Returns `status`; `err` may be NULL. */
+static inline leash_status
+lsh_handle_named(const leash_lock *lock, leash_status status, leash_error *err)
+{
+	const struct lsh_resource *r = lsh_lock_resource(lock->lock);
+
+	return lsh_fail_about(err, status, r->kind->name, lsh_resource_shown(r));
 }
 
 /* Of a lock of this kind; the arguments are those of leash_lock_new(), and checked. */

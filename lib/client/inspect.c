@@ -134,7 +134,7 @@ leash_client_stats(leash_client *client, leash_stats *stats, leash_error *err)
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call, client == NULL ? "the client" : "`stats`");
 	status = check_size(stats->size, offsetof(leash_stats, handed_on), call, "stats", err);
 	if (status == LEASH_OK)
-		status = lsh_client_is_there(client, call, err);
+		status = lsh_fail_about(err, lsh_client_is_there(client, err), call, NULL);
 	if (status != LEASH_OK)
 		return status;
 	collect(client->engine, &found);

@@ -25,17 +25,18 @@ lsh_handle_check(const leash_lock *lock, const char *call, leash_error *err)
 	if (lock == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: the lock is NULL", call);
 	if (lock->owner != NULL && atomic_load(&lock->owner->gone))
-		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': %s: the owner of this handle was freed",
-		                lsh_lock_shown(lock->lock), call);
-	return lsh_client_check(lsh_client_of(lock), lsh_lock_shown(lock->lock), err);
+		return lsh_handle_named(
+			lock, lsh_fail(err, LEASH_INVALID, 0, "%s: the owner of this handle was freed", call), err);
+	return lsh_handle_named(lock, lsh_client_check(lsh_client_of(lock), err), err);
 }
 
 /* And on this lease? Else INVALID. */
 static leash_status
 check_lease(const leash_lock *lock, int64_t lease_ms, leash_error *err)
 {
-	return lsh_check_lease(lease_ms, lsh_client_of(lock)->uri.deployment == LSH_QUORUM ? lock->terms : NULL,
-	                       lsh_lock_shown(lock->lock), err);
+	bool on_quorum = lsh_client_of(lock)->uri.deployment == LSH_QUORUM;
+
+	return lsh_handle_named(lock, lsh_check_lease(lease_ms, on_quorum ? lock->terms : NULL, err), err);
 }
 
 /* ---- life ---- */
@@ -70,7 +71,8 @@ lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const s
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
 	lsh_show(shown, sizeof shown, name, strlen(name));
 	status = lsh_lock_options_read(&terms, &fair, &lock->owner, options, &client->defaults,
-	                               client->uri.deployment == LSH_QUORUM, shown, err);
+	                               client->uri.deployment == LSH_QUORUM, err);
+	lsh_fail_about(err, status, kind->name, shown);
 	if (status == LEASH_OK && (lock->terms = keep(&terms, &client->defaults)) == NULL)
 		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
 	if (status == LEASH_OK)
@@ -101,7 +103,7 @@ lsh_handle_check_new(const void *out, const leash_client *client, const char *na
 	if (n > LEASH_NAME_MAX)
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: the name has more than %d bytes: it begins with '%.40s'", call,
 		                LEASH_NAME_MAX, name);
-	return lsh_client_is_there(client, call, err);
+	return lsh_fail_about(err, lsh_client_is_there(client, err), call, NULL);
 }
 
 leash_status
@@ -150,7 +152,7 @@ leash_lock_free(leash_lock *lock)
 static leash_status
 run_for_hold(struct lsh_wait *w, leash_lock *lock, const struct lsh_op_verb *verb, leash_error *err)
 {
-	leash_status status = lsh_wait_occupy(lock->owner, lsh_lock_shown(lock->lock), err);
+	leash_status status = lsh_handle_named(lock, lsh_wait_occupy(lock->owner, err), err);
 
 	if (status != LEASH_OK)
 		return status;
@@ -187,12 +189,12 @@ lsh_handle_check_acquire(const leash_lock *lock, leash_acquire *a, const leash_a
 {
 	leash_status status = lsh_handle_check(lock, call, err);
 
-	if (status == LEASH_OK)
-		status = lsh_acquire_read(a, how, lsh_lock_shown(lock->lock), err);
+	if (status != LEASH_OK)
+		return status;
+	status = lsh_acquire_read(a, how, err);
 	if (status == LEASH_OK && a->cancel != NULL && !lsh_process_is(a->cancel->process))
-		status = lsh_fail(err, LEASH_FORKED, 0,
-		                  "lock '%s': the cancel belongs to the parent process: make one in the child",
-		                  lsh_lock_shown(lock->lock));
+		status = lsh_fail(err, LEASH_FORKED, 0, "the cancel belongs to the parent process: make one in the child");
+	lsh_handle_named(lock, status, err);
 	if (status == LEASH_OK && a->lease_ms != 0)
 		status = check_lease(lock, a->lease_ms, err);
 	return status;
@@ -228,14 +230,15 @@ leash_lock_adopt(leash_lock *lock, const char *token, leash_error *err)
 	const char *wrong = "it is NULL";
 	struct lsh_wait w;
 
+	if (status != LEASH_OK)
+		return status;
 	/* of its text no more is shown than that: it may be anything, a secret that was given in the wrong place */
-	if (status == LEASH_OK && (token == NULL || !lsh_token_is_one(token, strnlen(token, LEASH_TOKEN_MAX), &wrong)))
-		status = lsh_fail(err, LEASH_INVALID, 0, "lock '%s': that is no owner token, \"<uuid>:<n>\": %s",
-		                  lsh_lock_shown(lock->lock), wrong);
-	if (status == LEASH_OK && memcmp(token, lsh_lock_resource(lock->lock)->backend->uuid, LSH_UUID_SIZE) == 0)
+	if (token == NULL || !lsh_token_is_one(token, strnlen(token, LEASH_TOKEN_MAX), &wrong))
+		status = lsh_fail(err, LEASH_INVALID, 0, "that is no owner token, \"<uuid>:<n>\": %s", wrong);
+	else if (memcmp(token, lsh_lock_resource(lock->lock)->backend->uuid, LSH_UUID_SIZE) == 0)
 		status = lsh_fail(err, LEASH_INVALID, 0,
-		                  "lock '%s': that token is one of this client's own: share the handle's owner instead",
-		                  lsh_lock_shown(lock->lock));
+		                  "that token is one of this client's own: share the handle's owner instead");
+	lsh_handle_named(lock, status, err);
 	if (status != LEASH_OK || (status = lsh_wait_make(&w, lock, err)) != LEASH_OK)
 		return status;
 	w.op.token = token;
@@ -284,7 +287,7 @@ leash_lock_break(leash_lock *lock, leash_error *err)
 	if (status == LEASH_OK)
 		status = lsh_inspect(lock->lock, false, &info, err);
 	if (status == LEASH_OK && !info.held)
-		status = lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': nobody has it", lsh_lock_shown(lock->lock));
+		status = lsh_handle_named(lock, lsh_fail(err, LEASH_NOT_HELD, 0, "nobody has it"), err);
 	if (status != LEASH_OK || (status = lsh_wait_make(&w, lock, err)) != LEASH_OK)
 		return status;
 	w.op.token = info.holder.token;

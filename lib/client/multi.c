@@ -88,7 +88,7 @@ leash_multi_new(leash_multi **out, leash_lock *const *locks, size_t count, leash
 	for (size_t i = 0; i < count && status == LEASH_OK; i++)
 		status = check_member(locks, i, call, err);
 	if (status == LEASH_OK)
-		status = lsh_client_is_there(lsh_client_of(locks[0]), call, err);
+		status = lsh_fail_about(err, lsh_client_is_there(lsh_client_of(locks[0]), err), call, NULL);
 	if (status != LEASH_OK)
 		return status;
 	m = lsh_alloc(sizeof *m + count * sizeof *m->locks);
@@ -330,7 +330,7 @@ check_and_acquire(leash_multi *m, const leash_acquire *how, const char *call, le
 		return lsh_wait_no_memory(m->locks[0], err);
 	c->how = &a;
 	c->backend = lsh_lock_resource(m->locks[0]->lock)->backend;
-	status = lsh_wait_occupy(m->locks[0]->owner, lsh_lock_shown(m->locks[0]->lock), &why);
+	status = lsh_handle_named(m->locks[0], lsh_wait_occupy(m->locks[0]->owner, &why), &why);
 	if (status == LEASH_OK) {
 		status = acquire(m, c, &why);
 		lsh_wait_vacate(m->locks[0]->owner);

@@ -52,58 +52,53 @@ copy_struct(void *out, size_t size, const void *from, const char *macro, leash_e
 }
 
 static leash_status
-check_range(int64_t value, int64_t least, int64_t most, const char *shown, const char *what, leash_error *err)
+check_range(int64_t value, int64_t least, int64_t most, const char *what, leash_error *err)
 {
-	char whose[100] = "client";
-
 	if (value >= least && value <= most)
 		return LEASH_OK;
-	if (shown != NULL)
-		snprintf(whose, sizeof whose, "lock '%s'", shown);
-	return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is %lld, but must be from %lld to %lld", whose, what,
-	                (long long)value, (long long)least, (long long)most);
+	return lsh_fail(err, LEASH_INVALID, 0, "%s is %lld, but must be from %lld to %lld", what, (long long)value,
+	                (long long)least, (long long)most);
 }
 
 /* On a quorum a server that was restarted without its data could give a lock away that a majority holds. So it must be
  * known for how long one may be held, and no lease may be longer than that. */
 leash_status
-lsh_check_lease(int64_t ms, const struct lsh_terms *guard, const char *shown, leash_error *err)
+lsh_check_lease(int64_t ms, const struct lsh_terms *guard, leash_error *err)
 {
-	leash_status status = check_range(ms, LEASE_MIN_MS, LEASE_MAX_MS, shown, "lease_ms", err);
+	leash_status status = check_range(ms, LEASE_MIN_MS, LEASE_MAX_MS, "lease_ms", err);
 
 	if (status != LEASH_OK || guard == NULL || ms <= guard->restart_guard_ms)
 		return status;
 	return lsh_fail(err, LEASH_INVALID, 0,
-	                "lock '%s': lease_ms is %lld, longer than restart_guard_ms, %lld: on a quorum that is at least the "
-	                "longest lease that anybody uses", shown, (long long)ms, (long long)guard->restart_guard_ms);
+	                "lease_ms is %lld, longer than restart_guard_ms, %lld: on a quorum that is at least the longest "
+	                "lease that anybody uses", (long long)ms, (long long)guard->restart_guard_ms);
 }
 
 static leash_status
-check_quorum(const struct lsh_terms *terms, bool fair, const char *shown, leash_error *err)
+check_quorum(const struct lsh_terms *terms, bool fair, leash_error *err)
 {
 	if (fair)
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0,
-		                "lock '%s': `fair` is not possible on a quorum: its servers have no common queue", shown);
+		                "`fair` is not possible on a quorum: its servers have no common queue");
 	if (terms->safety.min_replicas > 0 || terms->safety.fsynced)
 		return lsh_fail(err, LEASH_INVALID, 0,
-		                "lock '%s': %s is not for a quorum, where a majority of the servers has each lock anyway",
-		                shown, terms->safety.min_replicas > 0 ? "min_replicas" : "fsynced");
+		                "%s is not for a quorum, where a majority of the servers has each lock anyway",
+		                terms->safety.min_replicas > 0 ? "min_replicas" : "fsynced");
 	if (terms->restart_guard_ms == 0)
 		return lsh_fail(err, LEASH_INVALID, 0,
-		                "lock '%s': a quorum needs restart_guard_ms, the longest lease that anybody uses: for so long "
-		                "a server does not count after a restart; give it in LEASH_LOCK_OPTIONS(), or as "
-		                "restart_guard= in the URI", shown);
-	return lsh_check_lease(terms->lease_ms, terms, shown, err);
+		                "a quorum needs restart_guard_ms, the longest lease that anybody uses: for so long a server "
+		                "does not count after a restart; give it in LEASH_LOCK_OPTIONS(), or as restart_guard= in "
+		                "the URI");
+	return lsh_check_lease(terms->lease_ms, terms, err);
 }
 
 static leash_status
-check_owner(const leash_owner *owner, const char *shown, leash_error *err)
+check_owner(const leash_owner *owner, leash_error *err)
 {
 	if (!lsh_process_is(owner->process))
-		return lsh_fail(err, LEASH_FORKED, 0,
-		                "lock '%s': the owner belongs to the parent process: make one in the child", shown);
+		return lsh_fail(err, LEASH_FORKED, 0, "the owner belongs to the parent process: make one in the child");
 	if (atomic_load(&owner->gone))
-		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': the owner was freed", shown);
+		return lsh_fail(err, LEASH_INVALID, 0, "the owner was freed");
 	return LEASH_OK;
 }
 
@@ -118,7 +113,7 @@ check_text(const char *text, const char *allowed, const char *what, const char *
 		good = allowed != NULL ? strchr(allowed, text[i]) != NULL : text[i] > ' ' && text[i] < 0x7f;
 	if (good)
 		return LEASH_OK;
-	return lsh_fail(err, LEASH_INVALID, 0, "client: %s must be 1 to %d of %s", what, SHORT_TEXT_MAX, rule);
+	return lsh_fail(err, LEASH_INVALID, 0, "%s must be 1 to %d of %s", what, SHORT_TEXT_MAX, rule);
 }
 
 static int64_t
@@ -133,8 +128,8 @@ lsh_timeout(const leash_options *options, const struct lsh_uri *uri)
 	return or_default(options->timeout_ms, or_default(uri->timeout_ms, TIMEOUT_DEFAULT_MS)) * LSH_MS;
 }
 
-leash_status
-lsh_options_read(leash_options *out, const leash_options *options, leash_error *err)
+static leash_status
+read_options(leash_options *out, const leash_options *options, leash_error *err)
 {
 	leash_status status = copy_struct(out, sizeof *out, options, "LEASH_OPTIONS", err);
 
@@ -148,11 +143,11 @@ lsh_options_read(leash_options *out, const leash_options *options, leash_error *
 	out->fence_ttl_ms = or_default(out->fence_ttl_ms, FENCE_TTL_DEFAULT_MS);
 	if (out->prefix == NULL)
 		out->prefix = "leash";
-	status = lsh_check_lease(out->lease_ms, NULL, NULL, err);
+	status = lsh_check_lease(out->lease_ms, NULL, err);
 	if (status == LEASH_OK && out->timeout_ms != 0)
-		status = check_range(out->timeout_ms, TIMEOUT_MIN_MS, TIMEOUT_MAX_MS, NULL, "timeout_ms", err);
+		status = check_range(out->timeout_ms, TIMEOUT_MIN_MS, TIMEOUT_MAX_MS, "timeout_ms", err);
 	if (status == LEASH_OK)
-		status = check_range(out->fence_ttl_ms, FENCE_TTL_MIN_MS, FENCE_TTL_MAX_MS, NULL, "fence_ttl_ms", err);
+		status = check_range(out->fence_ttl_ms, FENCE_TTL_MIN_MS, FENCE_TTL_MAX_MS, "fence_ttl_ms", err);
 	if (status == LEASH_OK)
 		status = check_text(out->prefix, IN_PREFIX, "prefix", "A-Z a-z 0-9 . _ -", err);
 	if (status == LEASH_OK && out->client_name != NULL)
@@ -160,9 +155,15 @@ lsh_options_read(leash_options *out, const leash_options *options, leash_error *
 	return status;
 }
 
+leash_status
+lsh_options_read(leash_options *out, const leash_options *options, leash_error *err)
+{
+	return lsh_fail_about(err, read_options(out, options, err), "client", NULL);
+}
+
 /* Of numbers that may be left out: 0 is the default. */
 static leash_status
-check_numbers(const leash_lock_options *o, const char *shown, leash_error *err)
+check_numbers(const leash_lock_options *o, leash_error *err)
 {
 	const struct {
 		const char *what;
@@ -181,13 +182,13 @@ check_numbers(const leash_lock_options *o, const char *shown, leash_error *err)
 
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers && status == LEASH_OK; i++)
 		if (numbers[i].value != 0)
-			status = check_range(numbers[i].value, numbers[i].least, numbers[i].most, shown, numbers[i].what, err);
+			status = check_range(numbers[i].value, numbers[i].least, numbers[i].most, numbers[i].what, err);
 	return status;
 }
 
 leash_status
 lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, const leash_lock_options *options,
-                      const struct lsh_terms *defaults, bool on_quorum, const char *shown, leash_error *err)
+                      const struct lsh_terms *defaults, bool on_quorum, leash_error *err)
 {
 	static const bool none[sizeof ((leash_lock_options *)NULL)->reserved_];
 	leash_lock_options o;
@@ -198,7 +199,7 @@ lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, co
 		                  "LEASH_LOCK_OPTIONS() sets a switch that this version of leash (%s) does not know",
 		                  leash_version());
 	if (status == LEASH_OK)
-		status = check_numbers(&o, shown, err);
+		status = check_numbers(&o, err);
 	if (status != LEASH_OK)
 		return status;
 	*out = *defaults;
@@ -219,17 +220,17 @@ lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, co
 		out->event_arg = o.event_arg;
 	}
 	if (on_quorum)
-		status = check_quorum(out, o.fair, shown, err);
-	return status == LEASH_OK && o.owner != NULL ? check_owner(o.owner, shown, err) : status;
+		status = check_quorum(out, o.fair, err);
+	return status == LEASH_OK && o.owner != NULL ? check_owner(o.owner, err) : status;
 }
 
 leash_status
-lsh_acquire_read(leash_acquire *out, const leash_acquire *how, const char *shown, leash_error *err)
+lsh_acquire_read(leash_acquire *out, const leash_acquire *how, leash_error *err)
 {
 	leash_status status = copy_struct(out, sizeof *out, how, "LEASH_ACQUIRE", err);
 
 	if (status != LEASH_OK || out->wait_ms >= 0 || out->wait_ms == LEASH_FOREVER)
 		return status;
-	return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': wait_ms is %lld, but must be 0 or more, or LEASH_FOREVER", shown,
+	return lsh_fail(err, LEASH_INVALID, 0, "wait_ms is %lld, but must be 0 or more, or LEASH_FOREVER",
 	                (long long)out->wait_ms);
 }

@@ -9,18 +9,19 @@
 
 enum { LSH_HANDOFFS = 64, LSH_HANDOFF_MS = 10 }; /* of a turn, unless a handle says otherwise */
 
-/* Each takes NULL for all defaults. Strings are not copied. */
+/* Each takes NULL for all defaults. Strings are not copied. What the options of locks, acquires and leases are about is
+ * left to be named by the caller. */
 leash_status lsh_options_read(leash_options *out, const leash_options *options, leash_error *err);
 leash_status lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner,
                                    const leash_lock_options *options, const struct lsh_terms *defaults,
-                                   bool on_quorum, const char *shown, leash_error *err);
+                                   bool on_quorum, leash_error *err);
 /* but for the lease */
-leash_status lsh_acquire_read(leash_acquire *out, const leash_acquire *how, const char *shown, leash_error *err);
+leash_status lsh_acquire_read(leash_acquire *out, const leash_acquire *how, leash_error *err);
 
 /* For one answer, in ns: what was set in the options, else in the URI. */
 int64_t lsh_timeout(const leash_options *options, const struct lsh_uri *uri);
 
 /* Is `ms` a lease? Else LEASH_INVALID. `guard`: of a lock on a quorum; else NULL. */
-leash_status lsh_check_lease(int64_t ms, const struct lsh_terms *guard, const char *shown, leash_error *err);
+leash_status lsh_check_lease(int64_t ms, const struct lsh_terms *guard, leash_error *err);
 
 #endif

@@ -16,7 +16,7 @@
 /* A scan, or a walk along a queue. */
 struct walk {
 	leash_client *client;
-	const char *shown; /* the lock's name; NULL: a scan */
+	const leash_lock *handle; /* NULL: a scan */
 	leash_scan_fn visit_lock;
 	leash_waiter_fn visit_waiter;
 	void *arg;
@@ -35,6 +35,15 @@ find_next(struct walk *w, leash_status *status, leash_error *err)
 	return *status == LEASH_OK && (w->lock != NULL || w->waiter != NULL);
 }
 
+/* May it go on? */
+static leash_status
+check(const leash_client *client, const leash_lock *handle, leash_error *err)
+{
+	leash_status status = lsh_client_check(client, err);
+
+	return handle != NULL ? lsh_handle_named(handle, status, err) : lsh_fail_about(err, status, "client", NULL);
+}
+
 static leash_status
 go_through(struct walk *w, leash_error *err)
 {
@@ -46,7 +55,7 @@ go_through(struct walk *w, leash_error *err)
 		more = w->scan != NULL ? w->visit_lock(w->arg, w->lock) : w->visit_waiter(w->arg, w->waiter);
 		w->guard = lsh_enter();
 		if (more)
-			status = lsh_client_check(w->client, w->shown, err);
+			status = check(w->client, w->handle, err);
 	}
 	return status;
 }
@@ -89,7 +98,7 @@ leash_client_scan(leash_client *client, const char *pattern, leash_scan_fn visit
 
 	if (client == NULL || visit == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call, client == NULL ? "the client" : "`visit`");
-	status = lsh_client_check(client, NULL, err);
+	status = check(client, NULL, err);
 	if (status == LEASH_OK && pattern != NULL && strnlen(pattern, LSH_PATTERN_MAX + 1) > LSH_PATTERN_MAX)
 		status = lsh_fail(err, LEASH_INVALID, 0, "%s: the pattern has more than %d bytes", call, LSH_PATTERN_MAX);
 	return status == LEASH_OK ? walk(&w, NULL, pattern, err) : status;
@@ -99,11 +108,10 @@ leash_client_scan(leash_client *client, const char *pattern, leash_scan_fn visit
 static leash_status
 walk_queue(leash_lock *lock, leash_waiter_fn visit, void *arg, const char *call, leash_error *err)
 {
-	const struct lsh_resource *r = lsh_lock_resource(lock->lock);
-	struct walk w = {.client = lsh_client_of(lock), .shown = lsh_resource_shown(r), .visit_waiter = visit, .arg = arg};
+	struct walk w = {.client = lsh_client_of(lock), .handle = lock, .visit_waiter = visit, .arg = arg};
 
 	if (visit == NULL)
-		return lsh_fail(err, LEASH_INVALID, 0, "%s '%s': %s: `visit` is NULL", r->kind->name, w.shown, call);
+		return lsh_handle_named(lock, lsh_fail(err, LEASH_INVALID, 0, "%s: `visit` is NULL", call), err);
 	return walk(&w, lock->lock, NULL, err);
 }
 

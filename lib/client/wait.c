@@ -35,7 +35,7 @@ stirred(struct lsh_op *op)
 leash_status
 lsh_wait_no_memory(const leash_lock *lock, leash_error *err)
 {
-	return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lsh_lock_shown(lock->lock));
+	return lsh_handle_named(lock, lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory"), err);
 }
 
 leash_status
@@ -75,11 +75,11 @@ lsh_wait_until(const struct lsh_wait *w, int64_t wait_ms)
 }
 
 leash_status
-lsh_wait_occupy(leash_owner *owner, const char *shown, leash_error *err)
+lsh_wait_occupy(leash_owner *owner, leash_error *err)
 {
 	if (owner == NULL || !atomic_exchange(&owner->busy, true))
 		return LEASH_OK;
-	return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': another thread acquires for its owner at this moment", shown);
+	return lsh_fail(err, LEASH_INVALID, 0, "another thread acquires for its owner at this moment");
 }
 
 void
@@ -93,14 +93,10 @@ leash_status
 lsh_wait_prepare(const leash_lock *lock, leash_error *err)
 {
 	struct lsh_resource *resource = lsh_lock_resource(lock->lock);
-	char text[LSH_ERRNO_TEXT];
-	int e;
 
 	if (lsh_backend_prepare(resource, &lock->terms->safety) || atomic_load(&resource->backend->closing))
 		return LEASH_OK;
-	e = errno;
-	return lsh_fail(err, LEASH_NO_MEMORY, e, "lock '%s': a connection for its replicas: %s", lsh_lock_shown(lock->lock),
-	                lsh_shortage_text(e, text));
+	return lsh_handle_named(lock, lsh_fail_short(err, errno, "a connection for its replicas"), err);
 }
 
 /* ---- until it is done ---- */

@@ -22,8 +22,8 @@ leash_status lsh_wait_make(struct lsh_wait *w, leash_lock *lock, leash_error *er
 int64_t lsh_wait_until(const struct lsh_wait *w, int64_t wait_ms);
 
 /* Before an op that makes a hold, and after it. For an owner that is not NULL one thread at a time acquires: two would
- * find that it has no hold, and make two. Else LEASH_INVALID. */
-leash_status lsh_wait_occupy(leash_owner *owner, const char *shown, leash_error *err);
+ * find that it has no hold, and make two. Else LEASH_INVALID, and what it is about is to be named. */
+leash_status lsh_wait_occupy(leash_owner *owner, leash_error *err);
 void lsh_wait_vacate(leash_owner *owner);
 /* What acknowledges a hold, a thread and descriptors, is made before the server is asked. LEASH_NO_MEMORY */
 leash_status lsh_wait_prepare(const leash_lock *lock, leash_error *err);

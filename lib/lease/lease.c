@@ -348,8 +348,8 @@ void
 lsh_lease_warn_of_no_ttl(const struct lsh_lease *lease, const struct lsh_host *host)
 {
 	lsh_courier_log(host->backend->courier, LEASH_LOG_WARNING,
-	                "lock '%.160s': %.80s: its key had no TTL, as after PERSIST; the renewal gave it one again",
-	                lsh_resource_shown(lease->resource), lsh_host_shown(host));
+	                "%s '%.160s': %.80s: its key had no TTL, as after PERSIST; the renewal gave it one again",
+	                lease->resource->kind->name, lsh_resource_shown(lease->resource), lsh_host_shown(host));
 }
 
 /* ---- the end ---- */

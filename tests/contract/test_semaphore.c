@@ -102,11 +102,11 @@ SENTENCE(as_many_as_there_are_come_in_from_anywhere_and_no_more, .but = PLACE_NO
 
 	for (int i = 0; i < LIMIT; i++)
 		permits[i] = take(i % 2 == 0 ? mine : theirs, 1);
-	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu'", try_for(mine, 1));
-	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu'", leash_semaphore_acquire(theirs, 1, 100, &got, &err));
+	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu': ", try_for(mine, 1));
+	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu': ", leash_semaphore_acquire(theirs, 1, 100, &got, &err));
 	give(permits[2]);
 	permits[2] = take(theirs, 1);
-	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu'", try_for(mine, 1));
+	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu': ", try_for(mine, 1));
 	for (int i = 0; i < LIMIT; i++)
 		give(permits[i]);
 	place_assert_free("gpu");
@@ -116,7 +116,7 @@ SENTENCE(several_are_acquired_together_or_none, .but = PLACE_NO_QUEUE)
 {
 	leash_permit *three = take(mine, 3);
 
-	assert_refused(LEASH_TIMEOUT, "'gpu'", try_for(theirs, 2));
+	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu': ", try_for(theirs, 2));
 	give(take(theirs, 1));
 	give(three);
 	give(take(theirs, LIMIT));
@@ -127,10 +127,10 @@ SENTENCE(who_wants_many_is_not_passed_by_those_who_want_few, .but = PLACE_NO_QUE
 	leash_permit *one = take(mine, 1);
 
 	let_it_wait_for(LIMIT);
-	assert_refused(LEASH_TIMEOUT, "'gpu'", try_for(mine, 1));
+	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu': ", try_for(mine, 1));
 	give(one);
 	assert_heard(LEASH_OK, &waiter);
-	assert_refused(LEASH_TIMEOUT, "'gpu'", try_for(mine, 1));
+	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu': ", try_for(mine, 1));
 	give(got);
 }
 
@@ -204,7 +204,7 @@ SENTENCE(they_are_renewed_and_free_when_the_lease_of_a_client_that_died_is_over,
 	give(got);
 	await_true(!leash_permit_held(permit));
 	assert_int_equal(leash_permit_remaining_ms(permit), 0);
-	assert_refused(LEASH_LOST, "semaphore 'gpu'", leash_permit_release(permit, &err));
+	assert_refused(LEASH_LOST, "semaphore 'gpu': ", leash_permit_release(permit, &err));
 }
 
 static void
@@ -239,12 +239,12 @@ SENTENCE(another_client_goes_on_with_them_by_their_token, .but = PLACE_NO_QUEUE)
 	char token[LEASH_TOKEN_MAX];
 
 	leash_permit_token(permit, token, sizeof token);
-	assert_refused(LEASH_NOT_HELD, "'gpu'", leash_semaphore_adopt(theirs, 1, token, &adopted, &err));
+	assert_refused(LEASH_NOT_HELD, "semaphore 'gpu': ", leash_semaphore_adopt(theirs, 1, token, &adopted, &err));
 	assert_status(LEASH_OK, leash_semaphore_adopt(theirs, 2, token, &adopted, &err));
 	assert_int_equal(leash_permit_count(adopted), 2);
 	give(adopted);
 	place_assert_free("gpu");
-	assert_refused(LEASH_LOST, "'gpu'", leash_permit_release(permit, &err));
+	assert_refused(LEASH_LOST, "semaphore 'gpu': ", leash_permit_release(permit, &err));
 }
 
 SENTENCE(a_closed_client_gives_all_back_and_its_permits_are_still_to_be_freed, .but = PLACE_NO_QUEUE)
@@ -257,9 +257,9 @@ SENTENCE(a_closed_client_gives_all_back_and_its_permits_are_still_to_be_freed, .
 	place_assert_free("gpu");
 	for (int i = 0; i < 2; i++) {
 		assert_false(leash_permit_held(permits[i]));
-		assert_refused(LEASH_CLOSED, "'gpu'", leash_permit_release(permits[i], &err));
+		assert_refused(LEASH_CLOSED, "semaphore 'gpu': ", leash_permit_release(permits[i], &err));
 	}
-	assert_refused(LEASH_CLOSED, "'gpu'", try_for(semaphore, 1));
+	assert_refused(LEASH_CLOSED, "semaphore 'gpu': ", try_for(semaphore, 1));
 	leash_semaphore_free(semaphore);
 }
 
@@ -267,9 +267,9 @@ static int
 use_as_child(void *permit)
 {
 	assert_false(leash_permit_held(permit));
-	assert_refused(LEASH_FORKED, "'gpu'", try_for(mine, 1));
-	assert_refused(LEASH_FORKED, "'gpu'", leash_permit_extend(permit, 3000, &err));
-	assert_refused(LEASH_FORKED, "'gpu'", leash_permit_release(permit, &err));
+	assert_refused(LEASH_FORKED, "semaphore 'gpu': ", try_for(mine, 1));
+	assert_refused(LEASH_FORKED, "semaphore 'gpu': ", leash_permit_extend(permit, 3000, &err));
+	assert_refused(LEASH_FORKED, "semaphore 'gpu': ", leash_permit_release(permit, &err));
 	leash_semaphore_free(mine);
 	return 0;
 }
@@ -427,12 +427,12 @@ SENTENCE(an_operators_limit_is_for_all_and_for_a_while, .but = PLACE_NO_QUEUE)
 
 	assert_status(LEASH_OK, leash_semaphore_limit(theirs, 2, 86400000, &err));
 	assert_string_equal(told(), "2 out, 0 wait, limit 2: 2/4");
-	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu'", try_for(mine, 1));
+	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu': ", try_for(mine, 1));
 	assert_status(LEASH_OK, leash_semaphore_limit(theirs, 0, 60000, &err));
 	assert_true(leash_permit_held(two));
 	give(two);
 	assert_string_equal(told(), "0 out, 0 wait, limit 0:");
-	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu'", try_for(mine, 1));
+	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu': ", try_for(mine, 1));
 	assert_status(LEASH_OK, leash_semaphore_limit(mine, 1, 60000, &err));
 	give(take(mine, 3)); /* alone */
 	assert_status(LEASH_OK, leash_semaphore_limit(mine, 1, 0, &err));
@@ -615,7 +615,7 @@ SENTENCE(a_lock_and_a_semaphore_of_one_name_are_a_mismatch, .but = PLACE_NO_QUEU
 
 	assert_refused(LEASH_INVALID, "lock 'gpu'", leash_lock_new(&same, ours, "gpu", NULL, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	assert_refused(LEASH_MISMATCH, "semaphore 'gpu'", try_for(mine, 1));
+	assert_refused(LEASH_MISMATCH, "semaphore 'gpu': ", try_for(mine, 1));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	permit = take(mine, 1);
 	assert_refused(LEASH_MISMATCH, "lock 'gpu'", leash_lock_acquire(lock, 0, &err));
@@ -633,13 +633,17 @@ SENTENCE(what_cannot_be_is_refused_by_name, .but = PLACE_NO_QUEUE)
 	assert_refused(LEASH_INVALID, "leash_semaphore_new", leash_semaphore_new(&none, ours, "", 1, NULL, &err));
 	assert_refused(LEASH_INVALID, "the limit is 0", leash_semaphore_new(&none, ours, "gpu", 0, NULL, &err));
 	assert_refused(LEASH_INVALID, "the limit is 1000001", leash_semaphore_new(&none, ours, "gpu", 1000001, NULL, &err));
-	assert_refused(LEASH_INVALID, "owner", leash_semaphore_new(&none, ours, "gpu", 1, LEASH_LOCK_OPTIONS(.owner = owner), &err));
+	assert_refused(LEASH_INVALID, "semaphore 'gpu': permits have no owner", leash_semaphore_new(&none, ours, "gpu", 1, LEASH_LOCK_OPTIONS(.owner = owner), &err));
+	assert_refused(LEASH_INVALID, "semaphore 'gpu': lease_ms is 1, ",
+	               leash_semaphore_new(&none, ours, "gpu", 1, LEASH_LOCK_OPTIONS(.lease_ms = 1), &err));
+	assert_refused(LEASH_INVALID, "semaphore 'gpu': lease_ms is 1, ",
+	               leash_semaphore_acquire_with(mine, 1, LEASH_ACQUIRE(.lease_ms = 1), &permit, &err));
 	assert_refused(LEASH_INVALID, "count is 0", leash_semaphore_acquire(mine, 0, 0, &permit, &err));
 	assert_refused(LEASH_INVALID, "count is 5", leash_semaphore_acquire(mine, LIMIT + 1, 0, &permit, &err));
 	assert_refused(LEASH_INVALID, "leash_semaphore_acquire", leash_semaphore_acquire(NULL, 1, 0, &permit, &err));
 	assert_refused(LEASH_INVALID, "leash_semaphore_acquire", leash_semaphore_acquire(mine, 1, 0, NULL, &err));
-	assert_refused(LEASH_INVALID, "'gpu'", leash_semaphore_acquire(mine, 1, -2, &permit, &err));
-	assert_refused(LEASH_INVALID, "'gpu'", leash_semaphore_adopt(mine, 1, "x", &permit, &err));
+	assert_refused(LEASH_INVALID, "semaphore 'gpu': ", leash_semaphore_acquire(mine, 1, -2, &permit, &err));
+	assert_refused(LEASH_INVALID, "semaphore 'gpu': ", leash_semaphore_adopt(mine, 1, "x", &permit, &err));
 	assert_refused(LEASH_INVALID, "leash_permit_release", leash_permit_release(NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_permit_extend", leash_permit_extend(NULL, 1000, &err));
 	assert_null(none);
@@ -651,7 +655,7 @@ SENTENCE(what_cannot_be_is_refused_by_name, .but = PLACE_NO_QUEUE)
 	assert_refused(LEASH_INVALID, "leash_semaphore_inspect", leash_semaphore_inspect(NULL, &info, see, NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_semaphore_inspect", leash_semaphore_inspect(mine, NULL, see, NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_semaphore_waiters", leash_semaphore_waiters(NULL, note_waiter, NULL, &err));
-	assert_refused(LEASH_INVALID, "semaphore 'gpu'", leash_semaphore_waiters(mine, NULL, NULL, &err));
+	assert_refused(LEASH_INVALID, "semaphore 'gpu': ", leash_semaphore_waiters(mine, NULL, NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_semaphore_limit", leash_semaphore_limit(NULL, 1, 1, &err));
 	assert_refused(LEASH_INVALID, "'gpu': the limit is -1", leash_semaphore_limit(mine, -1, 1, &err));
 	assert_refused(LEASH_INVALID, "'gpu': the limit is 1000001", leash_semaphore_limit(mine, 1000001, 1, &err));
