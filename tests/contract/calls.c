@@ -4,9 +4,13 @@
 #include "tests/contract/refusal.h"
 
 #define CALL(name, ...) \
-	static leash_status name(leash_client *client, leash_lock *lock, leash_error *error) \
+	static leash_status name(const struct callee *of, leash_error *error) \
 	{ \
-		(void)client, (void)lock; \
+		leash_client *client = of->client; \
+		leash_lock *lock = of->lock; \
+		leash_semaphore *semaphore = of->semaphore; \
+		leash_permit *permit = of->permit, *got = NULL; \
+		(void)client, (void)lock, (void)semaphore, (void)permit, (void)got; \
 		return __VA_ARGS__; \
 	}
 
@@ -21,21 +25,38 @@ CALL(adopt, leash_lock_adopt(lock, TOKEN, error))
 CALL(break_it, leash_lock_break(lock, error))
 CALL(scan, leash_client_scan(client, NULL, count_lock, &(int){0}, error))
 CALL(stats, leash_client_stats(client, &(leash_stats){.size = sizeof(leash_stats)}, error))
+CALL(acquire_permit, leash_semaphore_acquire(semaphore, 1, 0, &got, error))
+CALL(acquire_permit_with, leash_semaphore_acquire_with(semaphore, 1, LEASH_ACQUIRE(.wait_ms = 5000), &got, error))
+CALL(adopt_permit, leash_semaphore_adopt(semaphore, 1, TOKEN, &got, error))
+CALL(look, leash_semaphore_inspect(semaphore, &(leash_semaphore_info){.size = sizeof(leash_semaphore_info)}, NULL, NULL,
+                                   error))
+CALL(permit_waiters, leash_semaphore_waiters(semaphore, count_waiter, &(int){0}, error))
+CALL(limit, leash_semaphore_limit(semaphore, 1, 1000, error))
+CALL(extend_permit, leash_permit_extend(permit, 1000, error))
 
 static leash_status
-new_lock(leash_client *client, leash_lock *lock, leash_error *error)
+new_lock(const struct callee *of, leash_error *error)
 {
 	leash_lock *another = NULL;
-	leash_status status = leash_lock_new(&another, client, "another", NULL, error);
+	leash_status status = leash_lock_new(&another, of->client, "another", NULL, error);
 
-	(void)lock;
 	leash_lock_free(another);
+	return status;
+}
+
+static leash_status
+new_semaphore(const struct callee *of, leash_error *error)
+{
+	leash_semaphore *another = NULL;
+	leash_status status = leash_semaphore_new(&another, of->client, "more", 1, NULL, error);
+
+	leash_semaphore_free(another);
 	return status;
 }
 
 static const struct call {
 	const char *name;
-	leash_status (*make)(leash_client *client, leash_lock *lock, leash_error *error);
+	leash_status (*make)(const struct callee *of, leash_error *error);
 	bool in_callback; /* it may be made there */
 } calls[] = {
 	{"leash_lock_acquire", try, false},
@@ -50,32 +71,71 @@ static const struct call {
 	{"leash_client_scan", scan, false},
 	{"leash_client_stats", stats, true},
 	{"leash_lock_new", new_lock, true},
+	{"leash_semaphore_new", new_semaphore, true},
+	{"leash_semaphore_acquire", acquire_permit, false},
+	{"leash_semaphore_acquire", acquire_permit_with, false},
+	{"leash_semaphore_adopt", adopt_permit, false},
+	{"leash_semaphore_inspect", look, false},
+	{"leash_semaphore_waiters", permit_waiters, false},
+	{"leash_semaphore_limit", limit, false},
+	{"leash_permit_extend", extend_permit, false},
 };
 
 static bool
-is_named(const struct call *c, const leash_lock *lock, const char *text)
+is_of_permits(const struct call *c)
+{
+	return strstr(c->name, "semaphore") != NULL || strstr(c->name, "permit") != NULL;
+}
+
+static bool
+is_named(const struct call *c, const struct callee *of, const char *text)
 {
 	return strstr(text, c->name) != NULL ||
-	       (lock != NULL && (strstr(text, "lock '") != NULL || strncmp(text, "client: ", 8) == 0));
+	       (of->lock != NULL && (strstr(text, is_of_permits(c) ? "semaphore '" : "lock '") != NULL ||
+	                             strncmp(text, "client: ", 8) == 0));
 }
 
 const char *
-calls_not_refused(leash_client *client, leash_lock *lock, leash_status expected)
+calls_not_refused(const struct callee *of, leash_status expected)
 {
 	static char wrong[400];
 
 	for (size_t i = 0; i < COUNT(calls); i++) {
 		const struct call *c = &calls[i];
 		leash_status due = expected == LEASH_IN_CALLBACK && c->in_callback ? LEASH_OK : expected;
-		err = (leash_error){.text = ""};
-		leash_status status = c->make(client, lock, &err), unexplained = c->make(client, lock, NULL);
+		leash_status status, unexplained;
 
+		if (is_of_permits(c) && of->lock != NULL && of->semaphore == NULL)
+			continue;
+		err = (leash_error){.text = ""};
+		status = c->make(of, &err);
+		unexplained = c->make(of, NULL);
 		if (status == due && unexplained == due &&
-		    (due == LEASH_OK || (err.status == due && is_named(c, lock, err.text))))
+		    (due == LEASH_OK || (err.status == due && is_named(c, of, err.text))))
 			continue;
 		snprintf(wrong, sizeof wrong, "%s: %s, %s: '%s'", c->name, leash_status_name(status),
 		         leash_status_name(unexplained), err.text);
 		return wrong;
 	}
 	return "";
+}
+
+void
+callee_open(struct callee *of, leash_client *client, leash_lock *lock)
+{
+	*of = (struct callee){.client = client, .lock = lock};
+	if (place_is(PLACE_NO_QUEUE))
+		return;
+	assert_status(LEASH_OK, leash_semaphore_new(&of->semaphore, client, "permits", 1, NULL, &err));
+	assert_status(LEASH_OK, leash_semaphore_acquire(of->semaphore, 1, 5000, &of->permit, &err));
+}
+
+void
+callee_close(struct callee *of)
+{
+	if (of->permit != NULL)
+		leash_permit_release(of->permit, NULL);
+	leash_semaphore_free(of->semaphore);
+	of->permit = NULL;
+	of->semaphore = NULL;
 }

@@ -1,9 +1,21 @@
-/* All calls of a client or a lock, as one table: what refuses one of them refuses them all. */
+/* All calls of a client, a lock, a semaphore or permits, as one table: what refuses one of them refuses them all. */
 #pragma once
 
 #include <leash.h>
 
-/* "", if each is refused with that status, and its text names the lock, the client or the call; also with no `err`.
- * Else what is wrong; it lasts until the next call. Without a client and a lock (NULL, LEASH_INVALID) the text names the
+/* What they are made on. Without a semaphore its calls are left out, unless there is no lock either. */
+struct callee {
+	leash_client *client;
+	leash_lock *lock;
+	leash_semaphore *semaphore;
+	leash_permit *permit;
+};
+
+/* With a semaphore and a permit of it, "permits", which is all that there are; but for a quorum, which has none. */
+void callee_open(struct callee *callee, leash_client *client, leash_lock *lock);
+void callee_close(struct callee *callee); /* these two */
+
+/* "", if each is refused with that status, and its text names the lock, the semaphore, the client or the call; also with
+ * no `err`. Else what is wrong; it lasts until the next call. Without all of them (NULL, LEASH_INVALID) the text names the
  * call. In a callback (LEASH_IN_CALLBACK) those succeed that may be made there. */
-const char *calls_not_refused(leash_client *client, leash_lock *lock, leash_status expected);
+const char *calls_not_refused(const struct callee *callee, leash_status expected);

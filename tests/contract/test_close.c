@@ -14,17 +14,20 @@ SENTENCE(a_closed_client_answers_closed_for_as_long_as_there_are_handles)
 {
 	leash_client *client = open_client();
 	leash_lock *lock = leashed_lock(client, "closed", NULL), *second = kept(leashed_lock(client, "second", NULL));
+	struct callee callee;
 
+	callee_open(&callee, client, lock);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	leash_close(client);
 	place_assert_free("closed");
 	for (int i = 0; i < 2; i++) {
-		assert_string_equal(calls_not_refused(client, lock, LEASH_CLOSED), "");
+		assert_string_equal(calls_not_refused(&callee, LEASH_CLOSED), "");
 		assert_holds_nothing(lock);
 		leash_lock_alive(lock);
 	}
 	leash_lock_free(lock);
+	callee_close(&callee);
 	assert_status(LEASH_CLOSED, leash_lock_acquire(second, 0, &err));
 }
 

@@ -11,6 +11,7 @@
 static struct {
 	leash_client *client;
 	leash_lock *held, *unheld;
+	struct callee callee;
 	char token[LEASH_TOKEN_MAX];
 } parents;
 
@@ -22,6 +23,7 @@ open_for_children(leash_client *client)
 	parents.unheld = leashed_lock(parents.client, "nobody's", NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(parents.held, 0, &err));
 	assert_true(leash_lock_token(parents.held, parents.token, sizeof parents.token) > 0);
+	callee_open(&parents.callee, client, parents.held);
 }
 
 static void
@@ -29,6 +31,7 @@ close_after_children(void)
 {
 	assert_true(leash_lock_held(parents.held));
 	assert_status(LEASH_OK, leash_lock_release(parents.held, &err));
+	callee_close(&parents.callee);
 	leash_lock_free(parents.held);
 	leash_lock_free(parents.unheld);
 	leash_close(parents.client);
@@ -37,7 +40,10 @@ close_after_children(void)
 static void
 check_refused_in_child(leash_lock *lock)
 {
-	assert_string_equal(calls_not_refused(parents.client, lock, LEASH_FORKED), "");
+	struct callee callee = parents.callee;
+
+	callee.lock = lock;
+	assert_string_equal(calls_not_refused(&callee, LEASH_FORKED), "");
 	assert_holds_nothing(lock);
 	leash_lock_alive(lock);
 }
@@ -51,6 +57,7 @@ use_all_in_child(void *arg)
 	leash_lock_free(parents.unheld);
 	leash_close(parents.client);
 	check_refused_in_child(parents.held);
+	callee_close(&parents.callee);
 	leash_lock_free(parents.held);
 	return 0;
 }
@@ -260,6 +267,7 @@ SENTENCE(children_that_are_forked_amid_calls_of_other_threads_do_not_hang)
 	assert_status(LEASH_OK, leash_lock_release(parents.held, &err));
 	leash_close(parents.client);
 	busy_end(busy, COUNT(busy));
+	callee_close(&parents.callee);
 	leash_lock_free(parents.held);
 	leash_lock_free(parents.unheld);
 }

@@ -15,8 +15,9 @@ static struct {
 	leash_client *client;
 	leash_lock *held;
 	leash_cancel *cancel;
+	struct callee callee;
 	const char *wrong; /* "" */
-	leash_status open;
+	leash_status open, release;
 	bool memory_only;
 	_Atomic int called, lines;
 	_Atomic bool ready;
@@ -28,7 +29,8 @@ call_everything(void)
 	leash_client *none = NULL;
 	char token[LEASH_TOKEN_MAX];
 
-	inside.wrong = calls_not_refused(inside.client, inside.held, LEASH_IN_CALLBACK);
+	inside.wrong = calls_not_refused(&inside.callee, LEASH_IN_CALLBACK);
+	inside.release = inside.callee.permit != NULL ? leash_permit_release(inside.callee.permit, &err) : LEASH_IN_CALLBACK;
 	inside.open = leash_open(&none, LEASH_OPTIONS(.uri = place_uri()), &err);
 	/* callbacks own nothing */
 	inside.memory_only = !leash_lock_held(inside.held) && leash_lock_remaining_ms(inside.held) == 0 &&
@@ -61,6 +63,8 @@ check_inside(void)
 {
 	assert_string_equal(inside.wrong, "");
 	assert_int_equal(inside.open, LEASH_IN_CALLBACK);
+	assert_int_equal(inside.release, LEASH_IN_CALLBACK);
+	assert_true(inside.callee.permit == NULL || leash_permit_held(inside.callee.permit));
 	assert_true(inside.memory_only);
 	assert_true(leash_cancel_is_fired(inside.cancel));
 	/* the client is alive */
@@ -84,12 +88,14 @@ SENTENCE(calls_from_a_callback_are_refused_if_they_might_wait)
 		leash_lock *trigger = leashed_lock(inside.client, "trigger", NULL);
 		assert_status(LEASH_OK, leash_lock_acquire(inside.held, 0, &err));
 		assert_status(LEASH_OK, leash_lock_acquire(trigger, 0, &err));
+		callee_open(&inside.callee, inside.client, inside.held);
 		inside.ready = true;
 		leash_lock_free(trigger);
 		if (by_log && inside.called == 0)
 			place_cut(); /* which is worth a line */
 		await_true(inside.called == 1);
 		check_inside();
+		callee_close(&inside.callee);
 	}
 }
 
