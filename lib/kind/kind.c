@@ -152,6 +152,12 @@ lsh_kind_make(struct lsh_script_call *command, enum lsh_verb verb, const struct 
 void
 lsh_kind_make_one_key(struct lsh_script_call *command, const struct lsh_request *r)
 {
+	if (r->kind->let_go == NULL) {
+		begin(command, LSH_RELEASE, r, 1);
+		push_token(command, r);
+		push_config(command, r);
+		return;
+	}
 	command->args[0] = lsh_arg_text(r->kind->let_go);
 	command->args[1] = r->key;
 	command->args[2] = (struct lsh_arg){r->token, r->token_size};

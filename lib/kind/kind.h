@@ -123,7 +123,7 @@ struct lsh_kind {
 
 	/* For those three as this folder has them: */
 	const struct lsh_script *script[LSH_VERBS];
-	const char *let_go;           /* the command that takes its token away, with one key */
+	const char *let_go;           /* the command that takes its token away, with one key; NULL: its script does */
 };
 
 void lsh_kind_make(struct lsh_script_call *command, enum lsh_verb verb, const struct lsh_request *requests, size_t n);

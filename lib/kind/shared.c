@@ -12,7 +12,7 @@ const struct lsh_kind lsh_shared = {
 	.was_taken = "not enough permits were free, or others came first,", .flags = LSH_SHARED,
 	.suffix = {"", ":fence", ":queue", ":limit"}, .batch = 100,
 	.inspect = &lsh_script_share_inspect, .make = lsh_kind_make, .make_one_key = lsh_kind_make_one_key,
-	.read = lsh_kind_read, .let_go = "ZREM",
+	.read = lsh_kind_read,
 	.script = {
 		[LSH_ACQUIRE] = &lsh_script_share_acquire, [LSH_RENEW] = &lsh_script_share_renew,
 		[LSH_RELEASE] = &lsh_script_share_release, [LSH_HEARTBEAT] = &lsh_script_share_heartbeat,

@@ -1,7 +1,7 @@
 -- Release, leave and cancel in one: after it `who` holds nothing and waits for nothing, and all at the front of the
 -- queue for whom there is room then have come in.
 --
--- KEYS     as for share_acquire
+-- KEYS     as for share_acquire; or the lock only, in a slot that moves: then nobody comes in, and a place stays
 -- ARGV[1]  who  "<token> <need>"
 -- ARGV[2]  cfg  as at the ask of this token, since the claim is a part of its place
 --
@@ -22,6 +22,7 @@ if k and k ~= '1' then
 else
 	found = call('ZREM', KEYS[1], me)
 end
+if not KEYS[2] then return found end
 if found == 1 then
 	places = redis.pcall('ZRANGEBYSCORE', KEYS[3], '(0', '+inf', 'WITHSCORES', 'LIMIT', '0', '2')
 	if not places[1] then return 1 end -- nobody waits, or that may not be known

@@ -75,6 +75,9 @@ SCENE(the_first_without_room_stops_all_behind_it,
       "in = A1 2/4 A1 2/4 2; waiting = C1 3/4 A2 1/4")
 SCENE(who_leaves_the_front_lets_in_who_was_behind,
       "listen B; listen C; crowd A1_1/0 C1_w B1_1/0; part C1_w = 2; in = B1 1/0 A1 1/0; told B = B1; EXISTS QUEUE = 0")
+SCENE(a_release_that_names_the_lock_alone_lets_go_of_all_of_it_and_lets_in_nobody, /* in a slot that moves */
+      "listen B; crowd A1_2/2 B1_1/2; drop B1_1/2 = 0; drop A1_2/2 = 1; EXISTS LOCK = 0; waiting = B1 1/2;"
+      "drop A1_2/2 = 0; beat B1_1/2 = held; drop B1_1/2 = 1")
 SCENE(who_leaves_last_takes_the_queue_along, "crowd A1_w B1_w; part B1_w = 2; EXISTS QUEUE = 0; part B1_w = 0;"
       "in = A1 w")
 SCENE(a_word_lets_in_for_whom_a_lease_ended, /* itself, and others */
