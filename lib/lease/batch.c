@@ -14,6 +14,15 @@ batch_of(const struct lsh_call *call)
 	return call->owner;
 }
 
+int64_t
+lsh_batch_patience(const struct lsh_batch *b, int64_t most)
+{
+	for (size_t i = 0; i < b->count; i++)
+		if (b->verb == LSH_RENEW && !LSH_MUTATES(LSH_SILENCE_IS_BORNE) && most > b->requests[i].lease_ms * LSH_MS / 4)
+			most = b->requests[i].lease_ms * LSH_MS / 4;
+	return most;
+}
+
 static bool
 build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience)
 {
@@ -22,10 +31,7 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 	(void)now;
 	if (b->count == 0)
 		return false;
-	for (size_t i = 0; i < b->count; i++) /* a dead connection is to be found out while there is time for another */
-		if (b->verb == LSH_RENEW && !LSH_MUTATES(LSH_SILENCE_IS_BORNE) &&
-		    *patience > b->requests[i].lease_ms * LSH_MS / 4)
-			*patience = b->requests[i].lease_ms * LSH_MS / 4;
+	*patience = lsh_batch_patience(b, *patience);
 	b->kind->make(command, b->verb, b->requests, b->count);
 	return true;
 }

@@ -278,7 +278,7 @@ build_wait(struct lsh_call *call, struct lsh_script_call *command, int64_t now, 
 		lsh_script_push_number(command, 1);
 	lsh_script_push_number(command, x->safety.min_replicas);
 	lsh_script_push_number(command, ms);
-	*patience = lsh_after(ms * LSH_MS, *patience);
+	*patience = lsh_after(ms * LSH_MS, lsh_batch_patience(b, *patience));
 	return true;
 }
 

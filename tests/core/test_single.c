@@ -465,8 +465,12 @@ SCENE(renewals_that_no_replica_acknowledges_are_a_jeopardy_and_then_a_loss,
       "pass 29698 - 17000 -> told ann LOST")
 /* Whoever asks the replicas hears of it first. */
 SCENE(what_too_few_replicas_have_past_the_lease_is_lost_also_without_the_watchdog,
-      "ann wants lease_ms 3000;" HOLDS "pass 1000; KEPT; let_watchdog_rest; sleep_through 2500 -> nothing told;"
-      "GONE -> told ann LOST")
+      "ann wants lease_ms 3000;" HOLDS "pass 1000; KEPT; pass 700; GONE -> told ann JEOPARDY; pass 500; KEPT;"
+      "let_watchdog_rest; sleep_through 800 -> nothing told; GONE -> told ann LOST")
+/* For three quarters of the time that they have, and a quarter of the lease. */
+SCENE(a_connection_on_which_the_replicas_are_silent_is_left_while_there_is_time_for_another,
+      "ann wants lease_ms 3000;" HOLDS "pass 1000; KEPT; pass 1311 -> nothing told; pass 1 -> told ann JEOPARDY;"
+      "-> renew 1 at b, wait at b, renew 1 at b; KEPT; KEPT -> told ann RECOVERED")
 SCENE(a_replica_that_is_late_for_less_than_a_lease_costs_no_hold,
       HOLDS "pass 10000; KEPT; pass 7000; GONE -> told ann JEOPARDY; pass 1000; KEPT; KEPT -> told ann RECOVERED;"
       "-> ann left 29698 - 1000")
