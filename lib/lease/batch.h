@@ -36,8 +36,8 @@ struct lsh_batch {
  * which `tell` is true. */
 void lsh_batch_tell(struct lsh_batch *batch, bool (*tell)(struct lsh_batch *batch, size_t i, const void *arg),
                     const void *arg);
-/* How long an answer may take, at most: of renewals no longer than a quarter of a lease, since a dead connection is to be
- * found out while there is time for another. */
+/* How long an answer may take, at most: of renewals no longer than a quarter of a lease, since a dead connection is to
+ * be found out while there is time for another. */
 int64_t lsh_batch_patience(const struct lsh_batch *batch, int64_t most);
 void lsh_batch_free(struct lsh_batch *batch); /* all are told: it can be filled again */
 

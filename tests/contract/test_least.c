@@ -79,6 +79,17 @@ is_told(const char *rule)
 
 /* ---- the life of a lock ---- */
 
+struct permits {
+	leash_semaphore *mine, *theirs;
+};
+
+static bool
+count_permit(void *arg, const leash_permit_info *permit)
+{
+	(void)arg, (void)permit;
+	return true;
+}
+
 struct life {
 	leash_client *mine, *other, *one_more;
 	leash_lock *lock, *theirs, *third; /* of each */
@@ -204,6 +215,48 @@ use_another(struct life *life, const char *which, const leash_lock_options *opti
 	leash_lock_free(lock);
 }
 
+/* Permits are all that there are, so that the other one waits, and is let in by an operator. */
+static void *
+wait_for_permits(void *arg)
+{
+	struct permits *p = arg;
+	leash_permit *permit = NULL;
+
+	if (try(leash_semaphore_acquire(p->theirs, 2, patience_ms, &permit, &err)))
+		leash_permit_release(permit, NULL);
+	return NULL;
+}
+
+static void
+share(struct life *life)
+{
+	leash_semaphore_info info = { .size = sizeof info };
+	struct permits p;
+	leash_permit *permit = NULL, *adopted = NULL;
+	char name[48], token[LEASH_TOKEN_MAX];
+	pthread_t thread;
+
+	snprintf(name, sizeof name, "%s-permits", life->name);
+	assert_int_equal(leash_semaphore_new(&p.mine, life->mine, name, 3, NULL, &err), LEASH_OK);
+	assert_int_equal(leash_semaphore_new(&p.theirs, life->other, name, 3, NULL, &err), LEASH_OK);
+	if (try(leash_semaphore_acquire(p.mine, 2, 3000, &permit, &err))) {
+		try(leash_permit_extend(permit, 4500, &err));
+		pthread_create(&thread, NULL, wait_for_permits, &p);
+		await_ms(20);
+		try(leash_semaphore_waiters(p.mine, count_waiter, &(int){0}, &err));
+		try(leash_semaphore_limit(p.mine, 4, 60000, &err));
+		try(leash_semaphore_limit(p.mine, 0, 0, &err));
+		try(leash_semaphore_inspect(p.mine, &info, count_permit, NULL, &err));
+		leash_permit_token(permit, token, sizeof token);
+		if (try(leash_semaphore_adopt(p.theirs, 2, token, &adopted, &err)))
+			try(leash_permit_release(adopted, &err));
+		leash_permit_release(permit, NULL); /* it was adopted meanwhile, if all went well */
+		pthread_join(thread, NULL);
+	}
+	leash_semaphore_free(p.mine);
+	leash_semaphore_free(p.theirs);
+}
+
 /* Reached while its keys are at one server of a cluster and its slot still at another. */
 static void
 move(leash_lock *lock, const char *name)
@@ -238,6 +291,8 @@ live(void)
 	life.theirs = leashed_lock(life.other, life.name, NULL);
 	life.third = leashed_lock(life.one_more, life.name, NULL);
 	use(&life);
+	if (deployment_kind(deployment) != DEPLOYMENT_QUORUM)
+		share(&life);
 	if (deployment_kind(deployment) == DEPLOYMENT_SENTINEL || deployment_kind(deployment) == DEPLOYMENT_CLUSTER) {
 		use_another(&life, "copied", LEASH_LOCK_OPTIONS(.min_replicas = 1), NULL);
 		if (least_is_known(deployment_master(deployment, 0), "+waitaof"))
