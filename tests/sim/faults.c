@@ -186,10 +186,19 @@ drift(void)
 	sim_server_set_clock(n->server, sim_world_us(), ahead, sim_between(-500, 500));
 }
 
+/* Of any lock, or of the semaphore. */
+static const char *
+some_key(void)
+{
+	int l = (int)sim_random((uint32_t)sim_terms.locks + (sim_terms.permits > 0));
+
+	return sim_judge_key(l < sim_terms.locks ? l : SIM_PERMITS);
+}
+
 static void
 move(void)
 {
-	const char *key = sim_judge_key((int)sim_random((uint32_t)sim_terms.locks));
+	const char *key = some_key();
 
 	sim_cluster_move(lsh_slot_of(key, strlen(key)));
 }

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum sim_climate sim_climate;
 
@@ -21,7 +22,7 @@ static struct {
 	uint64_t fence;        /* the largest that was seen */
 	int64_t doubted_until; /* who had it when data was lost may have it still, by then, beside another one */
 	int64_t free_since;    /* nobody has it, though somebody waits */
-} known[SIM_LOCKS];
+} known[SIM_NAMES];
 
 /* What was told of the last hold of a lock of a client. */
 static struct told {
@@ -129,6 +130,13 @@ most_free(void)
 	       (sim_terms.longest_ms + 2 * sim_terms.timeout_ms + sim_terms.guard_ms) * SIM_MS + 12 * SIM_S;
 }
 
+/* How long a call may take more than it should: two timeouts, and what its client stood still. */
+static int64_t
+grace(void)
+{
+	return sim_climate == SIM_CALM ? 100 * SIM_MS : 2 * sim_terms.timeout_ms * SIM_MS + SIM_S;
+}
+
 /* Has somebody had it who is no more there? */
 static bool
 is_of_ended(const struct sim_client *c, const struct lsh_lock *lock)
@@ -141,7 +149,7 @@ is_of_ended(const struct sim_client *c, const struct lsh_lock *lock)
 
 /* ---- what servers know ---- */
 
-static const char *const lock_keys[SIM_LOCKS] = {"leash:{apple}", "leash:{birch}", "leash:{cedar}"};
+static const char *const lock_keys[SIM_NAMES] = {"leash:{apple}", "leash:{birch}", "leash:{cedar}", "leash:{dates}"};
 
 const char *
 sim_judge_key(int lock)
@@ -171,16 +179,27 @@ is_known(const char *token, size_t size, int l)
 	return c == NULL || c->watched[l] == NULL || lsh_lease_find(&c->watched[l]->lock->resource, token, size) != NULL;
 }
 
+static int64_t
+us_at(const struct sim_instance *n)
+{
+	return sim_server_us(n->server, sim_world_us());
+}
+
+static const struct sim_key *
+key_in(const struct sim_keyspace *keys, const struct sim_instance *n, int l, const char *suffix)
+{
+	char name[40];
+	size_t size = (size_t)snprintf(name, sizeof name, "%s%s", lock_keys[l], suffix);
+	const struct sim_slot *slot = sim_key_find(keys, name, size, us_at(n) / 1000);
+
+	return slot != NULL && slot->key->count > 0 ? slot->key : NULL;
+}
+
 /* The lock's key there, or with a suffix another one of its keys; or NULL. */
 static const struct sim_key *
 key_at(const struct sim_instance *n, int l, const char *suffix)
 {
-	char name[40];
-	size_t size = (size_t)snprintf(name, sizeof name, "%s%s", lock_keys[l], suffix);
-	const struct sim_slot *slot = sim_key_find(&n->server->context.keyspace, name, size,
-	                                           sim_server_us(n->server, sim_world_us()) / 1000);
-
-	return slot != NULL && slot->key->count > 0 ? slot->key : NULL;
+	return key_in(&n->server->context.keyspace, n, l, suffix);
 }
 
 /* Who has a lock there; or NULL. */
@@ -273,7 +292,7 @@ is_of_dead(const char *token, const struct sim_instance *n)
 static void
 doubt_what_is_past(const struct sim_instance *n)
 {
-	for (int l = 0; l < sim_terms.locks; l++)
+	for (int l = 0; l < SIM_NAMES; l++)
 		if (n->master == NULL && sim_terms.min_replicas == 0 && holder_of(n, l) != NULL)
 			doubt(l, 2 * sim_terms.longest_ms);
 }
@@ -350,7 +369,7 @@ look_at_return(const struct sim_instance *n, int l, const char *token)
 static bool
 is_of_waiting(const char *token, const struct sim_instance *n)
 {
-	double before = (double)(sim_server_us(n->server, sim_world_us()) - 1000000);
+	double before = (double)(us_at(n) - 1000000);
 
 	for (int c = 0; c < sim_client_count; c++)
 		if (sim_judge_is_of(token, &sim_clients[c]) && sim_forgets_wires(&sim_clients[c].process, &n->host))
@@ -419,7 +438,7 @@ kept_at(const struct sim_instance *n, int l, const struct lsh_hold *hold)
 
 	if (!lsh_lease_has_token(hold->lease, token, strlen(token)))
 		return 0;
-	return (key->expires_ms * 1000 - sim_server_us(n->server, sim_world_us())) * SIM_US;
+	return (key->expires_ms * 1000 - us_at(n)) * SIM_US;
 }
 
 /* Or has lost it, and lets nobody have it. */
@@ -454,9 +473,276 @@ look_at_lease(const struct sim_client *c, int l, const struct lsh_lock *lock)
 		           c->process.number, left / SIM_MS);
 }
 
+/* ---- permits ---- */
+
+/* A member is "<token> <count>/<limit>", and has a number behind that if it is another one of the same hold. A place is
+ * the first of them, with its claim. */
+static size_t
+who_size(const char *member)
+{
+	size_t token = strcspn(member, " ");
+
+	return token + 1 + strcspn(member + token + 1, " ");
+}
+
+static size_t
+count_of(const struct sim_member *who)
+{
+	return strtoul(strchr(who->bytes, ' ') + 1, NULL, 10);
+}
+
+/* Is that one of them? NULL: there is none. Of a queue: its place. */
+static const struct sim_member *
+find_who(const struct sim_key *key, const char *who, size_t size)
+{
+	for (size_t i = 0; key != NULL && i < key->count; i++)
+		if (strncmp(key->members[i]->bytes, who, size) == 0)
+			return key->members[i];
+	return NULL;
+}
+
+static size_t
+permits_out(const struct sim_instance *n)
+{
+	const struct sim_key *key = key_at(n, SIM_PERMITS, "");
+	size_t out = 0;
+
+	for (size_t i = 0; key != NULL && i < key->count; i++)
+		out += key->members[i]->score > (double)us_at(n);
+	return out;
+}
+
+/* The permits of a hold end together, and before their key. */
+static void
+look_at_member(const struct sim_instance *n, const struct sim_key *key, const struct sim_member *m)
+{
+	int64_t most_ms = sim_terms.longest_ms > 3000 ? sim_terms.longest_ms : 3000;
+	size_t size = who_size(m->bytes), same = 0;
+
+	for (size_t i = 0; i < key->count; i++)
+		same += strncmp(key->members[i]->bytes, m->bytes, size) == 0 && key->members[i]->score == m->score;
+	if (same != count_of(m))
+		sim_breach("permits: at server %d %zu of %s end together", n->host.number, same, m->bytes);
+	if (m->score > (double)(us_at(n) + most_ms * 1000))
+		sim_breach("permits: at server %d %s is out for too long", n->host.number, m->bytes);
+	if (m->score > (double)(key->expires_ms + 1) * 1000)
+		sim_breach("permits: at server %d %s outlasts its key", n->host.number, m->bytes);
+}
+
+static struct sim_keyspace before; /* what the server had that executes a command */
+
+void
+sim_judge_serves(const struct sim_instance *n)
+{
+	if (sim_terms.permits > 0)
+		sim_keyspace_copy(&before, &n->server->context.keyspace);
+}
+
+static bool
+names_four_keys(const struct lsh_arg *args)
+{
+	return strncasecmp(args[0].bytes, "EVAL", 4) == 0 && args[2].size == 1 && args[2].bytes[0] == '4';
+}
+
+/* Who came in last of a client, from the queue. */
+static struct {
+	char token[LSH_TOKEN_SIZE];
+	int64_t at; /* 0: it has been seen to */
+} let_in[SIM_PROCESSES];
+
+static void
+note_let_in(const struct sim_member *m)
+{
+	const struct sim_client *c = owner_of(m->bytes);
+
+	if (c == NULL)
+		return;
+	snprintf(let_in[c->process.number].token, LSH_TOKEN_SIZE, "%.*s", (int)strcspn(m->bytes, " "), m->bytes);
+	let_in[c->process.number].at = sim_now;
+}
+
+/* Who was not told by the message asks a second later. Another one later it is somebody's, or has been given back; unless
+ * messages get lost and nobody notices. */
+static void
+look_for_ghosts(const struct sim_instance *n, const struct sim_key *key)
+{
+	for (int i = 0; i < sim_client_count; i++) {
+		const char *token = let_in[i].token;
+		const struct sim_member *m = find_who(key, token, strlen(token));
+		bool is_known = owner_of(token) == NULL;
+
+		if (let_in[i].at == 0 || sim_now - let_in[i].at < 2 * SIM_S)
+			continue;
+		for (int k = 0; k < SIM_THREADS; k++)
+			is_known |= strcmp(sim_clients[i].people[k].token, token) == 0;
+		if (!is_known && m != NULL && m->score > (double)us_at(n) && sim_now - struck_until() > settling() + 2 * SIM_S &&
+		    !sim_has_struck[SIM_HOLE])
+			sim_breach("permits: server %d has let %s in, and nobody knows", n->host.number, token);
+		let_in[i].at = 0;
+	}
+}
+
+/* Who comes in asked for that, and passes nobody in the queue. */
+static void
+look_at_order(const struct sim_instance *n, const struct lsh_arg *args, const struct sim_key *queue,
+              const struct sim_member *m)
+{
+	size_t size = who_size(m->bytes);
+	const struct sim_member *was = find_who(key_in(&before, n, SIM_PERMITS, ""), m->bytes, size);
+	const struct sim_member *place = find_who(key_in(&before, n, SIM_PERMITS, ":queue"), m->bytes, size);
+
+	if (m->score <= (double)us_at(n) || (was != NULL && was->score > (double)us_at(n)))
+		return;
+	if (place == NULL && !names_four_keys(args))
+		sim_breach("permits: at server %d %s is back", n->host.number, m->bytes);
+	if (place != NULL)
+		note_let_in(m);
+	for (size_t i = 0; queue != NULL && i < queue->count; i++)
+		if (queue->members[i]->score > 0 && (place == NULL || queue->members[i]->score < place->score))
+			sim_breach("permits: server %d lets %s in before %s", n->host.number, m->bytes, queue->members[i]->bytes);
+}
+
+/* Has its client come, or said a word, in the last 10 s? */
+static bool
+lives(const struct sim_instance *n, const struct sim_key *queue, const struct sim_member *place)
+{
+	double since = (double)(us_at(n) - 10 * 1000000);
+
+	for (size_t i = 0; i < queue->count; i++)
+		if (-queue->members[i]->score >= since && memcmp(queue->members[i]->bytes, place->bytes, LSH_UUID_SIZE) == 0)
+			return true;
+	return place->score >= since;
+}
+
+/* A step that lets in names four keys. Who is in already, came too late, or shall ask again, is told that and no
+ * more. */
+static bool
+lets_in(const struct lsh_arg *args, const struct lsh_message *answer)
+{
+	if (!names_four_keys(args) || answer->type == LSH_ERROR)
+		return false;
+	return answer->type == LSH_INTEGER ? answer->item[0].integer <= 2 :
+	                                     answer->item[0].integer >= 0 && answer->item[1].integer != 0;
+}
+
+void
+sim_judge_let_in(const struct sim_instance *n, const struct lsh_arg *args, const struct lsh_message *answer)
+{
+	static const char *const suffixes[] = {"", ":fence", ":queue", ":limit"};
+	const struct sim_key *key = key_at(n, SIM_PERMITS, ""), *queue = key_at(n, SIM_PERMITS, ":queue");
+	size_t i = 0;
+
+	if (sim_terms.permits == 0)
+		return;
+	for (size_t k = 0; k < 4; k++)
+		if (key_at(n, SIM_PERMITS, suffixes[k]) != NULL &&
+		    key_at(n, SIM_PERMITS, suffixes[k])->expires_ms == SIM_NO_TTL)
+			sim_breach("permits: server %d has a key '%s' without a TTL", n->host.number, suffixes[k]);
+	if (permits_out(n) > (size_t)sim_terms.permits)
+		sim_breach("permits: %zu of %d are out at server %d", permits_out(n), sim_terms.permits, n->host.number);
+	for (size_t k = 0; key != NULL && k < key->count; k++) {
+		look_at_member(n, key, key->members[k]);
+		look_at_order(n, args, queue, key->members[k]);
+	}
+	look_for_ghosts(n, key);
+	while (queue != NULL && i < queue->count && queue->members[i]->score < 0)
+		i++;
+	if (queue != NULL && i < queue->count && lets_in(args, answer) && lives(n, queue, queue->members[i]) &&
+	    permits_out(n) + count_of(queue->members[i]) <= (size_t)sim_terms.permits)
+		sim_breach("permits: server %d does not let %s in", n->host.number, queue->members[i]->bytes);
+}
+
+/* For so long a server keeps what the person has, or has lost it, and lets nobody have it. */
+static int64_t
+permits_kept(const struct sim_person *p)
+{
+	int64_t kept = 0;
+
+	for (size_t i = 0; i < SIM_SHARDS && sim_site.masters[i] != NULL; i++) {
+		const struct sim_instance *n = sim_site.masters[i];
+		const struct sim_member *m = find_who(key_at(n, SIM_PERMITS, ""), p->token, strlen(p->token));
+		int64_t left = m != NULL ? ((int64_t)m->score - us_at(n)) * SIM_US : 0;
+
+		kept = left > kept ? left : kept;
+		left = lost_until[n->host.number] - sim_now;
+		kept = left > kept ? left : kept;
+	}
+	return kept;
+}
+
+/* Visit all people of clients that live. */
+#define each_person(p) \
+	for (struct sim_client *c_ = sim_clients; c_ < sim_clients + sim_client_count; c_++) \
+		for (struct sim_person *p = c_->people; p < c_->people + SIM_THREADS && !c_->process.dead; p++)
+
+static bool
+waits_for_permits(const struct sim_person *p)
+{
+	return p->waits && p->lock == SIM_PERMITS && p->waits_until > sim_now;
+}
+
+/* How many are out; nobody counts on them for longer than a server does. */
+static int64_t
+count_permits(void)
+{
+	int64_t out = 0;
+
+	each_person(p) {
+		int64_t left = leash_permit_remaining_ms(p->permit) * SIM_MS;
+
+		if (!leash_permit_held(p->permit))
+			continue;
+		out += p->count;
+		if (permits_kept(p) < left && !p->client->leaves && !is_doubted(SIM_PERMITS))
+			sim_breach("permits: client %d counts on %s for %" PRId64 " ms, for which no server keeps it",
+			           p->client->process.number, p->token, left / SIM_MS);
+	}
+	return out;
+}
+
+/* How many those want who came first. Nobody else gets any before them, while nothing goes wrong. */
+static int64_t
+count_wanted(void)
+{
+	int64_t first = SIM_NEVER, wanted = 0;
+
+	each_person(p)
+		if (waits_for_permits(p) && p->waits_since < first)
+			first = p->waits_since;
+	each_person(p) {
+		if (!waits_for_permits(p))
+			p->passed_since = 0;
+		else if (p->passed_since != 0 && sim_now - p->passed_since > grace())
+			sim_breach("permits: who came later has them, but client %d waits", p->client->process.number);
+		else if (p->waits_since <= first + grace() && p->count > wanted)
+			wanted = p->count;
+	}
+	return wanted;
+}
+
+/* What ended without a word is over at the server a little later, and who waits asks each second. */
+static void
+look_at_permits(void)
+{
+	int64_t out = count_permits(), wanted = count_wanted();
+	int64_t most = sim_climate == SIM_CALM ? (sim_terms.longest_ms / 50 + 1500) * SIM_MS : most_free();
+
+	if (out > sim_terms.permits && !is_doubted(SIM_PERMITS))
+		sim_breach("permits: %" PRId64 " of %d are out", out, sim_terms.permits);
+	if (wanted == 0 || out + wanted > sim_terms.permits)
+		known[SIM_PERMITS].free_since = sim_now;
+	else if (sim_now - known[SIM_PERMITS].free_since > most && sim_now - struck_until() > settling() + most)
+		sim_breach("permits: there are %" PRId64 " for who came first, but it waits",
+		           sim_terms.permits - out);
+}
+
+/* ---- all of it ---- */
+
 void
 sim_judge_look(void)
 {
+	if (sim_terms.permits > 0)
+		look_at_permits();
 	for (int l = 0; l < sim_terms.locks; l++) {
 		int first = -1;
 
@@ -489,13 +775,6 @@ sim_judge_is_last(int l, uint64_t fence)
 }
 
 /* ---- answers ---- */
-
-/* How long a call may take more than it should: two timeouts, and what its client stood still. */
-static int64_t
-grace(void)
-{
-	return sim_climate == SIM_CALM ? 100 * SIM_MS : 2 * sim_terms.timeout_ms * SIM_MS + SIM_S;
-}
 
 /* Somebody, or something, was the reason. */
 static bool
@@ -537,8 +816,8 @@ is_known_to_most(int l, uint64_t fence)
 static void
 look_at_length(const struct sim_person *p)
 {
-	int64_t left_ms = leash_lock_remaining_ms(p->handles[p->lock]), most_ms = p->lease_ms > 3000 ? p->lease_ms : 3000;
-	const struct lsh_lock *lock = lock_in(p->client, p->lock);
+	int64_t left_ms = sim_left_ms(p, p->lock), most_ms = p->lease_ms > 3000 ? p->lease_ms : 3000;
+	const struct lsh_lock *lock = p->lock != SIM_PERMITS ? lock_in(p->client, p->lock) : NULL;
 
 	for (size_t i = 0; lock != NULL && lock->hold != NULL && i < sim_site.count; i++) {
 		int64_t kept_ms = kept_at(&sim_site.instances[i], p->lock, lock->hold) / SIM_MS;
@@ -547,6 +826,17 @@ look_at_length(const struct sim_person *p)
 	}
 	if (left_ms > most_ms)
 		sim_breach("lock %d: %" PRId64 " ms are left of a lease of %" PRId64 " ms", p->lock, left_ms, p->lease_ms);
+}
+
+static void
+note_permits(const struct sim_person *p)
+{
+	sim_acquired++;
+	look_at_length(p);
+	each_person(other)
+		if (sim_climate == SIM_CALM && waits_for_permits(other) && other->passed_since == 0 &&
+		    other->waits_since + grace() < p->waits_since)
+			other->passed_since = sim_now;
 }
 
 static void
@@ -573,7 +863,9 @@ sim_judge_acquired(const struct sim_person *p, leash_status status, bool cancele
 {
 	bool stood_still = p->client->process.stood_still;
 
-	if (status == LEASH_OK)
+	if (status == LEASH_OK && p->lock == SIM_PERMITS)
+		note_permits(p);
+	else if (status == LEASH_OK)
 		note_grant(p);
 	else if (status == LEASH_TIMEOUT ? p->waited_until < p->waits_until && p->waits_until > p->waits_since :
 	         status == LEASH_CANCELED ? !canceled :
@@ -591,8 +883,8 @@ void
 sim_judge_released(const struct sim_person *p, int l, uint64_t fence, bool was_last, leash_status status,
                    const leash_error *err)
 {
-	const struct told *t = &told[p->client->process.number][l];
-	bool was_told = t->fence == fence && t->lost;
+	bool was_told = l == SIM_PERMITS ? p->lost : told[p->client->process.number][l].fence == fence &&
+	                                                 told[p->client->process.number][l].lost;
 
 	if (status == LEASH_OK && !was_last && !is_doubted(l))
 		sim_breach("lock %d: another one had it, but its release says OK", l);
@@ -603,6 +895,8 @@ sim_judge_released(const struct sim_person *p, int l, uint64_t fence, bool was_l
 		sim_breach("lock %d: a release says %s: %s", l, leash_status_name(status), err->text);
 	if (status == LEASH_UNKNOWN && sim_climate == SIM_CALM)
 		sim_breach("lock %d: a release says %s: %s", l, leash_status_name(status), err->text);
+	if (status == LEASH_OK && sim_climate == SIM_CALM && l == SIM_PERMITS && permits_kept(p) > 0)
+		sim_breach("permits: a release says OK, but they are out");
 }
 
 /* Who has it learns of that at its next renewal, after a third of its lease. */
@@ -635,9 +929,9 @@ sim_judge_extended(const struct sim_person *p, int l, int64_t began, int64_t lea
 	/* less what a clock may drift; who has closed the client before the thread goes on has released it */
 	if (status == LEASH_OK && !p->client->leaves && !p->client->process.stood_still && !p->limited &&
 	    !is_doubted(l) &&
-	    leash_lock_remaining_ms(p->handles[l]) + passed_ms + lease_ms / 50 + 10 < lease_ms)
+	    sim_left_ms(p, l) + passed_ms + lease_ms / 50 + 10 < lease_ms)
 		sim_breach("lock %d: an extension to %" PRId64 " ms says OK, but %" PRId64 " ms are left", l, lease_ms,
-		           leash_lock_remaining_ms(p->handles[l]));
+		           sim_left_ms(p, l));
 }
 
 void
@@ -659,6 +953,33 @@ sim_judge_unopened(const struct sim_client *c, leash_status status, const leash_
 
 /* ---- events ---- */
 
+/* time enough for a connection that is silent, and another one; on a path on which little is under way at once all that
+ * was not done meanwhile may come first */
+static void
+look_at_reason(int l, const leash_event *event, int64_t lease_ms)
+{
+	if (event->type == LEASH_EVENT_LOST && event->remaining_ms > 0)
+		sim_judge_lost(l, event->text);
+	if (event->type == LEASH_EVENT_LOST && strstr(event->text, "no renewal succeeded") != NULL && lease_ms > 0 &&
+	    !sim_weather.narrow && sim_now - struck_until() > (lease_ms / 2 + sim_terms.guard_ms) * SIM_MS + SIM_S)
+		sim_breach("lock %d: it is lost for want of a renewal, though nothing was in the way", l);
+	if (event->type == LEASH_EVENT_FENCE_REGRESSION && !is_doubted(l))
+		sim_breach("lock %d: fences went back", l);
+}
+
+static void
+told_of_permits(const leash_event *event)
+{
+	each_person(p) {
+		if (p->permit == NULL || p->permit != event->permit)
+			continue;
+		if (p->lost)
+			sim_breach("permits: %s was told of some that were lost", leash_event_name(event->type));
+		p->lost = event->type == LEASH_EVENT_LOST;
+		look_at_reason(SIM_PERMITS, event, p->permit_ms);
+	}
+}
+
 void
 sim_judge_told(void *arg, const leash_event *event)
 {
@@ -670,6 +991,10 @@ sim_judge_told(void *arg, const leash_event *event)
 	if (event->lock == NULL)
 		return;
 	int l = event->lock[0] - 'a';
+	if (l == SIM_PERMITS) {
+		told_of_permits(event);
+		return;
+	}
 	struct told *t = &told[n][l];
 	if (t->fence != event->fence)
 		*t = (struct told){.fence = event->fence, .ended = t->ended};
@@ -677,19 +1002,10 @@ sim_judge_told(void *arg, const leash_event *event)
 		sim_breach("lock %d: %s was told of a hold that was lost", l, leash_event_name(event->type));
 	if (event->type == (t->at_risk ? LEASH_EVENT_JEOPARDY : LEASH_EVENT_RECOVERED))
 		sim_breach("lock %d: %s was told twice in a row", l, leash_event_name(event->type));
-	if (event->type == LEASH_EVENT_LOST && event->remaining_ms > 0)
-		sim_judge_lost(l, event->text);
-	/* time enough for a connection that is silent, and another one; on a path on which little is under way at once all
-	 * that was not done meanwhile may come first */
-	if (event->type == LEASH_EVENT_LOST && strstr(event->text, "no renewal succeeded") != NULL && c->lease_ms[l] > 0 &&
-	    !sim_weather.narrow &&
-	    sim_now - struck_until() > (c->lease_ms[l] / 2 + sim_terms.guard_ms) * SIM_MS + SIM_S)
-		sim_breach("lock %d: it is lost for want of a renewal, though nothing was in the way", l);
+	look_at_reason(l, event, c->lease_ms[l]);
 	if (event->type == LEASH_EVENT_JEOPARDY || event->type == LEASH_EVENT_RECOVERED)
 		t->at_risk = event->type == LEASH_EVENT_JEOPARDY;
 	t->lost = event->type == LEASH_EVENT_LOST;
-	if (event->type == LEASH_EVENT_FENCE_REGRESSION && !is_doubted(l))
-		sim_breach("lock %d: fences went back", l);
 }
 
 /* ---- data ---- */
@@ -701,7 +1017,7 @@ sim_judge_data_lost(const struct sim_instance *n, bool is_guarded)
 	lost_until[n->host.number] = sim_now + sim_terms.longest_ms * SIM_MS;
 	if (is_guarded && sim_terms.guard_ms > 0)
 		return; /* who has it is waited for */
-	for (int l = 0; l < sim_terms.locks; l++)
+	for (int l = 0; l < SIM_NAMES; l++)
 		doubt(l, 2 * sim_terms.longest_ms);
 }
 
@@ -741,6 +1057,8 @@ void
 sim_judge_end(void)
 {
 	for (size_t i = 0; i < sim_site.count; i++) {
+		if (sim_climate == SIM_CALM && sim_site.instances[i].master == NULL && permits_out(&sim_site.instances[i]) > 0)
+			sim_breach("server %zu has permits that are out, though all have gone", i);
 		const struct sim_server *server = sim_site.instances[i].server;
 		const struct sim_keyspace *keys = &server->context.keyspace;
 		int64_t now_ms = sim_server_us(server, sim_world_us()) / 1000;

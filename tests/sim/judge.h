@@ -12,12 +12,17 @@ extern enum sim_climate sim_climate;
 
 #define SIM_FAR_US (INT64_C(364) * 86400 * 1000000) /* no fence is so far ahead of the clocks */
 
+struct lsh_arg;
+struct lsh_message;
 struct sim_instance;
 
 const char *sim_judge_key(int lock);
 
 void sim_judge_look(void); /* after each step */
-void sim_judge_served(struct sim_instance *instance); /* it has executed a command */
+void sim_judge_serves(const struct sim_instance *instance); /* it is about to execute a command */
+void sim_judge_served(struct sim_instance *instance); /* it has done so */
+/* Likewise, and answered: whom did it let in by that? */
+void sim_judge_let_in(const struct sim_instance *n, const struct lsh_arg *args, const struct lsh_message *answer);
 
 /* Of each place in the queue of a lock: whose it is, and where that is told. */
 typedef void sim_visit_place(struct sim_instance *instance, int lock, const char *token, const char *channel);

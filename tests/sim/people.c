@@ -16,7 +16,7 @@ uint64_t sim_acquired, sim_acts;
 
 static bool all_leave;
 
-static const char *const names[SIM_LOCKS] = {"apple", "birch", "cedar"};
+static const char *const names[SIM_NAMES] = {"apple", "birch", "cedar", "dates"};
 
 /* ---- acts ---- */
 
@@ -29,6 +29,12 @@ shown(const struct sim_person *p)
 	return text;
 }
 
+int64_t
+sim_left_ms(const struct sim_person *p, int l)
+{
+	return l == SIM_PERMITS ? leash_permit_remaining_ms(p->permit) : leash_lock_remaining_ms(p->handles[l]);
+}
+
 static void *
 fire(void *arg)
 {
@@ -37,15 +43,27 @@ fire(void *arg)
 	return NULL;
 }
 
+static void
+got_permits(struct sim_person *p)
+{
+	p->lost = false;
+	leash_permit_token(p->permit, p->token, sizeof p->token);
+	p->permit_ms = p->limited ? 0 : p->lease_ms;
+}
+
 static leash_status
 acquire_as(struct sim_person *p, const leash_acquire *how, leash_error *err)
 {
 	p->waits_since = sim_now;
 	p->waits_until = sim_now + how->wait_ms * SIM_MS;
 	p->waits = true;
-	leash_status status = leash_lock_acquire_with(p->handles[p->lock], how, err);
+	leash_status status = p->lock == SIM_PERMITS ?
+		leash_semaphore_acquire_with(p->semaphore, p->count, how, &p->permit, err) :
+		leash_lock_acquire_with(p->handles[p->lock], how, err);
 	p->waits = false;
 	p->waited_until = sim_now;
+	if (status == LEASH_OK && p->lock == SIM_PERMITS)
+		got_permits(p);
 	return status;
 }
 
@@ -94,8 +112,13 @@ release_now(void *arg)
 {
 	struct sim_person *p = arg;
 
+	leash_permit *permit = p->permit;
+
 	p->error = (leash_error){0};
-	p->said = leash_lock_release(p->handles[p->lock], &p->error);
+	if (p->lock == SIM_PERMITS)
+		p->permit = NULL;
+	p->said = p->lock == SIM_PERMITS ? leash_permit_release(permit, &p->error) :
+	                                   leash_lock_release(p->handles[p->lock], &p->error);
 	return NULL;
 }
 
@@ -103,13 +126,13 @@ static void
 release(struct sim_person *p, int l, uint64_t fence)
 {
 	bool was_last = sim_judge_is_last(l, fence);
-	int64_t valid_until = sim_now + leash_lock_remaining_ms(p->handles[l]) * SIM_MS;
+	int64_t valid_until = sim_now + sim_left_ms(p, l) * SIM_MS;
 
 	sim_trace("%s releases %s", shown(p), names[l]);
 	p->client->gave_up[l] = true;
 	p->got_at[l] = 0;
 	p->lock = l;
-	if (p->own != NULL && sim_chance(0.5))
+	if ((p->own != NULL || l == SIM_PERMITS) && sim_chance(0.5))
 		sim_fiber_join(sim_fiber_start(&p->client->process, release_now, p));
 	else
 		release_now(p);
@@ -139,12 +162,15 @@ extend(struct sim_person *p, int l)
 {
 	int64_t lease_ms = sim_between(sim_terms.lease_ms / 2, sim_terms.longest_ms), began = sim_now;
 	leash_error err = {0};
-	leash_status status = leash_lock_extend(p->handles[l], lease_ms, &err);
+	leash_status status = l == SIM_PERMITS ? leash_permit_extend(p->permit, lease_ms, &err) :
+	                                         leash_lock_extend(p->handles[l], lease_ms, &err);
 
 	sim_trace("%s extends %s to %lld ms: %s %s", shown(p), names[l], (long long)lease_ms, leash_status_name(status),
 	          err.text);
 	if (status == LEASH_OK && p->client->lease_ms[l] > 0)
 		p->client->lease_ms[l] = lease_ms;
+	if (status == LEASH_OK && l == SIM_PERMITS && p->permit_ms > 0)
+		p->permit_ms = lease_ms;
 	sim_judge_extended(p, l, began, lease_ms, status, &err);
 }
 
@@ -278,6 +304,23 @@ hold_set(struct sim_person *p)
 			sim_judge_released(p, l, fences[l], was_last[l], status, &err);
 }
 
+/* Some time goes by. True: to the end of the lease, if there is one, and past it. */
+static bool
+outlast(struct sim_person *p, int l)
+{
+	sim_sleep(sim_between(0, sim_chance(sim_habits.long_holds) ? 2 * sim_terms.lease_ms * SIM_MS : 50 * SIM_MS));
+	if (sim_chance(0.5)) {
+		if (l == SIM_PERMITS)
+			leash_permit_alive(p->permit);
+		else
+			leash_lock_alive(p->handles[l]);
+	}
+	if (!sim_chance(sim_habits.outlasts))
+		return false;
+	sim_sleep(sim_left_ms(p, l) * SIM_MS + sim_between(0, 20 * SIM_MS));
+	return true;
+}
+
 /* Adopted it may have a fence that is smaller than the last one that its former holder had handed on. */
 static void
 hold(struct sim_person *p, int l, bool adopted)
@@ -288,12 +331,9 @@ hold(struct sim_person *p, int l, bool adopted)
 	if (!adopted)
 		p->client->fences[l] = fence;
 	while (acts-- > 0) {
-		sim_sleep(sim_between(0, sim_chance(sim_habits.long_holds) ? 2 * sim_terms.lease_ms * SIM_MS : 50 * SIM_MS));
-		if (sim_chance(0.5))
-			leash_lock_alive(p->handles[l]);
-		if (sim_chance(sim_habits.outlasts)) /* to the end, if there is one, and past it */
-			sim_sleep(leash_lock_remaining_ms(p->handles[l]) * SIM_MS + sim_between(0, 20 * SIM_MS));
-		else if (sim_chance(sim_habits.nests))
+		if (outlast(p, l))
+			continue;
+		if (sim_chance(sim_habits.nests))
 			nest(p, l);
 		else if (sim_chance(sim_habits.extends))
 			extend(p, l);
@@ -336,6 +376,57 @@ adopt(struct sim_person *p, int l)
 	hold(p, l, true);
 }
 
+/* ---- permits ---- */
+
+static void
+hold_permits(struct sim_person *p)
+{
+	int acts = (int)sim_random(4), l = (int)sim_random((uint32_t)sim_terms.locks);
+
+	while (acts-- > 0) {
+		if (outlast(p, SIM_PERMITS))
+			continue;
+		if (sim_chance(sim_habits.extends))
+			extend(p, SIM_PERMITS);
+		else if (sim_chance(0.05) && acquire(p, l) == LEASH_OK)
+			release(p, l, leash_lock_fence(p->handles[l]));
+	}
+	release(p, SIM_PERMITS, UINT64_MAX);
+}
+
+/* Whatever comes of that: nobody adopts the same ones again. */
+static void
+adopt_permits(struct sim_person *p)
+{
+	leash_error err = {0};
+
+	for (int k = 0; k < sim_terms.threads && !p->client->heir_of->leaves && p->permit == NULL; k++) {
+		struct sim_person *dead = &sim_clients[p->client->heir_of->process.number].people[k];
+
+		if (dead->permit == NULL)
+			continue;
+		dead->permit = NULL;
+		p->count = dead->count;
+		p->lease_ms = sim_terms.lease_ms;
+		leash_status status = leash_semaphore_adopt(p->semaphore, p->count, dead->token, &p->permit, &err);
+		sim_trace("%s adopts %s: %s %s", shown(p), dead->token, leash_status_name(status), err.text);
+	}
+	if (p->permit == NULL)
+		return;
+	got_permits(p);
+	hold_permits(p);
+}
+
+static void
+use_permits(struct sim_person *p)
+{
+	if (p->client->heir_of != NULL)
+		adopt_permits(p);
+	p->count = sim_between(1, sim_terms.permits);
+	if (acquire(p, SIM_PERMITS) == LEASH_OK)
+		hold_permits(p);
+}
+
 /* ---- life ---- */
 
 /* Again, for as long as there is no memory. False: it cannot be made, because the client is closed. */
@@ -355,27 +446,38 @@ make_handle(const struct sim_client *c, leash_lock **handle, const char *name, c
 	return true;
 }
 
+static leash_lock_options
+options_of(struct sim_person *person, int l)
+{
+	leash_lock_options options = *LEASH_LOCK_OPTIONS(.min_replicas = sim_terms.min_replicas,
+	                                                 .restart_guard_ms = sim_terms.guard_ms,
+	                                                 .fsynced = sim_terms.fsynced);
+
+	if (l != SIM_PERMITS) {
+		options.fair = sim_terms.fair[l];
+		options.no_handoff = sim_terms.alone[l];
+		options.owner = person != NULL ? person->own : NULL;
+	}
+	if (person != NULL && sim_terms.limits && sim_chance(0.2))
+		options.no_renew = person->limited = true;
+	if (person != NULL && sim_terms.limits && sim_chance(0.2)) {
+		options.max_hold_ms = person->most_ms[l] = sim_between(sim_terms.lease_ms / 2, 3 * sim_terms.lease_ms);
+		person->limited = true;
+	}
+	if (person != NULL && sim_terms.limits && sim_chance(0.2)) {
+		options.alive_ms = sim_between(100, 2 * sim_terms.lease_ms);
+		person->limited = true;
+	}
+	return options;
+}
+
 /* False: the client is closed. */
 static bool
 open_handles(const struct sim_client *c, leash_lock *handles[SIM_LOCKS], struct sim_person *person)
 {
 	for (int l = 0; l < sim_terms.locks; l++) {
-		leash_lock_options options = *LEASH_LOCK_OPTIONS(.fair = sim_terms.fair[l], .no_handoff = sim_terms.alone[l],
-		                                                 .min_replicas = sim_terms.min_replicas,
-		                                                 .restart_guard_ms = sim_terms.guard_ms,
-		                                                 .fsynced = sim_terms.fsynced,
-		                                                 .owner = person != NULL ? person->own : NULL);
+		leash_lock_options options = options_of(person, l);
 
-		if (person != NULL && sim_terms.limits && sim_chance(0.2))
-			options.no_renew = person->limited = true;
-		if (person != NULL && sim_terms.limits && sim_chance(0.2)) {
-			options.max_hold_ms = person->most_ms[l] = sim_between(sim_terms.lease_ms / 2, 3 * sim_terms.lease_ms);
-			person->limited = true;
-		}
-		if (person != NULL && sim_terms.limits && sim_chance(0.2)) {
-			options.alive_ms = sim_between(100, 2 * sim_terms.lease_ms);
-			person->limited = true;
-		}
 		if (!make_handle(c, &handles[l], names[l], &options))
 			return false;
 	}
@@ -393,6 +495,16 @@ free_handles(leash_lock *handles[SIM_LOCKS])
 	}
 }
 
+static void
+open_semaphore(struct sim_person *p)
+{
+	leash_lock_options options = options_of(p, SIM_PERMITS);
+
+	if (leash_semaphore_new(&p->semaphore, p->client->leash, names[SIM_PERMITS], sim_terms.permits, &options,
+	                        NULL) != LEASH_OK)
+		p->semaphore = NULL; /* there is no memory, or the client is closed */
+}
+
 static void *
 live(void *arg)
 {
@@ -406,6 +518,8 @@ live(void *arg)
 		frees_first = true;
 	else if (sim_terms.sets && leash_multi_new(&p->set, p->handles, (size_t)sim_terms.locks, NULL) != LEASH_OK)
 		p->set = NULL; /* there is no memory, or a handle has limits */
+	if (sim_terms.permits > 0)
+		open_semaphore(p);
 	while (!p->client->leaves && !p->ended && !sim_chance(0.01)) {
 		int l = (int)sim_random((uint32_t)sim_terms.locks);
 
@@ -418,7 +532,9 @@ live(void *arg)
 		if (sim_chance(sim_habits.looks))
 			look(p, l);
 		sim_sleep(sim_between(0, sim_chance(sim_habits.rests) ? 2 * SIM_S : 20 * SIM_MS));
-		if (p->set != NULL && sim_chance(0.3)) {
+		if (p->semaphore != NULL && sim_chance(0.6)) {
+			use_permits(p);
+		} else if (p->set != NULL && sim_chance(0.3)) {
 			if (acquire_set(p))
 				hold_set(p);
 		} else if (acquire(p, l) == LEASH_OK) {
@@ -426,6 +542,8 @@ live(void *arg)
 		}
 	}
 	leash_multi_free(p->set);
+	leash_semaphore_free(p->semaphore);
+	p->semaphore = NULL;
 	if (frees_first)
 		free_handles(p->handles);
 	leash_owner_free(p->own);

@@ -1,4 +1,4 @@
-/* People: clients, and the threads in them that acquire and release locks by the public interface. */
+/* People: clients, and the threads in them that acquire and release locks and permits by the public interface. */
 #pragma once
 
 #include "tests/sim/net.h"
@@ -8,9 +8,11 @@
 #include <leash/lock.h>
 #include <leash/multi.h>
 #include <leash/owner.h>
+#include <leash/semaphore.h>
 #include <leash/takeover.h>
 
-enum { SIM_LOCKS = 3, SIM_THREADS = 3 };
+/* What has a name: locks, and behind them the semaphore. */
+enum { SIM_LOCKS = 3, SIM_PERMITS = SIM_LOCKS, SIM_NAMES, SIM_THREADS = 3 };
 
 /* How the world is. */
 struct sim_terms {
@@ -23,6 +25,7 @@ struct sim_terms {
 	bool sets;                    /* people acquire all locks at once, too */
 	bool forks;                   /* clients have forked children */
 	bool meddles;                 /* others use the servers, too */
+	int permits;                  /* of the semaphore; 0: there is none */
 	bool fair[SIM_LOCKS], alone[SIM_LOCKS]; /* alone: not handed off */
 };
 extern struct sim_terms sim_terms;
@@ -45,13 +48,20 @@ struct sim_person {
 	int number;
 	leash_lock *handles[SIM_LOCKS];
 	leash_multi *set;      /* of all of them; or NULL */
+	leash_semaphore *semaphore; /* or NULL */
+	leash_permit *permit;  /* that it has, and does not give back yet; or NULL */
+	int64_t count;         /* so many, or it waits for them */
+	char token[LEASH_TOKEN_MAX]; /* theirs */
+	bool lost;             /* that they are it was told */
+	int64_t passed_since;  /* who came later has got some, while it waits for them; 0: nobody has */
 	bool waits;            /* in an acquire of `lock`, */
 	int lock;
 	int64_t waits_since, waits_until;
 	int64_t waited_until;  /* in its last acquire, */
 	int64_t lease_ms;      /* which was for a lease of so long */
-	int64_t most_ms[SIM_LOCKS]; /* max_hold_ms of its handles */
-	int64_t got_at[SIM_LOCKS];  /* it has had the lock at the latest since then; 0: it has it not */
+	int64_t permit_ms;     /* the lease of its permits; 0: they are not renewed */
+	int64_t most_ms[SIM_NAMES]; /* max_hold_ms of its handles */
+	int64_t got_at[SIM_NAMES];  /* it has had the lock at the latest since then; 0: it has it not */
 	bool limited;          /* a handle has max_hold_ms, or does not renew */
 	leash_owner *own;      /* for whom it holds; NULL: for its thread */
 	uint64_t owner;        /* which the library knows as this; */
@@ -70,12 +80,14 @@ struct sim_client {
 	bool gone;                  /* for good */
 	const struct sim_client *heir_of; /* one that has died: what that held it adopts; or NULL */
 	bool adopted[SIM_LOCKS];    /* likewise: or is about to. Where its release got lost it would find it once more */
-	bool gave_up[SIM_LOCKS];    /* the release of its last hold has begun */
+	bool gave_up[SIM_NAMES];    /* the release of its last hold has begun */
 	uint64_t fences[SIM_LOCKS]; /* of the last hold, since it was opened; 0: there was none */
-	int64_t lease_ms[SIM_LOCKS]; /* of the last acquire that succeeded, or extension; 0: it is not renewed */
+	int64_t lease_ms[SIM_NAMES]; /* of the last acquire that succeeded, or extension; 0: it is not renewed */
 };
 extern struct sim_client sim_clients[SIM_PROCESSES];
 extern int sim_client_count;
+
+int64_t sim_left_ms(const struct sim_person *person, int name); /* of what it holds of that */
 
 void sim_people_arrive(void);
 void sim_people_leave(void);     /* all clients close for good */

@@ -122,7 +122,10 @@ const struct lsh_message *
 sim_instance_run(struct sim_instance *n, const struct lsh_arg *args, size_t count)
 {
 	static const struct lsh_message error = {LSH_ERROR, 1, {{LSH_ERROR, 0, "ERR user_script:9: an error", 27}}};
-	const struct lsh_message *answer = sim_server_run(n->server, args, count, sim_world_us());
+	const struct lsh_message *answer;
+
+	sim_judge_serves(n);
+	answer = sim_server_run(n->server, args, count, sim_world_us());
 
 	if (args[0].size >= 4 && strncasecmp(args[0].bytes, "EVAL", 4) == 0) {
 		sim_instance_wrote(n);
@@ -132,6 +135,7 @@ sim_instance_run(struct sim_instance *n, const struct lsh_arg *args, size_t coun
 	if (sim_traces && count > 3)
 		trace_run(n, args, count, answer);
 	sim_judge_served(n);
+	sim_judge_let_in(n, args, answer);
 	return answer;
 }
 
