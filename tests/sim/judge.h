@@ -35,8 +35,8 @@ void sim_judge_released(const struct sim_person *person, int lock, uint64_t fenc
 void sim_judge_broken(int lock);      /* now, or before */
 bool sim_judge_is_of(const char *token, const struct sim_client *client);
 void sim_judge_lost(int lock, const char *why); /* although its lease lasts */
-void sim_judge_extended(const struct sim_person *person, int lock, int64_t began, int64_t lease_ms, leash_status status,
-                        const leash_error *err);
+void sim_judge_extended(const struct sim_person *person, int lock, int64_t began, int64_t lease_ms,
+                        leash_status status);
 /* Is no server of a quorum without a vote for it? A vote that comes back while the lock is scanned for may hide it. */
 bool sim_judge_is_everywhere(int lock);
 

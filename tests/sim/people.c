@@ -171,7 +171,7 @@ extend(struct sim_person *p, int l)
 		p->client->lease_ms[l] = lease_ms;
 	if (status == LEASH_OK && l == SIM_PERMITS && p->permit_ms > 0)
 		p->permit_ms = lease_ms;
-	sim_judge_extended(p, l, began, lease_ms, status, &err);
+	sim_judge_extended(p, l, began, lease_ms, status);
 }
 
 static void

@@ -10,7 +10,7 @@
  *   cluster.c  which of them has which slot                                cluster.h
  *   people.c   clients and their threads, which use leash                  people.h
  *   child.c    forked children                                             child.h
- *   judge.c    what they may never see                                     judge.h
+ *   judge*.c   what they may never see                                     judge.h
  *   faults.c   what goes wrong
  *
  * A client is the library as it is, from leash_open() down to send(); no file of it is replaced. */
