@@ -439,6 +439,8 @@ SH_LOG_COMPILER = $(LOG_COMPILER)
 
 # Most of the contract, four times.
 tests/contract/test_everywhere.log: export LEASH_TEST_LIMIT = 7200
+# Each defence is taken out, and worlds are simulated until one notices.
+tests/fault/test_defences.log: export LEASH_TEST_LIMIT = 7200
 
 # What a test may want to know of the build. Settings of the caller come last, so they win.
 AM_TESTS_ENVIRONMENT = \
