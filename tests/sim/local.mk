@@ -23,7 +23,7 @@ check_LTLIBRARIES += tests/sim/libsim.la
 tests_sim_libsim_la_SOURCES = $(sim_sources)
 tests_sim_libsim_la_CPPFLAGS = $(AM_CPPFLAGS) $(LUA_CFLAGS)
 tests_sim_libsim_la_LDFLAGS = $(SANITIZE_FLAGS)
-tests_sim_libsim_la_LIBADD = $(LUA_LIBS) $(OPENSSL_LIBS)
+tests_sim_libsim_la_LIBADD = $(LUA_LIBS) $(OPENSSL_LIBS) -lm
 
 sim_libs = tests/sim/libsim.la $(LDADD)
 
