@@ -43,8 +43,8 @@ enum {
  *
  * @retval LEASH_OK           `*out` is a handle; free it with leash_semaphore_free()
  * @retval LEASH_INVALID      a limit out of range, an `owner` (permits have none), or as leash_lock_new()
- * @retval LEASH_UNSUPPORTED  on a quorum: a majority for each of two holders need not have a server in common once more
- *                            than one may have it, so a limit of n could let in 5n/3
+ * @retval LEASH_UNSUPPORTED  on a quorum: each of its servers counts for itself. Of five, each lets in n, and three are
+ *                            enough for a holder: together they could let in 5n/3
  * @retval LEASH_NO_MEMORY, LEASH_FORKED, LEASH_CLOSED as leash_lock_new()
  *
  * Threads: any; allowed in callbacks. Since 0.1.

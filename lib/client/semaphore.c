@@ -46,8 +46,8 @@ check(const leash_client *client, const char *name, int64_t limit, leash_error *
 	if (status != LEASH_OK)
 		return status;
 	if (client->uri.deployment == LSH_QUORUM)
-		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "semaphore '%s': a quorum cannot count permits: two holders' "
-		                "majorities need no server in common", shown);
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "semaphore '%s': a quorum cannot count permits: each of its "
+		                "servers counts for itself, and together they would let in more", shown);
 	return LEASH_OK;
 }
 
