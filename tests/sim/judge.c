@@ -130,9 +130,13 @@ sim_judge_cut_off(int64_t ns)
 bool
 sim_judge_is_everywhere(int l)
 {
-	for (size_t i = 0; i < sim_site.count && sim_site.deployment == SIM_QUORUM; i++)
-		if (holder_of(&sim_site.instances[i], l) == NULL)
+	const char *holder = holder_of(&sim_site.instances[0], l), *other;
+
+	for (size_t i = 0; i < sim_site.count && sim_site.deployment == SIM_QUORUM; i++) {
+		other = holder_of(&sim_site.instances[i], l);
+		if (holder == NULL || other == NULL || strcmp(holder, other) != 0)
 			return false;
+	}
 	return true;
 }
 
