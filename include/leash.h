@@ -20,6 +20,7 @@
 #include <leash/owner.h>
 #include <leash/lock_options.h>
 #include <leash/lock.h>
+#include <leash/readwrite.h>
 #include <leash/multi.h>
 #include <leash/semaphore.h>
 #include <leash/takeover.h>

@@ -14,6 +14,7 @@ leashinclude_HEADERS += include/leash/lock_options.h
 leashinclude_HEADERS += include/leash/memory.h
 leashinclude_HEADERS += include/leash/multi.h
 leashinclude_HEADERS += include/leash/owner.h
+leashinclude_HEADERS += include/leash/readwrite.h
 leashinclude_HEADERS += include/leash/scripts.h
 leashinclude_HEADERS += include/leash/semaphore.h
 leashinclude_HEADERS += include/leash/status.h

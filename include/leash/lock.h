@@ -49,9 +49,10 @@ typedef struct leash_acquire {
  *
  * @retval LEASH_OK         `*out` is a handle; free it with leash_lock_free()
  * @retval LEASH_INVALID    no client, no name, a name too long, an option out of range, or the name is open in this
- *                          client and not with the same fairness; on a quorum also without a restart_guard_ms, with a
- *                          lease that is longer than that, and with min_replicas or fsynced; the text says which
- * @retval LEASH_UNSUPPORTED `fair` on a quorum, which has no queue
+ *                          client and not with the same fairness, or as another kind of lock; on a quorum also
+ *                          without a restart_guard_ms, with a lease that is longer than that, and with min_replicas or
+ *                          fsynced; the text says which
+ * @retval LEASH_UNSUPPORTED `fair`, or a `mode` but LEASH_MUTEX, on a quorum, which has no queue
  * @retval LEASH_NO_MEMORY  nothing was made
  * @retval LEASH_FORKED     the client, or the owner, belongs to the parent process
  * @retval LEASH_CLOSED     the client is closed; this may be asked only while a handle of it is there
@@ -95,6 +96,7 @@ LEASH_API void leash_lock_free(leash_lock *lock);
  *                            text says which), or too few replicas acknowledged the lock in time ("1 of 2 replicas");
  *                            the caller does not hold the lock, and what may still arrive is being canceled
  * @retval LEASH_LOST         an earlier hold of the calling thread was lost and is not unwound yet: release it first
+ * @retval LEASH_DEADLOCK     the calling thread reads the lock, and this handle is to write: it would wait for itself
  * @retval LEASH_DENIED       the server does not permit a command, with a restart_guard_ms also INFO; the text names
  *                            it. Or a connection that had to be made anew was refused, twice in a row (user, password,
  *                            certificate, by the server or by us): that ends all waits for its locks at once, however

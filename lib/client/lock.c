@@ -57,32 +57,50 @@ keep(const struct lsh_terms *terms, struct lsh_terms *defaults)
 	return own;
 }
 
+/* What its options say of the kind, and of what it needs of that. */
+static leash_status
+read_mode(leash_lock *lock, const struct lsh_kind **kind, const leash_lock_options *o, bool on_quorum, leash_error *err)
+{
+	if (o->mode == LEASH_MUTEX)
+		return LEASH_OK;
+	if (*kind != &lsh_mutex)
+		return lsh_fail(err, LEASH_INVALID, 0, "`mode` is for a lock");
+	*kind = &lsh_readwrite;
+	lock->need = o->mode == LEASH_READ ? LSH_NEED_READ : LSH_NEED_WRITE;
+	if (on_quorum)
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "a read-write lock is not possible on a quorum: its servers have no "
+		                "common queue, so readers would keep writers out for ever");
+	return LEASH_OK;
+}
+
 leash_status
 lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const struct lsh_kind *kind,
                const leash_lock_options *options, leash_error *err)
 {
 	leash_lock *lock = lsh_new(leash_lock);
+	leash_lock_options o;
 	struct lsh_terms terms;
 	leash_status status;
 	char shown[80];
-	bool fair;
 
 	if (lock == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
 	lsh_show(shown, sizeof shown, name, strlen(name));
-	status = lsh_lock_options_read(&terms, &fair, &lock->owner, options, &client->defaults,
-	                               client->uri.deployment == LSH_QUORUM, err);
+	status = lsh_lock_options_read(&o, &terms, options, &client->defaults, client->uri.deployment == LSH_QUORUM, err);
+	if (status == LEASH_OK)
+		status = read_mode(lock, &kind, &o, client->uri.deployment == LSH_QUORUM, err);
 	lsh_fail_about(err, status, kind->name, shown);
 	if (status == LEASH_OK && (lock->terms = keep(&terms, &client->defaults)) == NULL)
 		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
 	if (status == LEASH_OK)
-		status = lsh_lock_open(&lock->lock, client->engine, name, kind, fair || (kind->flags & LSH_SHARED) != 0, err);
+		status = lsh_lock_open(&lock->lock, client->engine, name, kind, o.fair || kind == &lsh_semaphore, err);
 	if (status != LEASH_OK) {
 		lsh_terms_unref(lock->terms);
 		lsh_free(lock);
 		return status;
 	}
 	lsh_client_retain(client);
+	lock->owner = o.owner;
 	if (lock->owner != NULL)
 		lsh_share(&lock->owner->references);
 	*out = lock;
@@ -311,7 +329,7 @@ caller(const leash_lock *lock)
 static int64_t
 remaining(const leash_lock *lock)
 {
-	return is_usable(lock) ? lsh_remaining(lock->lock, caller(lock)) : 0;
+	return is_usable(lock) ? lsh_remaining(lock->lock, caller(lock), lock->need) : 0;
 }
 
 bool
@@ -333,7 +351,7 @@ look(const leash_lock *lock)
 	struct lsh_view view = {0};
 
 	if (is_usable(lock))
-		lsh_lock_view(lock->lock, caller(lock), &view);
+		lsh_lock_view(lock->lock, caller(lock), lock->need, &view);
 	return view;
 }
 

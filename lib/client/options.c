@@ -187,41 +187,36 @@ check_numbers(const leash_lock_options *o, leash_error *err)
 }
 
 leash_status
-lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, const leash_lock_options *options,
+lsh_lock_options_read(leash_lock_options *out, struct lsh_terms *terms, const leash_lock_options *options,
                       const struct lsh_terms *defaults, bool on_quorum, leash_error *err)
 {
-	static const bool none[sizeof ((leash_lock_options *)NULL)->reserved_];
-	leash_lock_options o;
-	leash_status status = copy_struct(&o, sizeof o, options, "LEASH_LOCK_OPTIONS", err);
+	leash_status status = copy_struct(out, sizeof *out, options, "LEASH_LOCK_OPTIONS", err);
 
-	if (status == LEASH_OK && memcmp(o.reserved_, none, sizeof none) != 0)
-		status = lsh_fail(err, LEASH_UNSUPPORTED, 0,
-		                  "LEASH_LOCK_OPTIONS() sets a switch that this version of leash (%s) does not know",
-		                  leash_version());
 	if (status == LEASH_OK)
-		status = check_numbers(&o, err);
+		status = check_numbers(out, err);
+	if (status == LEASH_OK && out->mode > LEASH_WRITE)
+		status = lsh_fail(err, LEASH_INVALID, 0, "mode is %d, but must be LEASH_MUTEX, LEASH_READ or LEASH_WRITE",
+		                  (int)out->mode);
 	if (status != LEASH_OK)
 		return status;
-	*out = *defaults;
-	out->lease_ms = (int32_t)or_default(o.lease_ms, defaults->lease_ms);
-	out->max_hold_ms = o.max_hold_ms;
-	out->alive_ms = o.alive_ms;
-	out->no_renew = o.no_renew;
-	out->restart_guard_ms = (int32_t)or_default(o.restart_guard_ms, defaults->restart_guard_ms);
-	out->safety.fsynced = o.fsynced;
-	out->safety.min_replicas = (unsigned char)o.min_replicas;
-	out->safety.replicas_ms = (int32_t)o.replicas_ms;
-	out->handoff_ms = (uint16_t)or_default(o.handoff_ms, defaults->handoff_ms);
-	out->handoffs = o.no_handoff ? 0 : (unsigned char)or_default(o.handoffs, defaults->handoffs);
-	*fair = o.fair;
-	*owner = o.owner;
-	if (o.on_event != NULL) {
-		out->on_event = o.on_event;
-		out->event_arg = o.event_arg;
+	*terms = *defaults;
+	terms->lease_ms = (int32_t)or_default(out->lease_ms, defaults->lease_ms);
+	terms->max_hold_ms = out->max_hold_ms;
+	terms->alive_ms = out->alive_ms;
+	terms->no_renew = out->no_renew;
+	terms->restart_guard_ms = (int32_t)or_default(out->restart_guard_ms, defaults->restart_guard_ms);
+	terms->safety.fsynced = out->fsynced;
+	terms->safety.min_replicas = (unsigned char)out->min_replicas;
+	terms->safety.replicas_ms = (int32_t)out->replicas_ms;
+	terms->handoff_ms = (uint16_t)or_default(out->handoff_ms, defaults->handoff_ms);
+	terms->handoffs = out->no_handoff ? 0 : (unsigned char)or_default(out->handoffs, defaults->handoffs);
+	if (out->on_event != NULL) {
+		terms->on_event = out->on_event;
+		terms->event_arg = out->event_arg;
 	}
 	if (on_quorum)
-		status = check_quorum(out, o.fair, err);
-	return status == LEASH_OK && o.owner != NULL ? check_owner(o.owner, err) : status;
+		status = check_quorum(terms, out->fair, err);
+	return status == LEASH_OK && out->owner != NULL ? check_owner(out->owner, err) : status;
 }
 
 leash_status

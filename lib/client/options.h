@@ -12,9 +12,8 @@ enum { LSH_HANDOFFS = 64, LSH_HANDOFF_MS = 10 }; /* of a turn, unless a handle s
 /* Each takes NULL for all defaults. Strings are not copied. What the options of locks, acquires and leases are about is
  * left to be named by the caller. */
 leash_status lsh_options_read(leash_options *out, const leash_options *options, leash_error *err);
-leash_status lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner,
-                                   const leash_lock_options *options, const struct lsh_terms *defaults,
-                                   bool on_quorum, leash_error *err);
+leash_status lsh_lock_options_read(leash_lock_options *out, struct lsh_terms *terms, const leash_lock_options *options,
+                                   const struct lsh_terms *defaults, bool on_quorum, leash_error *err);
 /* but for the lease */
 leash_status lsh_acquire_read(leash_acquire *out, const leash_acquire *how, leash_error *err);
 

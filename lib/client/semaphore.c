@@ -78,7 +78,7 @@ leash_semaphore_new(leash_semaphore **out, leash_client *client, const char *nam
 	if (semaphore == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a semaphore");
 	semaphore->limit = (uint32_t)limit;
-	status = lsh_handle_new(&semaphore->handle, client, name, &lsh_shared, options, err);
+	status = lsh_handle_new(&semaphore->handle, client, name, &lsh_semaphore, options, err);
 	if (status == LEASH_OK && semaphore->handle->owner != NULL)
 		status = lsh_fail(err, LEASH_INVALID, 0, "semaphore '%s': permits have no owner: whoever has them may use them",
 		                  lsh_lock_shown(semaphore->handle->lock));

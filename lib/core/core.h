@@ -8,8 +8,13 @@
  *           either --not there any more, or valid_until is past--> LOST --released as often as acquired--> gone
  *
  * If the first of a queue leaves, the next one goes on with the same lease, in whatever state that is. The last one
- * that leaves cancels it. A lock has at most one hold that is not LOST, with the one lease that is HELD; but of a kind
- * that is LSH_SHARED any number, each with a lease and an owner of its own.
+ * that leaves cancels it. A lock has at most one hold that is not LOST, with the one lease that is HELD.
+ *
+ * Of a kind that is LSH_SHARED there is any number. A permit has a lease of its own. Readers of a plain lock share one:
+ * who comes while it is acquired is let in with the first of them; who comes later joins while its turn lasts, unless
+ * somebody here waits to write; and the last one out releases it. After its turn the next reader acquires another one,
+ * which has its place behind whoever waits. So a process that never stops to read keeps no writer out for longer than a
+ * turn and what is read then.
  *
  * Each file calls only those before it: table, hold, op; adopt, extend, release, break; engine. What comes back goes
  * through two tables: lsh_op_verb, and lsh_lease_events.
@@ -35,7 +40,7 @@ struct lsh_notice {
 
 struct lsh_hold {
 	struct lsh_lock *lock;
-	struct leash_owner *owner; /* referenced; of a kind that is LSH_SHARED the first member of its leash_permit */
+	struct leash_owner *owner; /* referenced; of a permit the first member of that */
 	struct lsh_terms *terms;   /* referenced */
 	union {
 		struct lsh_lease *lease; /* referenced */
@@ -44,7 +49,8 @@ struct lsh_hold {
 	uint64_t fence;            /* as shown */
 	_Atomic int64_t alive_at;  /* the last leash_lock_alive() */
 	atomic_uint references;    /* the lock's or its op's, and one for each notice under way */
-	uint16_t depth;
+	struct lsh_hold *beside;   /* the next one that has the same lease */
+	uint16_t depth, reads;     /* how often it was acquired; and of that, to read a lock that is written, too */
 	bool lost, at_risk;
 	struct lsh_notice notices[]; /* by type, if somebody listens */
 };
@@ -71,12 +77,12 @@ struct lsh_lock {
 	struct lsh_queue plain;       /* the one queue of a lock that is not fair */
 	unsigned generation;          /* + 1 when the hold of an adopted token ends, or the lock is broken, from here */
 
-	/* What leash_lock_held() reads without the monitor: the owner of the hold, 0 if there is none, and its end. Of a
-	 * kind that is LSH_SHARED each hold has an owner of its own, who has that end. */
+	/* What leash_lock_held() reads without the monitor: the owner of that hold, 0 if there is none, and its end. A
+	 * permit has an owner of its own, who has that end. */
 	_Atomic uint64_t holder;
 	_Atomic int64_t valid_until;
 
-	struct lsh_hold *hold;        /* of a kind that is not LSH_SHARED; else NULL: see lsh_each_hold() */
+	struct lsh_hold *hold;        /* that is alone; NULL: there is none, but perhaps others: see lsh_each_hold() */
 	struct lsh_hold *lost;        /* that are still to be unwound */
 	struct lsh_list waiting;      /* ops that acquire it, in order of arrival */
 	struct lsh_list ops;          /* all others */
@@ -143,12 +149,27 @@ lsh_op_of(const struct lsh_lease *lease)
 /* Visit the holds of a lock that are not lost; likewise. */
 #define lsh_each_hold(at, lock) \
 	lsh_each_lease(at##_lease, &(lock)->resource) \
-		for (struct lsh_hold *at = at##_lease->state == LSH_HELD ? at##_lease->user : NULL; at != NULL; at = NULL)
+		for (struct lsh_hold *at = at##_lease->state == LSH_HELD ? at##_lease->user : NULL, *at##_next; \
+		     at != NULL && (at##_next = at->beside, true); at = at##_next)
 
 static inline bool
 lsh_is_shared(const struct lsh_lock *lock)
 {
 	return (lock->resource.kind->flags & LSH_SHARED) != 0;
+}
+
+/* Of permits: each hold has an owner of its own. */
+static inline bool
+lsh_has_permits(const struct lsh_lock *lock)
+{
+	return (lock->resource.kind->flags & (LSH_SHARED | LSH_REENTRANT)) == LSH_SHARED;
+}
+
+/* How often it was acquired in the mode of such a need. */
+static inline unsigned
+lsh_hold_depth(const struct lsh_hold *hold, uint32_t need)
+{
+	return need == LSH_NEED_READ ? hold->reads : hold->depth - hold->reads;
 }
 
 static inline struct lsh_engine *
@@ -188,10 +209,13 @@ struct lsh_hold *lsh_hold_check(struct lsh_op *op); /* its owner's; lost now, if
 bool lsh_hold_is_hung(const struct lsh_hold *hold, int64_t now);        /* its owner puts renewals off */
 /* The caller's reference to the lease becomes the hold's. */
 void lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *hold, uint64_t fence);
-/* It ends for its owner. The reference to its lease becomes the caller's. */
+/* It ends for its owner. If nobody else has its lease, the reference to that becomes the caller's; else NULL. */
 struct lsh_lease *lsh_hold_finish(struct lsh_hold *hold);
+void lsh_hold_end(struct lsh_hold *hold); /* and its lease is released if nobody waits for that */
 void lsh_hold_revalued(struct lsh_hold *hold); /* its lease has another end */
 void lsh_hold_unwind(struct lsh_hold *hold); /* forget it */
+/* May an owner on these terms have the hold's lease as it is, for `lease_ms`: in its place, or beside it? */
+bool lsh_hold_may_pass(const struct lsh_hold *hold, const struct lsh_terms *terms, int64_t lease_ms, int64_t now);
 
 /* ---- op.c; entered ---- */
 

@@ -67,7 +67,7 @@ abandon(struct lsh_lock *lock, struct lsh_hold *hold, const char *why)
 	if (!hold->lost) {
 		lsh_count(lock, LSH_COUNT_ABANDONED);
 		lsh_notice(hold, LEASH_EVENT_ABANDONED, why);
-		lsh_lease_release(lsh_hold_finish(hold), NULL);
+		lsh_hold_end(hold);
 		lsh_queue_drive(&lock->plain);
 	}
 	lsh_hold_unwind(hold);
@@ -103,7 +103,7 @@ close_lock(struct lsh_resource *resource, void *arg)
 		if (op->queue != NULL)
 			op->verb->over(op, LEASH_CLOSED);
 	lsh_each_hold(hold, lock) {
-		lsh_lease_release(lsh_hold_finish(hold), NULL);
+		lsh_hold_end(hold);
 		lsh_hold_unwind(hold);
 	}
 	unwind_lost(lock);

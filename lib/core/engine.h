@@ -57,14 +57,15 @@ void lsh_engine_count(struct lsh_engine *engine, leash_stats *stats);
 
 /* What an owner has of a lock. */
 struct lsh_view {
-	unsigned depth;             /* 0: nothing is held, or was lost and is to be unwound */
-	uint64_t fence;             /* 0: nothing is held (any more); */
+	unsigned depth;             /* in that mode; 0: nothing is held, or was lost and is to be unwound */
+	bool is_held;               /* in whatever mode */
+	uint64_t fence;             /* 0: nothing is held (any more) by which it may do that; */
 	char token[LSH_TOKEN_SIZE]; /* then this is "" */
 };
 
-/* Memory only. `owner` may be NULL: one that has nothing. */
-int64_t lsh_remaining(const struct lsh_lock *lock, const struct leash_owner *owner); /* ns, 0 if not held */
-void lsh_lock_view(struct lsh_lock *lock, const struct leash_owner *owner, struct lsh_view *view);
+/* Memory only. `owner` may be NULL: one that has nothing. `need`: of the handle; who writes may read. */
+int64_t lsh_remaining(struct lsh_lock *lock, const struct leash_owner *owner, uint32_t need); /* ns, 0 if not held */
+void lsh_lock_view(struct lsh_lock *lock, const struct leash_owner *owner, uint32_t need, struct lsh_view *view);
 void lsh_alive(struct lsh_lock *lock, const struct leash_owner *owner);
 
 #endif

@@ -4,16 +4,20 @@
 
 #include "base/memory.h"
 #include "base/mutation.h"
+#include "watchdog/pace.h"
 
 #include <stdio.h>
 
 enum { NOTICES = LEASH_EVENT_FENCE_REGRESSION + 1 };
 
-/* Where its end is read without the monitor. */
-static _Atomic int64_t *
-end_of(struct lsh_hold *hold)
+/* Where its end is read without the monitor, if it is read so. */
+static void
+set_end(struct lsh_hold *hold, int64_t end)
 {
-	return lsh_is_shared(hold->lock) ? &hold->owner->valid_until : &hold->lock->valid_until;
+	if (lsh_has_permits(hold->lock))
+		atomic_store(&hold->owner->valid_until, end);
+	else if (hold->lock->hold == hold)
+		atomic_store(&hold->lock->valid_until, end);
 }
 
 /* ---- notices ---- */
@@ -45,9 +49,9 @@ deliver(struct lsh_letter *letter)
 	struct lsh_hold *hold = notice->hold;
 	char text[100];
 	leash_event event = {
-		.size = sizeof event, .lock = lsh_lock_name(hold->lock), .fence = lsh_is_shared(hold->lock) ? 0 : hold->fence,
+		.size = sizeof event, .lock = lsh_lock_name(hold->lock), .fence = lsh_has_permits(hold->lock) ? 0 : hold->fence,
 		.remaining_ms = notice->remaining_ms, .text = notice->text, .type = notice->type,
-		.permit = lsh_is_shared(hold->lock) ? (const struct leash_permit *)(const void *)hold->owner : NULL,
+		.permit = lsh_has_permits(hold->lock) ? (const struct leash_permit *)(const void *)hold->owner : NULL,
 	};
 
 	if (notice->wanted > 0) {
@@ -66,7 +70,7 @@ lsh_notice(struct lsh_hold *hold, leash_event_type type, const char *text)
 
 	if (hold->terms->on_event == NULL)
 		return;
-	left = hold->lost ? 0 : atomic_load(end_of(hold)) - lsh_now_ns();
+	left = hold->lost ? 0 : hold->lease->valid_until - lsh_now_ns();
 	notice->text = text;
 	notice->remaining_ms = left > 0 ? left / LSH_MS : 0;
 	atomic_fetch_add(&hold->references, 1);
@@ -158,20 +162,23 @@ void
 lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *hold, uint64_t fence)
 {
 	hold->depth = 1;
+	hold->reads = lease->need == LSH_NEED_READ;
 	hold->fence = fence;
 	hold->lease = lease;
+	hold->beside = lease->user;
 	lease->user = hold;
 	lease->depth = 1;
-	if (!lsh_is_shared(lock))
+	if (!lsh_is_shared(lock) || lease->need == LSH_NEED_WRITE)
 		lock->hold = hold;
 	lsh_count(lock, LSH_COUNT_ACQUIRED);
 	atomic_store(&hold->alive_at, hold->terms->alive_ms > 0 ? lsh_now_ns() : 0);
 	atomic_fetch_add(&hold->owner->holds, 1);
 	lsh_hold_revalued(hold);
-	if (lsh_is_shared(lock))
+	if (lsh_has_permits(lock))
 		return; /* those who share have one fence, and hear of it in any order */
-	atomic_store(&lock->holder, hold->owner->id);
-	if (fence <= lock->last_fence)
+	if (lock->hold == hold)
+		atomic_store(&lock->holder, hold->owner->id);
+	if (fence + hold->reads <= lock->last_fence) /* who reads has that of the others */
 		lsh_notice(hold, LEASH_EVENT_FENCE_REGRESSION,
 		           "the fence is not larger than the one before: the server lost data, and its clock is behind");
 	lock->last_fence = fence;
@@ -180,7 +187,7 @@ lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *
 void
 lsh_hold_revalued(struct lsh_hold *hold)
 {
-	atomic_store(end_of(hold), hold->lease->valid_until);
+	set_end(hold, hold->lease->valid_until);
 }
 
 struct lsh_lease *
@@ -188,19 +195,34 @@ lsh_hold_finish(struct lsh_hold *hold)
 {
 	struct lsh_lock *lock = hold->lock;
 	struct lsh_lease *lease = hold->lease;
+	struct lsh_hold *at = lease->user;
 	leash_status status = lsh_is_closing(lock) ? LEASH_CLOSED : LEASH_NOT_HELD;
 	/* whoever reads holder twice around valid_until never takes a later hold's validity for its own */
-	atomic_store(end_of(hold), 0);
+	set_end(hold, 0);
 	if (lock->hold == hold) {
 		atomic_store(&lock->holder, 0);
 		lock->hold = NULL;
 	}
 	lock->generation += lease->adopted;
-	lease->user = NULL;
+	while (at != hold && at->beside != hold)
+		at = at->beside;
+	if (at == hold)
+		lease->user = hold->beside;
+	else
+		at->beside = hold->beside;
 	lsh_each_op(op, &lock->ops)
-		if (op->verb->over != NULL && op->queue == NULL && op->lease == lease)
+		if (op->verb->over != NULL && op->queue == NULL && op->lease == lease && op->owner == hold->owner)
 			op->verb->over(op, hold->lost ? LEASH_LOST : status);
-	return lease;
+	return lease->user == NULL ? lease : NULL;
+}
+
+void
+lsh_hold_end(struct lsh_hold *hold)
+{
+	struct lsh_lease *lease = lsh_hold_finish(hold);
+
+	if (lease != NULL)
+		lsh_lease_release(lease, NULL);
 }
 
 void
@@ -216,31 +238,74 @@ lsh_hold_unwind(struct lsh_hold *hold)
 	lsh_hold_unref(hold);
 }
 
-/* ---- memory only ---- */
+/* ---- passing it on ---- */
 
-int64_t
-lsh_remaining(const struct lsh_lock *lock, const struct leash_owner *owner)
+/* Does the lease stay as it is when the hold passes from one to the other, and is what was acknowledged enough? */
+static bool
+may_follow(const struct lsh_terms *a, const struct lsh_terms *b)
 {
-	int64_t valid_until, now;
+	const struct lsh_safety *had = &a->safety, *wants = &b->safety;
 
-	if (owner == NULL || (!lsh_is_shared(lock) && atomic_load(&lock->holder) != owner->id))
-		return 0;
-	valid_until = atomic_load(lsh_is_shared(lock) ? &owner->valid_until : &lock->valid_until);
-	/* what was read belongs to our hold only if it is still ours */
-	if (!lsh_is_shared(lock) && atomic_load(&lock->holder) != owner->id)
-		return 0;
-	now = lsh_now_ns();
-	return now < valid_until ? valid_until - now : 0;
+	return LSH_MUTATES(LSH_ANY_TERMS_FOLLOW) ||
+	       (!a->no_renew && !b->no_renew && a->max_hold_ms == 0 && b->max_hold_ms == 0 &&
+	        wants->min_replicas <= had->min_replicas && wants->fsynced <= had->fsynced &&
+	        b->restart_guard_ms <= a->restart_guard_ms);
 }
 
-void
-lsh_lock_view(struct lsh_lock *lock, const struct leash_owner *owner, struct lsh_view *view)
+bool
+lsh_hold_may_pass(const struct lsh_hold *hold, const struct lsh_terms *terms, int64_t lease_ms, int64_t now)
+{
+	const struct lsh_lease *lease = hold->lease;
+
+	/* a renewal comes at a third of the lease: one that has less than half of it left is overdue; and if the next owner
+	 * of one that was extended died, the lock would be free only at the end of that */
+	return now - lease->turn_began < hold->terms->handoff_ms * LSH_MS && !hold->at_risk && !lease->adopted &&
+	       lease->valid_until - now >= lease->span_ms * LSH_MS / 2 &&
+	       lease->valid_until <= lsh_pace_valid_until(now, lease->lease_ms * LSH_MS) && lease->lease_ms == lease_ms &&
+	       may_follow(hold->terms, terms);
+}
+
+/* ---- memory only ---- */
+
+/* Of a hold that is not alone. */
+static int64_t
+end_beside(struct lsh_lock *lock, const struct leash_owner *owner)
 {
 	lsh_within(&lock->resource.monitor);
 	const struct lsh_hold *hold = lsh_hold_of(lock, owner);
 
-	*view = (struct lsh_view){.depth = hold != NULL ? hold->depth : 0};
-	if (hold == NULL || hold->lost || lsh_remaining(lock, owner) == 0)
+	return hold != NULL && !hold->lost ? hold->lease->valid_until : 0;
+}
+
+int64_t
+lsh_remaining(struct lsh_lock *lock, const struct leash_owner *owner, uint32_t need)
+{
+	int64_t end = 0, now;
+
+	if (owner == NULL)
+		return 0;
+	if (lsh_has_permits(lock))
+		end = atomic_load(&owner->valid_until);
+	else if (atomic_load(&lock->holder) == owner->id)
+		end = atomic_load(&lock->valid_until);
+	/* what was read belongs to our hold only if it is still ours */
+	if (!lsh_has_permits(lock) && atomic_load(&lock->holder) != owner->id)
+		end = need == LSH_NEED_READ ? end_beside(lock, owner) : 0;
+	now = lsh_now_ns();
+	return now < end ? end - now : 0;
+}
+
+void
+lsh_lock_view(struct lsh_lock *lock, const struct leash_owner *owner, uint32_t need, struct lsh_view *view)
+{
+	lsh_within(&lock->resource.monitor);
+	const struct lsh_hold *hold = lsh_hold_of(lock, owner);
+
+	*view = (struct lsh_view){.depth = hold != NULL ? lsh_hold_depth(hold, need) : 0};
+	if (hold == NULL || hold->lost || lsh_now_ns() >= hold->lease->valid_until)
+		return;
+	view->is_held = true;
+	if (need == LSH_NEED_WRITE && view->depth == 0)
 		return;
 	view->fence = hold->fence;
 	lsh_lease_token(hold->lease, view->token);

@@ -271,10 +271,86 @@ nest(struct lsh_op *op, struct lsh_hold *hold)
 	}
 	if ((op->lock->resource.kind->flags & LSH_REENTRANT) == 0)
 		return lsh_op_fail(op, LEASH_INVALID, 0, "this owner holds it already");
+	if (op->want.need == LSH_NEED_WRITE && hold->depth == hold->reads) {
+		lsh_count(op->lock, LSH_COUNT_GAVE_UP);
+		return lsh_op_fail(op, LEASH_DEADLOCK, 0, "this owner reads it, and would wait for itself: release it first");
+	}
 	if (hold->depth == LEASH_DEPTH_MAX)
 		return lsh_op_fail(op, LEASH_INVALID, 0, "nested deeper than %d", LEASH_DEPTH_MAX);
 	hold->lease->depth = ++hold->depth;
+	if (op->want.need == LSH_NEED_READ)
+		hold->reads++;
 	return LEASH_OK;
+}
+
+/* ---- readers who share a lease ---- */
+
+static bool
+shares(const struct lsh_terms *terms)
+{
+	return terms->alive_ms == 0 && terms->handoffs > 0;
+}
+
+/* May the op read beside this hold, by the same lease? */
+static bool
+may_join(const struct lsh_op *op, const struct lsh_hold *hold, int64_t now)
+{
+	int64_t lease_ms = op->lease_ms != 0 ? op->lease_ms : op->terms->lease_ms;
+
+	return op->want.need == LSH_NEED_READ && hold->lease->need == LSH_NEED_READ && shares(op->terms) &&
+	       shares(hold->terms) && lsh_hold_may_pass(hold, op->terms, lease_ms, now);
+}
+
+/* One that the op may join, or NULL. */
+static const struct lsh_hold *
+joinable(const struct lsh_op *op)
+{
+	const struct lsh_lock *lock = op->lock;
+	int64_t now;
+
+	if (op->want.need != LSH_NEED_READ || lock->fair)
+		return NULL;
+	lsh_each_op(waiting, &lock->waiting)
+		if (waiting->want.need == LSH_NEED_WRITE)
+			return NULL;
+	now = lsh_now_ns();
+	lsh_each_lease(lease, &lock->resource)
+		if (lease->state == LSH_HELD && may_join(op, lease->user, now))
+			return lease->user;
+	return NULL;
+}
+
+static leash_status
+join(struct lsh_op *op, const struct lsh_hold *beside)
+{
+	struct lsh_hold *hold = lsh_hold_new(op->lock, op->owner, op->terms);
+
+	if (hold == NULL)
+		return lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM, "out of memory");
+	lsh_count(op->lock, LSH_COUNT_HANDED_OFF);
+	lsh_hold_begin(op->lock, beside->lease, hold, beside->fence);
+	return LEASH_OK;
+}
+
+/* The first of the queue holds it: whoever reads right behind it does so, too. */
+static void
+let_in_beside(const struct lsh_op *first, const struct lsh_hold *hold)
+{
+	struct lsh_lock *lock = first->lock;
+	int64_t now;
+
+	if (first->queue != &lock->plain || hold->lease->need != LSH_NEED_READ)
+		return;
+	now = lsh_now_ns();
+	lsh_each_op(op, &lock->waiting) {
+		if (op == first || op->queue != first->queue || op->deadline <= now || lsh_op_is_canceled(op))
+			continue;
+		if (!may_join(op, hold, now))
+			return;
+		lsh_count(lock, LSH_COUNT_HANDED_OFF);
+		lsh_hold_begin(lock, hold->lease, op->hold, hold->fence);
+		lsh_op_finish(op, LEASH_OK);
+	}
 }
 
 /* It ends without the lock: say why, with what was in its way. */
@@ -350,6 +426,7 @@ begin(struct lsh_op *op)
 	struct lsh_hold *hold = lsh_hold_check(op);
 	/* by others of this process, and one of them gets it */
 	bool is_wanted = lock->hold != NULL || (!lsh_list_empty(&lock->waiting) && !lsh_is_shared(lock));
+	const struct lsh_hold *beside;
 
 	if (hold != NULL)
 		return nest(op, hold);
@@ -361,7 +438,10 @@ begin(struct lsh_op *op)
 		return explain(op, LEASH_CLOSED);
 	if (op->want.tries && is_wanted)
 		return explain(op, why_late(op, &lock->plain));
-	if (!lsh_op_join(op, lock->fair ? &op->own : &lock->plain)) {
+	if ((beside = joinable(op)) != NULL)
+		return join(op, beside);
+	/* who tries what several may have asks the server itself, whoever of this process waits */
+	if (!lsh_op_join(op, lock->fair || (op->want.tries && lsh_is_shared(lock)) ? &op->own : &lock->plain)) {
 		op->why = no_memory;
 		return explain(op, LEASH_NO_MEMORY);
 	}
@@ -383,6 +463,18 @@ adoptable(struct lsh_lease *lease, int64_t fence)
 	return op != NULL && op->verb->believes(op, fence);
 }
 
+/* The server gave the lock to this lease. */
+static void
+lose_others(struct lsh_lock *lock, const struct lsh_lease *lease)
+{
+	lock->plain.driving = true; /* it rests on, for the next hold */
+	lsh_each_lease(other, &lock->resource)
+		if (other != lease && other->state == LSH_HELD &&
+		    (!lsh_is_shared(lock) || lease->need == LSH_NEED_WRITE || other->need == LSH_NEED_WRITE))
+			lsh_lease_lose(other, "the server gave the lock to another owner");
+	lock->plain.driving = false;
+}
+
 static bool
 granted(struct lsh_lease *lease, int64_t fence)
 {
@@ -396,15 +488,12 @@ granted(struct lsh_lease *lease, int64_t fence)
 	op->hold = NULL;
 	op->lease = NULL;
 	lease->user = NULL;
-	if (lock->hold != NULL) {
-		lock->plain.driving = true; /* it rests on, for the next hold */
-		lsh_lease_lose(lock->hold->lease, "the server gave the lock to another owner");
-		lock->plain.driving = false;
-	}
+	lose_others(lock, lease);
 	if (lease->waited)
 		lsh_count(lock, LSH_COUNT_WAITED);
 	/* 256: fences in between are for hand-offs within the process */
 	lsh_hold_begin(lock, lease, hold, (uint64_t)fence * 256);
+	let_in_beside(op, hold);
 	lsh_op_finish(op, LEASH_OK);
 	return true;
 }
@@ -455,7 +544,8 @@ failed(struct lsh_lease *lease, const leash_error *why)
 static void
 revalued(struct lsh_lease *lease)
 {
-	lsh_hold_revalued(lease->user);
+	for (struct lsh_hold *hold = lease->user; hold != NULL; hold = hold->beside)
+		lsh_hold_revalued(hold);
 }
 
 static void
@@ -487,21 +577,24 @@ not_renewed(struct lsh_lease *lease, const leash_error *why, bool final)
 static void
 at_risk(struct lsh_lease *lease, unsigned acknowledged, unsigned wanted, const char *why)
 {
-	lsh_notice_risk(lease->user, acknowledged, wanted, why);
+	for (struct lsh_hold *hold = lease->user; hold != NULL; hold = hold->beside)
+		lsh_notice_risk(hold, acknowledged, wanted, why);
 }
 
 static void
 lost(struct lsh_lease *lease, const char *why)
 {
 	struct lsh_lock *lock = lsh_lock_of(lease->resource);
-	struct lsh_hold *hold = lease->user;
+	struct lsh_hold *hold;
 
-	hold->lost = true;
-	lsh_hold_finish(hold);
-	hold->next = lock->lost;
-	lock->lost = hold;
-	lsh_count(lock, LSH_COUNT_LOST);
-	lsh_notice(hold, LEASH_EVENT_LOST, why);
+	while ((hold = lease->user) != NULL) {
+		hold->lost = true;
+		lsh_hold_finish(hold);
+		hold->next = lock->lost;
+		lock->lost = hold;
+		lsh_count(lock, LSH_COUNT_LOST);
+		lsh_notice(hold, LEASH_EVENT_LOST, why);
+	}
 	lsh_queue_drive(&lock->plain);
 }
 
@@ -554,9 +647,9 @@ static bool
 is_old(const struct lsh_lease *lease, int64_t fence)
 {
 	const struct lsh_lock *lock = lsh_lock_of(lease->resource);
-	uint64_t shown = (uint64_t)fence * 256;
+	uint64_t shown = (uint64_t)fence * 256, least = lock->last_fence + (lease->need != LSH_NEED_READ);
 
-	return (shown <= lock->last_fence || (lock->hold != NULL && shown < lock->hold->fence)) &&
+	return (shown < least || (lock->hold != NULL && shown < lock->hold->fence)) &&
 	       !LSH_MUTATES(LSH_OLD_FENCES_ARE_NEWS);
 }
 

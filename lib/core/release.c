@@ -2,23 +2,10 @@
 #include "core/core.h"
 
 #include "base/mutation.h"
-#include "watchdog/pace.h"
 
 #include <errno.h>
 
 /* ---- handing off ---- */
-
-/* Does the lease stay as it is when the hold passes from one to the other, and is what was acknowledged enough? */
-static bool
-may_follow(const struct lsh_terms *a, const struct lsh_terms *b)
-{
-	const struct lsh_safety *had = &a->safety, *wants = &b->safety;
-
-	return LSH_MUTATES(LSH_ANY_TERMS_FOLLOW) ||
-	       (!a->no_renew && !b->no_renew && a->max_hold_ms == 0 && b->max_hold_ms == 0 &&
-	        wants->min_replicas <= had->min_replicas && wants->fsynced <= had->fsynced &&
-	        b->restart_guard_ms <= a->restart_guard_ms);
-}
 
 /* The first op that is not about to leave, because of its deadline or a cancel. */
 static struct lsh_op *
@@ -41,18 +28,12 @@ hand_off(struct lsh_hold *hold)
 	struct lsh_op *next;
 	int64_t now;
 
-	if (lsh_queue_first(&lock->plain) == NULL || lease->handed_off >= hold->terms->handoffs || lease->adopted ||
+	if (lsh_queue_first(&lock->plain) == NULL || lease->handed_off >= hold->terms->handoffs || lock->hold != hold ||
 	    (lock->resource.kind->flags & LSH_HANDS_OFF) == 0)
 		return false;
 	now = lsh_now_ns();
-	/* a renewal comes at a third of the lease: one that has less than half of it left is overdue */
-	if (now - lease->turn_began >= hold->terms->handoff_ms * LSH_MS || hold->at_risk ||
-	    lease->valid_until - now < lease->span_ms * LSH_MS / 2)
-		return false;
-	if (lease->valid_until > lsh_pace_valid_until(now, lease->lease_ms * LSH_MS))
-		return false; /* extended: if the next owner died, the lock would be free only at the end of that */
 	next = next_of(lock, now);
-	if (next == NULL || lease->lease_ms != next->lease_ms || !may_follow(hold->terms, next->terms))
+	if (next == NULL || next->want.need != lease->need || !lsh_hold_may_pass(hold, next->terms, next->lease_ms, now))
 		return false;
 	lsh_hold_finish(hold);
 	lsh_lease_hand_off(lease);
@@ -109,9 +90,11 @@ begin(struct lsh_op *op)
 	struct lsh_hold *hold = lsh_hold_check(op);
 	struct lsh_lease *lease;
 
-	if (hold == NULL)
+	if (hold == NULL || lsh_hold_depth(hold, op->want.need) == 0)
 		return lsh_op_not_held(op, false);
 	hold->depth--;
+	if (op->want.need == LSH_NEED_READ)
+		hold->reads--;
 	if (hold->lost) {
 		if (hold->depth == 0)
 			lsh_hold_unwind(hold);
@@ -119,6 +102,8 @@ begin(struct lsh_op *op)
 	}
 	if (hold->depth > 0) {
 		hold->lease->depth = hold->depth;
+		if (hold->depth == hold->reads)
+			atomic_store(&lock->holder, 0); /* it does not write any more */
 		return LEASH_OK;
 	}
 	lsh_count(lock, LSH_COUNT_RELEASED);
@@ -128,6 +113,8 @@ begin(struct lsh_op *op)
 	}
 	lease = lsh_hold_finish(hold);
 	lsh_hold_unwind(hold);
+	if (lease == NULL)
+		return LEASH_OK; /* others still read */
 	if (op->front != NULL)
 		lsh_op_wait_for(op, lease);
 	lsh_lease_release(lease, op->reader);

@@ -75,7 +75,7 @@ static void
 push_lease(struct lsh_script_call *command, const struct lsh_request *r)
 {
 	lsh_script_push_number(command, r->lease_ms);
-	if ((r->kind->flags & LSH_REENTRANT) != 0)
+	if ((r->kind->flags & LSH_SHARED) == 0)
 		lsh_script_push_number(command, r->depth);
 }
 

@@ -29,8 +29,9 @@ enum lsh_verb {
 	LSH_VERBS
 };
 
-/* What a hold of a shared kind needs: so many at once, while no more than the limit are out, itself included. It is a
- * part of what its token is called by: "<token> <count>/<limit>". 0: of a kind that is not shared. */
+/* What a hold of a shared kind needs: so many at once, while no more than the limit are out, itself included; a limit
+ * of 0: any number, a count of 0: to be alone. It is a part of what its token is called by: "<token> <count>/<limit>",
+ * or "<token> w". 0: of a kind that is not shared. */
 enum { LSH_NEED_SIZE = 4 + 1 + 7 + 1, LSH_NEED_COUNT_MAX = 1000, LSH_NEED_LIMIT_MAX = 1000000 };
 
 static inline uint32_t
@@ -38,6 +39,9 @@ lsh_need(uint32_t count, uint32_t limit)
 {
 	return count << 20 | limit;
 }
+
+/* Of a read-write lock. */
+enum { LSH_NEED_WRITE = 1, LSH_NEED_READ = 1 << 20 };
 
 static inline unsigned
 lsh_need_count(uint32_t need)
@@ -103,7 +107,7 @@ struct lsh_verdict {
 enum {
 	LSH_REENTRANT = 1, /* whoever has it may have it again */
 	LSH_HANDS_OFF = 2, /* between the threads of a process it passes without asking the server */
-	LSH_SHARED = 4,    /* many may have it at once; a hold belongs to nobody, and has an owner of its own */
+	LSH_SHARED = 4,    /* many may have it at once; if it is not LSH_REENTRANT each hold has an owner of its own */
 };
 
 struct lsh_kind {
@@ -122,7 +126,7 @@ struct lsh_kind {
 	bool (*read)(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *message, size_t i, size_t n);
 
 	/* For those three as this folder has them: */
-	const struct lsh_script *script[LSH_VERBS];
+	const struct lsh_script *const *script; /* by verb */
 	const char *let_go;           /* the command that takes its token away, with one key; NULL: its script does */
 };
 
@@ -130,6 +134,6 @@ void lsh_kind_make(struct lsh_script_call *command, enum lsh_verb verb, const st
 void lsh_kind_make_one_key(struct lsh_script_call *command, const struct lsh_request *request);
 bool lsh_kind_read(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *message, size_t i, size_t n);
 
-extern const struct lsh_kind lsh_mutex, lsh_shared;
+extern const struct lsh_kind lsh_mutex, lsh_semaphore, lsh_readwrite;
 
 #endif

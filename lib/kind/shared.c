@@ -1,5 +1,6 @@
 /* What several may hold at once, each with a lease of its own: a sorted set of who has how much of it to when that
- * ends, the last fence, a queue, and at times an operator's limit. */
+ * ends, the last fence, a queue, and at times an operator's limit. To the server a read-write lock is a semaphore
+ * without a limit, and who writes has all of it. */
 #include "kind/kind.h"
 
 #include "lua/scripts.h"
@@ -7,22 +8,31 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct lsh_kind lsh_shared = {
+static const struct lsh_script *const script[LSH_VERBS] = {
+	[LSH_ACQUIRE] = &lsh_script_share_acquire, [LSH_RENEW] = &lsh_script_share_renew,
+	[LSH_RELEASE] = &lsh_script_share_release, [LSH_HEARTBEAT] = &lsh_script_share_heartbeat,
+	[LSH_LIMIT] = &lsh_script_share_limit,
+};
+
+#define SHARED \
+	.suffix = {"", ":fence", ":queue", ":limit"}, .batch = 100, .inspect = &lsh_script_share_inspect, \
+	.make = lsh_kind_make, .make_one_key = lsh_kind_make_one_key, .read = lsh_kind_read, .script = script
+
+const struct lsh_kind lsh_semaphore = {
 	.name = "semaphore", .taken = "not enough permits are free, or others came first",
-	.was_taken = "not enough permits were free, or others came first,", .flags = LSH_SHARED,
-	.suffix = {"", ":fence", ":queue", ":limit"}, .batch = 100,
-	.inspect = &lsh_script_share_inspect, .make = lsh_kind_make, .make_one_key = lsh_kind_make_one_key,
-	.read = lsh_kind_read,
-	.script = {
-		[LSH_ACQUIRE] = &lsh_script_share_acquire, [LSH_RENEW] = &lsh_script_share_renew,
-		[LSH_RELEASE] = &lsh_script_share_release, [LSH_HEARTBEAT] = &lsh_script_share_heartbeat,
-		[LSH_LIMIT] = &lsh_script_share_limit,
-	},
+	.was_taken = "not enough permits were free, or others came first,", .flags = LSH_SHARED, SHARED,
+};
+
+const struct lsh_kind lsh_readwrite = {
+	.name = "read-write lock", .taken = "other owners have it, or came first",
+	.was_taken = "other owners had it, or came first,", .flags = LSH_SHARED | LSH_REENTRANT | LSH_HANDS_OFF, SHARED,
 };
 
 size_t
 lsh_need_write(char out[static LSH_NEED_SIZE], uint32_t need)
 {
+	if (need == LSH_NEED_WRITE)
+		return (size_t)(stpcpy(out, "w") - out);
 	return (size_t)snprintf(out, LSH_NEED_SIZE, "%u/%u", lsh_need_count(need), lsh_need_limit(need));
 }
 
@@ -33,9 +43,12 @@ lsh_need_read(uint32_t *need, const char *text, size_t size)
 	size_t before = slash != NULL ? (size_t)(slash - text) : 0;
 	uint64_t count, limit;
 
+	*need = LSH_NEED_WRITE;
+	if (size == 1 && text[0] == 'w')
+		return true;
 	if (slash == NULL || !lsh_decimal_read(text, before, &count) ||
 	    !lsh_decimal_read(slash + 1, size - before - 1, &limit))
 		return false;
 	*need = lsh_need((uint32_t)count, (uint32_t)limit);
-	return count >= 1 && count <= LSH_NEED_COUNT_MAX && limit >= count && limit <= LSH_NEED_LIMIT_MAX;
+	return count >= 1 && count <= LSH_NEED_COUNT_MAX && (limit == 0 || limit >= count) && limit <= LSH_NEED_LIMIT_MAX;
 }

@@ -112,7 +112,7 @@ lsh_lease_fits(struct lsh_lease *lease, const struct lsh_wish *want)
 {
 	/* PENDING, it is acknowledged on another's terms */
 	return (lease->state == LSH_NEW || lease->state == LSH_ACQUIRING || lease->state == LSH_WAITING) &&
-	       strategy_of(lease)->fits(lease, want);
+	       lease->need == want->need && strategy_of(lease)->fits(lease, want);
 }
 
 void

@@ -73,7 +73,7 @@ number_of(const struct lsh_arg *arg)
 static enum lsh_verb
 verb_of(const struct lsh_arg *arg)
 {
-	static const struct lsh_kind *const kinds[] = {&lsh_mutex, &lsh_shared};
+	static const struct lsh_kind *const kinds[] = {&lsh_mutex, &lsh_semaphore, &lsh_readwrite};
 
 	for (size_t kind = 0; kind < COUNT(kinds); kind++)
 		for (enum lsh_verb verb = 0; verb < LSH_VERBS; verb++) {

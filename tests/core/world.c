@@ -421,10 +421,13 @@ token_of(const char *number)
 void
 message_of(const char *token, int64_t fence)
 {
-	char text[TEXT];
+	const struct lsh_lease *lease = lsh_lease_find(&lock->resource, token, strlen(token));
+	char text[TEXT], need[LSH_NEED_SIZE];
+	uint32_t needs = lease != NULL ? lease->need : people[0].need;
 
-	snprintf(text, sizeof text, "g %s %lld leash:{orders}%s", token, (long long)fence,
-	         lock->resource.kind == &lsh_shared ? " 1/8" : "");
+	lsh_need_write(need, needs);
+	snprintf(text, sizeof text, "g %s %lld leash:{orders}%s%s", token, (long long)fence, needs != 0 ? " " : "",
+	         needs != 0 ? need : "");
 	wire_publish(server, text);
 	settle();
 }
@@ -540,7 +543,7 @@ act(struct person *p, const struct lsh_op_verb *verb, struct lsh_op op, int64_t 
 	p->op.owner = p->acts_for != NULL ? &p->acts_for->owner : &p->owner;
 	p->op.reader = &p->parker;
 	p->op.terms = &p->terms;
-	p->op.want.need = lock->resource.kind == &lsh_shared ? lsh_need(1, 8) : 0;
+	p->op.want.need = p->need;
 	p->op.began = now;
 	p->op.deadline = lasts_ms == LEASH_FOREVER ? LSH_NEVER : now + lasts_ms * LSH_MS;
 	lsh_list_init(&p->op.link);
@@ -598,6 +601,8 @@ DOES(tries, acquire(person, 0))
 DOES(releases, release(person))
 DOES(extends, extend(person, number_of(rest, 0)))
 DOES(nests, acquire(person, 0); expect_person(person, "OK"))
+DOES(reads, person->need = LSH_NEED_READ)
+DOES(writes, person->need = LSH_NEED_WRITE)
 DOES(acts_for, person->acts_for = person_of_name(rest))
 
 static void
@@ -688,14 +693,14 @@ world_view(struct person *p)
 {
 	struct lsh_view view;
 
-	lsh_lock_view(lock, &p->owner, &view);
+	lsh_lock_view(lock, &p->owner, p->need, &view);
 	return view;
 }
 
 int64_t
 world_left_ms(struct person *p)
 {
-	return lsh_remaining(lock, &p->owner) / LSH_MS;
+	return lsh_remaining(lock, &p->owner, p->need) / LSH_MS;
 }
 
 /* ---- around each test ---- */
@@ -732,6 +737,7 @@ world_begin(void)
 		const char *name = people[i].name;
 
 		people[i] = (struct person){.name = name, .owner.id = lsh_owner_id(), .cancel.process = lsh_process_id()};
+		people[i].need = kind == &lsh_semaphore ? lsh_need(1, 8) : kind == &lsh_readwrite ? LSH_NEED_READ : 0;
 		people[i].terms = (struct lsh_terms){.references = 1, .lease_ms = LEASE_MS, .handoffs = 64, .handoff_ms = 10,
 		                                     .on_event = note_event, .event_arg = &people[i]};
 	}
@@ -772,8 +778,16 @@ world_begin_quorum(void)
 void
 world_begin_shared(void)
 {
-	kind = &lsh_shared;
+	kind = &lsh_semaphore;
 	is_fair = true;
+	world_begin();
+}
+
+void
+world_begin_readwrite(void)
+{
+	kind = &lsh_readwrite;
+	is_fair = false;
 	world_begin();
 }
 

@@ -29,6 +29,7 @@ struct person {
 	struct lsh_terms terms;
 	struct lsh_op op;
 	bool is_busy; /* its operation is not done */
+	uint32_t need; /* in which mode it acquires and releases, or what of a semaphore */
 	struct person *acts_for; /* whose owner's the operation is; NULL: its own */
 };
 
@@ -42,6 +43,7 @@ extern const struct part world_parts[3];
 void world_begin(void);
 void world_begin_quorum(void); /* of three servers */
 void world_begin_shared(void); /* of permits, 8 of them, of which each person takes one */
+void world_begin_readwrite(void); /* everybody reads, until it is said that somebody writes */
 void world_end(void);
 
 /* ---- what people do ---- */

@@ -1,0 +1,125 @@
+/* Read-write locks: what an owner may do with what it holds, who shares a lease with whom within a process, and where
+ * the server is asked anew. What is the same as of a lock is said in test_single.c and test_handoff.c. */
+#include "tests/core/scene.h"
+#include "tests/support/test.h"
+
+FIXTURE(world_begin_readwrite, world_end);
+
+#define BOTH_READ "ann holds; bob acquires 10000 -> bob OK, nothing sent"
+
+/* ---- readers of one process ---- */
+
+SCENE(a_reader_joins_one_who_reads_and_nothing_is_sent, BOTH_READ ", ann left 29698, bob left 29698, ann has it,"
+      " bob has it still")
+SCENE(the_last_one_out_releases_it,
+      BOTH_READ "; ann releases -> ann OK, ann left 0, bob left 29698, nothing sent;"
+      "bob releases -> release 1, bob waits;"
+      "RELEASED -> bob OK")
+SCENE(who_comes_while_it_is_asked_for_is_let_in_with_the_first,
+      "ann acquires 10000; bob acquires 10000; carl acquires 10000 -> acquire 1; HELD -> ann OK, bob OK, carl OK,"
+      " nothing sent, ann has it, bob has it still, carl has it still")
+SCENE(who_comes_while_the_first_waits_is_let_in_with_it,
+      "ann acquires 10000; QUEUED; bob acquires 10000 -> bob waits, acquire 1; message_granted 1 -> ann OK, bob OK")
+SCENE(a_turn_ends_after_so_many_milliseconds_and_the_next_reader_asks,
+      "ann holds; pass 9; bob acquires 10000 -> bob OK, nothing sent; pass 1;"
+      "carl acquires 10000 -> carl waits, acquire 2;"
+      "HELD -> carl OK; ann releases; bob releases -> release 1; RELEASED; carl releases -> release 2")
+SCENE(a_turn_has_no_end_by_count,
+      "ann wants handoffs 1; ann holds; bob acquires 10000; carl acquires 10000 -> bob OK, carl OK, nothing sent")
+SCENE(nobody_joins_while_somebody_of_the_process_waits_to_write,
+      "ann holds; bob writes; bob acquires 10000 -> acquire 2, bob waits;"
+      "carl acquires 10000 -> carl waits, nothing sent")
+SCENE(readers_behind_a_writer_of_the_process_come_in_behind_it,
+      "ann writes; ann holds; bob acquires 10000; carl acquires 10000 -> bob waits, carl waits, nothing sent;"
+      "ann releases -> release 1, acquire 2; RELEASED; HELD -> ann OK, bob OK, carl OK")
+SCENE(a_writer_behind_readers_ends_the_row_of_those_who_come_in,
+      "ann acquires 10000; bob writes; bob acquires 10000; carl acquires 10000 -> acquire 1;"
+      "HELD -> ann OK, bob waits, carl waits, acquire 2")
+
+/* ---- who shares with nobody ---- */
+
+#define ASKS "ann holds; bob acquires 10000 -> bob waits, acquire 2"
+
+SCENE(a_longer_lease_is_asked_for, "bob wants lease_ms 60000;" ASKS)
+SCENE(what_is_not_renewed_is_not_shared, "ann wants no_renew;" ASKS)
+SCENE(nor_by_what_is_not_renewed, "bob wants no_renew;" ASKS)
+SCENE(what_has_a_limit_is_not_shared, "ann wants max_hold_ms 60000;" ASKS)
+SCENE(nor_by_what_has_a_limit, "bob wants max_hold_ms 60000;" ASKS)
+SCENE(what_may_lapse_is_not_shared, "ann wants alive_ms 60000;" ASKS)
+SCENE(nor_by_what_may_lapse, "bob wants alive_ms 60000;" ASKS)
+SCENE(who_allows_no_hand_off_shares_nothing, "ann wants handoffs 0;" ASKS)
+SCENE(nor_does_anybody_share_with_it, "bob wants handoffs 0;" ASKS)
+SCENE(who_is_guarded_longer_asks, "bob wants restart_guard_ms 1;" ASKS)
+SCENE(a_hold_that_was_extended_is_not_shared,
+      "ann holds; ann extends 120000; KEPT -> ann OK, renew 1; bob acquires 10000 -> acquire 2")
+SCENE(a_hold_at_risk_is_not_shared,
+      "ann wants handoff_ms 60000; ann holds; pass 10000; refuse BUSY -> renew 1, renew 1;"
+      "bob acquires 10000 -> acquire 2")
+SCENE(of_a_fair_lock_everybody_asks, "make_fair;" ASKS)
+
+/* ---- what an owner may do with what it has ---- */
+
+SCENE(who_reads_may_read_again, "ann holds; ann nests -> ann depth 2;"
+      "ann releases -> ann OK, nothing sent, ann depth 1;"
+      "ann releases -> release 1")
+SCENE(who_writes_may_write_and_read_again,
+      "ann writes; ann holds; ann nests -> ann depth 2; ann reads; ann nests -> ann depth 1, nothing sent")
+SCENE(who_writes_may_read_without_having_acquired_that,
+      "ann writes; ann holds; ann reads -> ann left 29698, ann depth 0, ann has it")
+SCENE(who_reads_and_wants_to_write_would_wait_for_itself,
+      "ann holds; ann writes;"
+      "ann acquires 10000 -> ann DEADLOCK, ann why this owner reads it, nothing sent, ann left 0;"
+      "ann tries -> ann DEADLOCK, nothing sent; ann reads -> ann depth 1")
+SCENE(what_is_read_is_not_released_by_who_writes,
+      "ann holds; ann writes; ann releases -> ann NOT_HELD, nothing sent; ann reads -> ann depth 1")
+SCENE(what_is_written_is_not_released_by_who_reads, "ann writes; ann holds; ann reads; ann releases -> ann NOT_HELD;"
+      "ann writes -> ann left 29698")
+SCENE(who_releases_reading_first_goes_on_writing,
+      "ann writes; ann holds; ann reads; ann nests; ann releases -> ann OK, nothing sent;"
+      "ann writes -> ann left 29698;"
+      "ann releases -> release 1")
+
+/* ---- of one process and of others ---- */
+
+SCENE(a_writer_is_handed_off_to_a_writer,
+      "ann writes; bob writes; ann holds; bob acquires 10000; ann releases -> ann OK, bob OK, nothing sent")
+SCENE(a_writer_is_not_handed_off_to_a_reader,
+      "ann writes; ann holds; bob acquires 10000; ann releases -> release 1, acquire 2")
+SCENE(readers_are_not_handed_off, "ann holds; bob writes; bob acquires 10000 -> acquire 2; QUEUED;"
+      "ann releases -> release 1,"
+      " bob waits; RELEASED; message_granted 2 -> bob OK, ann OK")
+SCENE(who_tries_to_read_is_asked_for_while_somebody_else_waits,
+      "ann acquires 10000 -> acquire 1; bob tries -> try 2; HELD; HELD -> ann OK, bob OK")
+SCENE(who_tries_to_read_while_somebody_of_the_process_writes_does_not_ask,
+      "ann writes; ann holds; bob tries -> bob TIMEOUT, bob why other owners have it, nothing sent")
+SCENE(who_gives_up_reading_leaves_its_place_to_the_next_reader,
+      "ann acquires 900; bob acquires 5000 -> acquire 1; QUEUED; pass 900 -> ann TIMEOUT, nothing sent;"
+      "message_granted 1 -> bob OK")
+SCENE(who_gives_up_reading_does_not_leave_its_place_to_a_writer,
+      "bob writes; ann acquires 900; bob acquires 5000 -> acquire 1; QUEUED;"
+      "pass 900 -> ann TIMEOUT, release 1, acquire 2")
+SCENE(where_others_write_what_was_read_is_lost,
+      BOTH_READ "; carl writes; carl acquires 10000; HELD -> carl OK, told bob LOST, told ann LOST, ann left 0;"
+      "ann releases; bob releases -> ann LOST, bob LOST")
+SCENE(where_others_read_what_was_written_is_lost,
+      "make_fair; ann writes; ann holds; bob acquires 10000; HELD -> bob OK, told ann LOST; ann releases -> ann LOST")
+
+/* ---- what becomes of a lease concerns all who share it ---- */
+
+SCENE(one_renewal_is_for_all, BOTH_READ "; pass 10000 -> renew 1;"
+      "KEPT -> ann left 19698 + 10000, bob left 19698 + 10000")
+SCENE(all_are_told_of_risk_and_of_loss,
+      BOTH_READ "; pass 10000; refuse BUSY -> told bob JEOPARDY, told ann JEOPARDY;"
+      "GONE -> told bob LOST, told ann LOST;"
+      "ann releases; bob releases -> ann LOST, bob LOST")
+SCENE(a_release_ends_the_extension_of_its_own_owner_alone,
+      BOTH_READ "; ann extends 60000 -> renew 1; bob releases -> bob OK, ann waits;"
+      "KEPT -> ann OK, ann left 60000 - 600 - 2")
+SCENE(who_ends_is_abandoned_and_the_others_read_on,
+      BOTH_READ "; abandon ann -> told ann ABANDONED, ann left 0, bob left 29698, nothing sent;"
+      "abandon bob -> release 1")
+SCENE(what_is_held_when_the_last_handle_goes_is_abandoned, BOTH_READ ";"
+      "free_handle -> release 1, ann left 0, bob left 0")
+SCENE(a_client_that_is_closed_releases_all, BOTH_READ "; close_client -> ann left 0, bob left 0, release 1, release 1")
+SCENE(who_adopts_reading_is_joined_by_nobody, "ann adopts; HELD -> ann OK, heartbeat 1;"
+      "bob acquires 10000 -> acquire 2")
