@@ -937,7 +937,7 @@ begin(void)
 
 	gethostname(host, sizeof host - 1);
 	freeReplyObject(server_command(server, "FLUSHALL"));
-	snprintf(where, sizeof where, "%s", uri);
+	snprintf(where, sizeof where, "%s?timeout=60000", uri); /* a machine that stands still is no server that is away */
 	set("uri", "%s", uri);
 	set("host", "%s", host);
 	set("me", "%d", (int)getpid());
