@@ -73,6 +73,7 @@ leash_sources += lib/core/op.c
 leash_sources += lib/core/op.h
 leash_sources += lib/core/release.c
 leash_sources += lib/core/table.c
+leash_sources += lib/core/trade.c
 leash_sources += lib/kind/kind.c
 leash_sources += lib/kind/kind.h
 leash_sources += lib/kind/mutex.c
@@ -201,6 +202,7 @@ LUA_FILES += lib/lua/share_acquire.lua
 LUA_FILES += lib/lua/share_heartbeat.lua
 LUA_FILES += lib/lua/share_inspect.lua
 LUA_FILES += lib/lua/share_limit.lua
+LUA_FILES += lib/lua/share_trade.lua
 LUA_FILES += lib/lua/share_release.lua
 LUA_FILES += lib/lua/share_renew.lua
 

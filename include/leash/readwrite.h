@@ -13,9 +13,10 @@
  *
  *   it reads,  acquires to read             depth + 1
  *   it writes, acquires to write or read    depth + 1 of that mode. Each is released by a handle of its mode, in any
- *                                           order; who releases the last write and still reads is not alone any more
+ *                                           order. Who releases the last write and still reads goes on to read, with
+ *                                           a new fence, and others who read come in (downgrade)
  *   it reads,  acquires to write            LEASH_DEADLOCK: it would wait for itself, and two such readers for each
- *                                           other
+ *                                           other. See leash_lock_upgrade()
  *
  * leash_lock_held() and the like are true of a LEASH_READ handle also for an owner that writes: it may read.
  *
@@ -35,5 +36,37 @@
 #define LEASH_READWRITE_H
 
 #include <leash/lock.h>
+
+LEASH_BEGIN_DECLS
+
+/**
+ * Write a lock that the calling owner reads: at once, if nobody else reads it, and before all who wait for it; or not
+ * at all. Nobody writes in between, so that what was read is still so.
+ *
+ * From then on the owner writes as after an acquire by this handle, with a new fence, until it releases it by this
+ * handle. If it writes already this is one acquire more, from memory.
+ *
+ * Like the release of the last write by an owner that reads on, it waits until the server has answered, at most until
+ * the lease is over: without the answer nobody knows as what the lock is held.
+ *
+ * @param lock  a handle with .mode = LEASH_WRITE.
+ * @param err   filled in unless the result is LEASH_OK; may be NULL.
+ *
+ * @retval LEASH_OK           the calling owner writes
+ * @retval LEASH_TIMEOUT      others read it, of this process or of another one; it reads on. Release it and acquire it
+ *                            to write: what was read may have changed then
+ * @retval LEASH_NOT_HELD     the calling owner does not hold it, or another thread released it meanwhile for this owner
+ * @retval LEASH_LOST         it was lost, or the server did not answer before its lease was over
+ * @retval LEASH_UNAVAILABLE  the server refuses it for now (full, just restarted ...); it reads on
+ * @retval LEASH_DENIED       the server does not permit a command; the text names it. It reads on, or LOST is told
+ * @retval LEASH_INVALID      no handle, one that is not to write, or another thread does the same for this owner
+ * @retval LEASH_NO_MEMORY    it reads on
+ * @retval LEASH_MISMATCH, LEASH_PROTOCOL, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
+ *
+ * Threads: any; not from a leash callback. Not a cancellation point. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status leash_lock_upgrade(leash_lock *lock, leash_error *err);
+
+LEASH_END_DECLS
 
 #endif

@@ -11,6 +11,7 @@
 #include "client/options.h"
 #include "client/wait.h"
 
+#include <leash/readwrite.h>
 #include <leash/takeover.h>
 
 #include <errno.h>
@@ -276,6 +277,21 @@ leash_lock_release(leash_lock *lock, leash_error *err)
 		return status;
 	lsh_wait_make(&w, lock, NULL); /* without memory it is released all the same, in the background */
 	return lsh_wait_run(&w, &lsh_releasing, err);
+}
+
+leash_status
+leash_lock_upgrade(leash_lock *lock, leash_error *err)
+{
+	static const char call[] = "leash_lock_upgrade";
+	lsh_guarded();
+	leash_status status = lsh_handle_check(lock, call, err);
+	struct lsh_wait w;
+
+	if (status == LEASH_OK && lock->need != LSH_NEED_WRITE)
+		status = lsh_handle_named(lock, lsh_fail(err, LEASH_INVALID, 0, "%s: its handle is not to write", call), err);
+	if (status != LEASH_OK || (status = lsh_wait_make(&w, lock, err)) != LEASH_OK)
+		return status;
+	return lsh_wait_run(&w, &lsh_upgrading, err);
 }
 
 leash_status

@@ -6,6 +6,7 @@
  *   hold    (op) --granted, or handed off here--> HELD <--renewals fail, or succeed again--> AT RISK
  *           either --outermost release--> gone
  *           either --not there any more, or valid_until is past--> LOST --released as often as acquired--> gone
+ *           HELD --upgraded, or downgraded: its owner waits--> HELD, by another lease
  *
  * If the first of a queue leaves, the next one goes on with the same lease, in whatever state that is. The last one
  * that leaves cancels it. A lock has at most one hold that is not LOST, with the one lease that is HELD.
@@ -16,8 +17,8 @@
  * which has its place behind whoever waits. So a process that never stops to read keeps no writer out for longer than a
  * turn and what is read then.
  *
- * Each file calls only those before it: table, hold, op; adopt, extend, release, break; engine. What comes back goes
- * through two tables: lsh_op_verb, and lsh_lease_events.
+ * Each file calls only those before it: table, hold, op; adopt, extend, trade, release, break; engine. What comes back
+ * goes through two tables: lsh_op_verb, and lsh_lease_events.
  *
  * Mutexes, in the order in which they are taken: engine->mutex; the monitor of a lock; the leaves below. */
 #ifndef LSH_CORE_CORE_H
@@ -106,6 +107,8 @@ struct lsh_op_verb {
 	/* Of an adoption: the server said that its token holds the lock. False: that must not be believed, and the op has
 	 * ended, or asks again. */
 	bool (*believes)(struct lsh_op *op, int64_t fence);
+	/* Of a trade: its lease is held in place of the hold's. NULL: its hold begins with the lease. */
+	void (*traded)(struct lsh_op *op, uint64_t fence);
 };
 
 struct lsh_engine {
@@ -212,6 +215,8 @@ void lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_h
 /* It ends for its owner. If nobody else has its lease, the reference to that becomes the caller's; else NULL. */
 struct lsh_lease *lsh_hold_finish(struct lsh_hold *hold);
 void lsh_hold_end(struct lsh_hold *hold); /* and its lease is released if nobody waits for that */
+/* From one lease, which nobody else has, to another one: the reference to that becomes the hold's. */
+void lsh_hold_move(struct lsh_hold *hold, struct lsh_lease *lease, uint64_t fence);
 void lsh_hold_revalued(struct lsh_hold *hold); /* its lease has another end */
 void lsh_hold_unwind(struct lsh_hold *hold); /* forget it */
 /* May an owner on these terms have the hold's lease as it is, for `lease_ms`: in its place, or beside it? */
@@ -231,6 +236,11 @@ void lsh_op_finish(struct lsh_op *op, leash_status status);       /* take it out
 leash_status lsh_op_fail(struct lsh_op *op, leash_status status, int sys_errno, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 leash_status lsh_op_not_held(struct lsh_op *op, bool was_lost);
+
+/* ---- trade.c; entered ---- */
+
+/* The hold, which nobody shares, is to have a lease of that need; `op` waits for that. */
+leash_status lsh_trade(struct lsh_op *op, struct lsh_hold *hold, uint32_t need);
 
 extern const struct lsh_lease_events lsh_lease_events;
 

@@ -184,6 +184,26 @@ lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *
 	lock->last_fence = fence;
 }
 
+/* Those who look without the monitor see who is alone, and then until when. */
+void
+lsh_hold_move(struct lsh_hold *hold, struct lsh_lease *lease, uint64_t fence)
+{
+	struct lsh_lock *lock = hold->lock;
+	bool alone = lease->need == LSH_NEED_WRITE;
+
+	atomic_store(&lock->holder, 0);
+	hold->lease->user = NULL;
+	hold->lease = lease;
+	hold->fence = fence;
+	hold->at_risk = false;
+	lease->user = hold;
+	lock->hold = alone ? hold : NULL;
+	lsh_hold_revalued(hold);
+	if (alone)
+		atomic_store(&lock->holder, hold->owner->id);
+	lock->last_fence = fence;
+}
+
 void
 lsh_hold_revalued(struct lsh_hold *hold)
 {
@@ -211,7 +231,8 @@ lsh_hold_finish(struct lsh_hold *hold)
 	else
 		at->beside = hold->beside;
 	lsh_each_op(op, &lock->ops)
-		if (op->verb->over != NULL && op->queue == NULL && op->lease == lease && op->owner == hold->owner)
+		if (op->verb->over != NULL && op->queue == NULL && op->owner == hold->owner &&
+		    (op->lease == lease || op->verb->traded != NULL))
 			op->verb->over(op, hold->lost ? LEASH_LOST : status);
 	return lease->user == NULL ? lease : NULL;
 }

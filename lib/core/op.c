@@ -298,7 +298,7 @@ may_join(const struct lsh_op *op, const struct lsh_hold *hold, int64_t now)
 	int64_t lease_ms = op->lease_ms != 0 ? op->lease_ms : op->terms->lease_ms;
 
 	return op->want.need == LSH_NEED_READ && hold->lease->need == LSH_NEED_READ && shares(op->terms) &&
-	       shares(hold->terms) && lsh_hold_may_pass(hold, op->terms, lease_ms, now);
+	       shares(hold->terms) && !hold->lease->traded && lsh_hold_may_pass(hold, op->terms, lease_ms, now);
 }
 
 /* One that the op may join, or NULL. */
@@ -469,7 +469,7 @@ lose_others(struct lsh_lock *lock, const struct lsh_lease *lease)
 {
 	lock->plain.driving = true; /* it rests on, for the next hold */
 	lsh_each_lease(other, &lock->resource)
-		if (other != lease && other->state == LSH_HELD &&
+		if (other != lease && other->state == LSH_HELD && !other->traded &&
 		    (!lsh_is_shared(lock) || lease->need == LSH_NEED_WRITE || other->need == LSH_NEED_WRITE))
 			lsh_lease_lose(other, "the server gave the lock to another owner");
 	lock->plain.driving = false;
@@ -484,6 +484,12 @@ granted(struct lsh_lease *lease, int64_t fence)
 
 	if (op == NULL || lsh_is_closing(lock))
 		return false;
+	if (op->verb->traded != NULL) {
+		lease->user = NULL;
+		lose_others(lock, lease);
+		op->verb->traded(op, (uint64_t)fence * 256);
+		return true;
+	}
 	hold = op->hold;
 	op->hold = NULL;
 	op->lease = NULL;
@@ -507,7 +513,8 @@ pending(struct lsh_lease *lease, int64_t until)
 		return;
 	op->pending = true;
 	op->why = (leash_error){LEASH_OK, 0, ""};
-	op->deadline = until;
+	if (op->verb->traded == NULL)
+		op->deadline = until;
 	op->wakes_at = LSH_NEVER;
 	lsh_op_stir(op);
 }
@@ -522,7 +529,7 @@ waits(struct lsh_lease *lease, const leash_error *why, int64_t again_at)
 	if (why->status != LEASH_OK)
 		op->why = *why;
 	op->wakes_at = again_at;
-	if (again_at == 0 && !lease->adopting)
+	if (again_at == 0 && op->queue != NULL && !lease->adopting)
 		lsh_queue_drive(op->queue);
 	else
 		lsh_op_stir(op);

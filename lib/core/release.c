@@ -102,9 +102,10 @@ begin(struct lsh_op *op)
 	}
 	if (hold->depth > 0) {
 		hold->lease->depth = hold->depth;
-		if (hold->depth == hold->reads)
-			atomic_store(&lock->holder, 0); /* it does not write any more */
-		return LEASH_OK;
+		if (hold->lease->need != LSH_NEED_WRITE || hold->depth > hold->reads)
+			return LEASH_OK;
+		atomic_store(&lock->holder, 0); /* it does not write any more */
+		return op->front != NULL ? lsh_trade(op, hold, LSH_NEED_READ) : LEASH_OK;
 	}
 	lsh_count(lock, LSH_COUNT_RELEASED);
 	if (hand_off(hold)) {

@@ -50,9 +50,11 @@ push_wanted(struct lsh_script_call *command, const struct lsh_request *r)
 }
 
 static void
-make_acquire(struct lsh_script_call *command, const struct lsh_request *r)
+make_acquire(struct lsh_script_call *command, enum lsh_verb verb, const struct lsh_request *r)
 {
-	begin_whole(command, LSH_ACQUIRE, r);
+	begin_whole(command, verb, r);
+	if (verb == LSH_TRADE)
+		lsh_script_push(command, lsh_arg_text(r->old));
 	push_token(command, r);
 	lsh_script_push_number(command, r->lease_ms);
 	lsh_script_push_number(command, LSH_MUTATES(LSH_ASKS_LIVE_FOREVER) ? INT64_C(1) << 52 : r->not_after_us);
@@ -117,7 +119,8 @@ lsh_kind_make(struct lsh_script_call *command, enum lsh_verb verb, const struct 
 {
 	switch (verb) {
 	case LSH_ACQUIRE:
-		make_acquire(command, r);
+	case LSH_TRADE:
+		make_acquire(command, verb, r);
 		break;
 	case LSH_RENEW:
 		if (n == 1)
@@ -237,6 +240,11 @@ lsh_kind_read(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_messag
 	int64_t x = m->item[0].integer;
 
 	switch (verb) {
+	case LSH_TRADE:
+		*v = (struct lsh_verdict){.what = LSH_GONE};
+		if (m->type == LSH_INTEGER && x == -1)
+			return true;
+		return read_acquire(v, m);
 	case LSH_ACQUIRE:
 		return read_acquire(v, m);
 	case LSH_RENEW:

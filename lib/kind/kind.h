@@ -25,6 +25,7 @@ enum lsh_verb {
 	LSH_RELEASE,   /* release, leave the queue, cancel */
 	LSH_HEARTBEAT, /* keep a place, and say where it stands; or go on with what another client holds */
 	LSH_RAISE,     /* let a server hear of a larger fence */
+	LSH_TRADE,     /* hold this in place of what another token holds, at once or not at all */
 	LSH_LIMIT,     /* of no token: for a while, let no more than so many hold what is shared */
 	LSH_VERBS
 };
@@ -75,6 +76,7 @@ struct lsh_request {
 	struct lsh_arg key;             /* the lock's first one */
 	const char *token;              /* with its need, if it has one */
 	size_t token_size;
+	const char *old;                /* TRADE: the other one, likewise */
 	int64_t lease_ms, claim_ms;     /* LIMIT: for how long, 0: it ends; a claim of 0: take no place */
 	int64_t limit;                  /* LIMIT */
 	int64_t not_after_us;           /* by the server's clock: later than that it does nothing */

@@ -11,7 +11,7 @@
 static const struct lsh_script *const script[LSH_VERBS] = {
 	[LSH_ACQUIRE] = &lsh_script_share_acquire, [LSH_RENEW] = &lsh_script_share_renew,
 	[LSH_RELEASE] = &lsh_script_share_release, [LSH_HEARTBEAT] = &lsh_script_share_heartbeat,
-	[LSH_LIMIT] = &lsh_script_share_limit,
+	[LSH_TRADE] = &lsh_script_share_trade, [LSH_LIMIT] = &lsh_script_share_limit,
 };
 
 #define SHARED \

@@ -37,15 +37,16 @@ lsh_lease_is_guarded(const struct lsh_lease *lease, bool by_message)
 
 /* ---- life ---- */
 
-/* The lease, its votes, what the strategy keeps of it, and a token that is not ours, in one piece. */
+/* The lease, its votes, what the strategy keeps of it, and a token that is not ours, or that it is in place of, in one
+ * piece. */
 static struct lsh_lease *
-allocate(const struct lsh_backend *b, uint64_t number, const char *foreign, size_t size)
+allocate(const struct lsh_backend *b, uint64_t number, const char *foreign, const char *old, size_t size)
 {
 	const struct lsh_strategy *s = b->strategy;
 	size_t count = s->has_queue ? 1 : lsh_router_count(b->router);
 	size_t round = sizeof(struct lsh_lease) + count * sizeof(struct lsh_vote);
 	size_t text = round + s->round_size + count * s->round_vote_size;
-	struct lsh_lease *lease = lsh_alloc(text + (foreign != NULL ? size + 1 : 0));
+	struct lsh_lease *lease = lsh_alloc(text + (foreign != NULL || old != NULL ? size + 1 : 0));
 
 	if (lease == NULL)
 		return NULL;
@@ -55,15 +56,18 @@ allocate(const struct lsh_backend *b, uint64_t number, const char *foreign, size
 	lease->token.number = number;
 	if (foreign != NULL)
 		lease->token.text = memcpy((char *)lease + text, foreign, size);
+	if (old != NULL)
+		lease->old = memcpy((char *)lease + text, old, size);
 	return lease;
 }
 
-/* Of this number, or `foreign`. */
+/* Of this number, or `foreign`; in place of `old`, or NULL. */
 static struct lsh_lease *
-new(struct lsh_resource *r, const struct lsh_wish *want, uint64_t number, const char *foreign, size_t size)
+new(struct lsh_resource *r, const struct lsh_wish *want, uint64_t number, const char *foreign, const char *old,
+    size_t size)
 {
 	struct lsh_backend *b = r->backend;
-	struct lsh_lease *lease = allocate(b, number, foreign, size);
+	struct lsh_lease *lease = allocate(b, number, foreign, old, size);
 	bool made = lease != NULL;
 
 	for (size_t i = 0; made && i < lease->count; i++) {
@@ -93,7 +97,20 @@ new(struct lsh_resource *r, const struct lsh_wish *want, uint64_t number, const 
 struct lsh_lease *
 lsh_lease_new(struct lsh_resource *r, const struct lsh_wish *want)
 {
-	return new(r, want, lsh_numbers_next(&r->backend->numbers), NULL, 0);
+	return new(r, want, lsh_numbers_next(&r->backend->numbers), NULL, NULL, 0);
+}
+
+struct lsh_lease *
+lsh_lease_new_instead(struct lsh_lease *old, const struct lsh_wish *want)
+{
+	struct lsh_resource *r = old->resource;
+	char who[LSH_WHO_SIZE];
+	size_t size = lsh_lease_who(old, who);
+	struct lsh_lease *lease = new(r, want, lsh_numbers_next(&r->backend->numbers), NULL, who, size);
+
+	if (lease != NULL)
+		lease->trades = old->traded = true;
+	return lease;
 }
 
 struct lsh_lease *
@@ -102,7 +119,7 @@ lsh_lease_new_for(struct lsh_resource *r, const struct lsh_wish *want, const cha
 	uint64_t number = 0;
 	bool is_ours = lsh_token_read(token, size, r->backend->uuid, &number);
 
-	return new(r, want, number, is_ours ? NULL : token, size);
+	return new(r, want, number, is_ours ? NULL : token, NULL, size);
 }
 
 /* ---- acquiring ---- */
@@ -205,6 +222,9 @@ void
 lsh_lease_held(struct lsh_lease *lease, int64_t fence, int64_t sent)
 {
 	lease->state = LSH_HELD;
+	if (lease->trades)
+		lease->wanted_at = 0;
+	lease->trades = false;
 	if (lease->adopting)
 		make_ours(lease); /* and not before: until here it is the hold of another client, which stays as it is */
 	lease->adopted = lease->adopting;
@@ -400,6 +420,29 @@ lsh_lease_release(struct lsh_lease *lease, struct lsh_parker *reader)
 {
 	end(lease, reader);
 	lsh_lease_unref(lease);
+}
+
+void
+lsh_lease_inherit(struct lsh_lease *lease, const struct lsh_lease *old)
+{
+	lease->lease_ms = old->lease_ms;
+	lease->ends_at = old->ends_at;
+	if (lease->valid_until > lease->ends_at)
+		lease->valid_until = lease->ends_at;
+}
+
+void
+lsh_lease_replaced(struct lsh_lease *old)
+{
+	for (size_t i = 0; i < old->count; i++)
+		lsh_vote_forget(&old->votes[i]);
+	lsh_lease_release(old, NULL);
+}
+
+bool
+lsh_lease_is_unsure(const struct lsh_lease *lease)
+{
+	return lease->votes[0].asked;
 }
 
 void

@@ -6,6 +6,7 @@
  *                        +--refused for good, or the token is dead--> ENDING
  *   NEW --adopt--> ACQUIRING --its token holds the lock--> (granted)
  *   HELD, PENDING --not there, or valid_until is past--> lost --> ENDING          any --release--> ENDING
+ *   HELD --another one is asked for in its place (a trade, core/trade.c), and granted--> ENDING
  *   ENDING --nothing of it can be executed any more--> ENDED
  *
  * What one server may know of the token is a vote (vote.h): a lease has one, or on a quorum one for each server. How a
@@ -142,6 +143,8 @@ struct lsh_lease {
 	bool sharded : 1;                  /* it is told by the lock's own channel */
 	bool full : 1;                     /* HELD: for all that is wanted, and not only for a claim */
 	bool answered : 1;                 /* ENDING: `ended` was told for good */
+	bool trades : 1;                   /* it is asked for in place of another one, */
+	bool traded : 1;                   /* which is HELD until that is answered: that it is gone is no loss */
 	bool breaks : 1;                   /* ENDING: it is to go wherever it is, and nobody counts on having had it */
 	unsigned char count;               /* of its votes */
 	unsigned char handed_off;          /* HELD: how often, within the process */
@@ -169,7 +172,10 @@ struct lsh_lease {
 		int64_t turn_began;            /* PENDING, HELD: when this process got it */
 		int64_t lapses_at;             /* ENDING: nothing of it can be there any more, whatever became of the cancel */
 	};
-	int64_t wanted_at;                 /* HELD: a renewal was wanted then and is not settled; 0: there is none */
+	union {
+		int64_t wanted_at;             /* HELD: a renewal was wanted then and is not settled; 0: there is none */
+		const char *old;               /* before, if it trades: the other's token with its need */
+	};
 	struct lsh_safety safety;          /* PENDING, HELD */
 	struct lsh_round *round;           /* quorum */
 	struct lsh_vote votes[];
@@ -179,14 +185,17 @@ struct lsh_lease {
  * beginning. False: there is no server for it, or no memory. */
 bool lsh_resource_init(struct lsh_resource *resource, struct lsh_backend *backend, const struct lsh_kind *kind,
                        const char *key, size_t key_size, size_t shown_at);
-/* from here on it is told of changes: whatever came since it was made it is told now */
+/* from here on it is told of changes, and now of what came since it was made */
 void lsh_resource_opened(struct lsh_resource *resource);
 void lsh_resource_destroy(struct lsh_resource *resource); /* nobody else has it */
 
 struct lsh_lease *lsh_lease_new(struct lsh_resource *resource, const struct lsh_wish *want); /* NULL: no memory */
-/* a token that is there */
 struct lsh_lease *lsh_lease_new_for(struct lsh_resource *resource, const struct lsh_wish *want, const char *token,
-                                    size_t size);
+                                    size_t size); /* that is there */
+struct lsh_lease *lsh_lease_new_instead(struct lsh_lease *old, const struct lsh_wish *want); /* HELD, to be traded */
+void lsh_lease_inherit(struct lsh_lease *lease, const struct lsh_lease *old); /* granted: on the terms of the other, */
+void lsh_lease_replaced(struct lsh_lease *old); /* which the server has no more; the caller's reference goes with it */
+bool lsh_lease_is_unsure(const struct lsh_lease *lease); /* failed: and yet it may have been granted, or be so still */
 /* Write its token, with a NUL; returns the length. */
 size_t lsh_lease_token(const struct lsh_lease *lease, char out[static LSH_TOKEN_SIZE]);
 bool lsh_lease_has_token(const struct lsh_lease *lease, const char *token, size_t size);
@@ -200,13 +209,11 @@ int64_t lsh_lease_acquire(struct lsh_lease *lease, struct lsh_wish *want); /* se
 int64_t lsh_lease_adopt(struct lsh_lease *lease, struct lsh_wish *want);
 /* HELD: see that it lasts for extend_ms from now. False: it cannot be said now. */
 bool lsh_lease_extend(struct lsh_lease *lease, struct lsh_parker *reader);
-/* until when that is of use; LSH_NEVER: as the caller likes */
-int64_t lsh_lease_extend_limit(const struct lsh_lease *lease, int64_t now);
+int64_t lsh_lease_extend_limit(const struct lsh_lease *lease, int64_t now); /* until when it is of use; LSH_NEVER */
 void lsh_lease_hand_off(struct lsh_lease *lease); /* from one who held it, on to another one */
-/* HELD: for how long a renewal asks, or an extension; 0: it must not */
-int64_t lsh_lease_wants_ms(struct lsh_lease *lease, int64_t now);
-/* HELD: see to renewals at once, after they were put off. */
-void lsh_lease_hurry(struct lsh_lease *lease);
+int64_t lsh_lease_up_to_end_ms(const struct lsh_lease *lease, int64_t ms, int64_t now); /* as max_hold_ms allows */
+int64_t lsh_lease_wants_ms(struct lsh_lease *lease, int64_t now); /* HELD: it is renewed for so long; 0: it must not */
+void lsh_lease_hurry(struct lsh_lease *lease); /* HELD: see to renewals at once, after they were put off */
 /* Whoever had it, or waited for it, has no more use for it: what servers may know of it is canceled. The caller's
  * reference goes with it. */
 void lsh_lease_release(struct lsh_lease *lease, struct lsh_parker *reader);

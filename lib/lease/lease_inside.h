@@ -12,6 +12,9 @@ void lsh_lease_free(struct lsh_lease *lease); /* and let go of its hosts; NULL i
 
 int64_t lsh_wish_lease_ms(const struct lsh_wish *want); /* that is asked for */
 
+/* As scripts call it, with its need, if it has one. Returns the length. */
+size_t lsh_lease_who(const struct lsh_lease *lease, char who[static LSH_WHO_SIZE]);
+
 /* It is the client's, by a command sent at `sent` that asked for `lease_ms`: PENDING. False: that is over already, or
  * the client is being closed. */
 bool lsh_lease_granted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t lease_ms, bool is_claim);
@@ -33,8 +36,6 @@ void lsh_lease_renewed(struct lsh_lease *lease, int64_t sent, int64_t lease_ms);
 /* PENDING, HELD: one failed, and is tried again; `may_ask`: before there is a new connection. `event`: it is at
  * risk. */
 void lsh_lease_not_renewed(struct lsh_lease *lease, const char *event, bool may_ask);
-/* no longer than max_hold_ms allows */
-int64_t lsh_lease_up_to_end_ms(const struct lsh_lease *lease, int64_t ms, int64_t now);
 /* A renewal of it found a key without a TTL: for the reader of the log, as nobody else notices. */
 void lsh_lease_warn_of_no_ttl(const struct lsh_lease *lease, const struct lsh_host *host);
 int64_t lsh_lease_time_for_replicas(const struct lsh_lease *lease); /* how long they may take, in ns; */

@@ -48,6 +48,17 @@ lsh_lease_token(const struct lsh_lease *lease, char out[static LSH_TOKEN_SIZE])
 	return (size_t)(stpcpy(out, lease->token.text) - out);
 }
 
+size_t
+lsh_lease_who(const struct lsh_lease *lease, char who[static LSH_WHO_SIZE])
+{
+	size_t size = lsh_lease_token(lease, who);
+
+	if (lease->need == 0)
+		return size;
+	who[size++] = ' ';
+	return size + lsh_need_write(who + size, lease->need);
+}
+
 bool
 lsh_lease_has_token(const struct lsh_lease *lease, const char *token, size_t size)
 {

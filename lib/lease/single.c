@@ -9,6 +9,7 @@
 #include <string.h>
 
 static const leash_error nothing = {LEASH_OK, 0, ""}, others = {LEASH_TIMEOUT, 0, ""};
+static const leash_error gone = {LEASH_LOST, 0, "the server did not have it any more"};
 
 static void
 look_again(struct lsh_lease *lease, const leash_error *why, int64_t at)
@@ -202,6 +203,11 @@ busy(struct lsh_lease *lease, const struct lsh_voted *voted)
 		queued(lease, voted);
 		return;
 	}
+	if (lease->trades && lsh_vote_is_open(v, voted->result)) { /* an earlier one may still find room */
+		look_again(lease, &nothing, lsh_vote_closes_at(v, now));
+		return;
+	}
+	v->asked &= !lease->trades;
 	lease->want->answered = false;
 	v->state = LSH_VOTE_REFUSED;
 	v->again_at = lsh_after_ms(now, ttl_ms >= 0 && ttl_ms < 1000 ? ttl_ms + 1 : 1000);
@@ -227,6 +233,7 @@ not_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 	/* that is for a moment, while a slot moves */
 	if (refused && lsh_router_is_cluster(r->server->router))
 		again |= r->fault == LSH_FAULT_CLUSTER || lsh_starts_with_word(r->words, "TRYAGAIN");
+	again |= lease->trades && lease->votes[0].asked; /* it may have been executed: that must be known */
 	again &= refused ? r->again : r->garbled;
 	lease->votes[0].state = LSH_VOTE_FAILED;
 	lease->want->answered = true;
@@ -253,6 +260,8 @@ acquire_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 		if (fence < lsh_node_server_us_at_least(node, r->sent) - 1000000)
 			lsh_node_learn_clock(node, fence, r->sent, lsh_now_ns());
 		take(lease, voted);
+	} else if (voted->verdict.what == LSH_GONE) { /* nor is there what it was to be in place of */
+		lsh_events_of(lease)->failed(lease, &gone);
 	} else { /* too late, by our idea of its clock: that is better now */
 		look_again(lease, &nothing, 0);
 	}
@@ -447,6 +456,17 @@ not_kept(struct lsh_lease *lease, const struct lsh_voted *voted)
 	lsh_lease_not_renewed(lease, event, is_new || lsh_node_is_up(node));
 }
 
+static void
+is_gone(struct lsh_lease *lease, const char *why)
+{
+	if (lease->traded) {
+		lsh_lease_arm(lease, lease->valid_until, 0); /* the answer to the trade tells */
+		return;
+	}
+	lsh_events_of(lease)->not_renewed(lease, NULL, true);
+	lsh_lease_lose(lease, why);
+}
+
 /* PENDING, HELD. */
 static void
 renewal_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
@@ -455,13 +475,12 @@ renewal_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 	bool extends = lease->extend_ms > 0 && (voted->by_itself || lsh_lease_is_acknowledged(lease));
 	/* a batch that is out is going to tell */
 	bool renews = !extends || (lease->wanted_at != 0 && lease->votes[0].batch == NULL);
-	const char *gone = why_gone(voted);
+	const char *why = why_gone(voted);
 
 	if (renews)
 		lease->wanted_at = 0;
-	if (gone != NULL) {
-		lsh_events_of(lease)->not_renewed(lease, NULL, true);
-		lsh_lease_lose(lease, gone);
+	if (why != NULL) {
+		is_gone(lease, why);
 		return;
 	}
 	/* past valid_until it is lost for ever, whatever the answer */
@@ -511,12 +530,12 @@ voted(struct lsh_vote *v, const struct lsh_voted *voted)
 
 	if (voted->moved && (lease->state == LSH_HELD || lease->state == LSH_WAITING)) {
 		lsh_vote_due(v); /* whatever was done there, or was not, the server where it lives now knows better */
-		if (voted->verb != LSH_ACQUIRE)
+		if (voted->verb != LSH_ACQUIRE && voted->verb != LSH_TRADE)
 			return;
 	}
 	if (voted->verb == LSH_HEARTBEAT)
 		heard_of_heartbeat(v, voted);
-	else if (voted->verb == LSH_ACQUIRE && lease->state == LSH_ACQUIRING)
+	else if ((voted->verb == LSH_ACQUIRE || voted->verb == LSH_TRADE) && lease->state == LSH_ACQUIRING)
 		asked(lease, voted); /* else it was granted by a message meanwhile */
 	else if (voted->verb == LSH_RENEW && (lease->state == LSH_HELD || lease->state == LSH_PENDING))
 		renewal_answered(lease, voted);

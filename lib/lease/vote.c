@@ -175,24 +175,45 @@ settles_at(const struct lsh_vote *v, uint64_t epoch, int64_t now)
 	return left_us > 0 ? lsh_after_ms(now, left_us / 990 + 2) : now;
 }
 
+bool
+lsh_vote_is_open(const struct lsh_vote *v, const struct lsh_result *r)
+{
+	return v->asked && !is_settled(v, r);
+}
+
+int64_t
+lsh_vote_closes_at(const struct lsh_vote *v, int64_t now)
+{
+	return settles_at(v, v->late.epoch, now);
+}
+
+void
+lsh_vote_forget(struct lsh_vote *v)
+{
+	v->asked = v->late.not_after_us != 0 || v->late.earlier_us != 0;
+}
+
 /* ---- what is said ---- */
 
 void
 lsh_vote_request(const struct lsh_vote *v, struct lsh_request *r, char who[static LSH_WHO_SIZE], int64_t now)
 {
 	const struct lsh_lease *lease = v->lease;
-	size_t size = lsh_lease_token(lease, who);
+	size_t size = lsh_lease_who(lease, who);
 
-	if (lease->need != 0) {
-		who[size++] = ' ';
-		size += lsh_need_write(who + size, lease->need);
-	}
 	*r = (struct lsh_request){
 		.protocol = &backend_of(v)->protocol, .kind = lease->resource->kind,
 		.key = {lsh_resource_key(lease->resource), lease->resource->key_size},
 		.token = who, .token_size = size, .claim_ms = lease->claim_ms,
 		.depth = lease->depth, .sharded = lease->sharded, .keeps_fence = now >= v->keep_fence_at,
 	};
+}
+
+/* Is it a request, by which the server may come to know the token? */
+static bool
+asks(const struct lsh_saying *s)
+{
+	return s->verb == LSH_ACQUIRE || s->verb == LSH_TRADE;
 }
 
 static struct lsh_vote *
@@ -230,7 +251,9 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 	lsh_vote_request(v, &r, s->token, now);
 	r.lease_ms = s->lease_ms;
 	r.fence = s->fence;
-	if (s->verb == LSH_ACQUIRE) {
+	if (s->verb == LSH_TRADE)
+		r.old = lease->old;
+	if (asks(s)) {
 		int64_t limit = lsh_after(now, *patience) < s->limit ? lsh_after(now, *patience) : s->limit;
 
 		if (!s->placed)
@@ -430,7 +453,7 @@ answered(struct lsh_call *call, const struct lsh_result *r)
 	v->hops = call->hops;
 	if (r->what == LSH_CALL_ANSWERED)
 		v->lease->resource->kind->read(&voted.verdict, s->verb, r->message, 0, 1);
-	if (s->verb == LSH_ACQUIRE)
+	if (asks(s))
 		note_result(v, s, &voted);
 	if (v->state < LSH_VOTE_ENDING) {
 		v->alone &= r->what != LSH_CALL_ANSWERED;
@@ -496,7 +519,7 @@ start(struct lsh_vote *v, struct lsh_saying *s, struct lsh_parker *reader)
 	lsh_lease_retain(v->lease);
 	if (lsh_call_start(&s->call, reader))
 		return true;
-	if (s->verb == LSH_ACQUIRE)
+	if (asks(s))
 		note_unsent(v, s);
 	*place = NULL;
 	lsh_saying_give_back(s);
@@ -508,7 +531,7 @@ bool
 lsh_vote_acquire(struct lsh_vote *v, int64_t lease_ms, bool place, int64_t fence, int64_t limit,
                  struct lsh_parker *reader)
 {
-	struct lsh_saying *s = make(v, LSH_ACQUIRE, lease_ms, fence);
+	struct lsh_saying *s = make(v, v->lease->trades ? LSH_TRADE : LSH_ACQUIRE, lease_ms, fence);
 
 	if (s != NULL) {
 		s->placed = place;

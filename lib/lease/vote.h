@@ -66,6 +66,12 @@ bool lsh_vote_acquire(struct lsh_vote *vote, int64_t lease_ms, bool place, int64
 bool lsh_vote_say(struct lsh_vote *vote, enum lsh_verb verb, int64_t lease_ms, int64_t fence,
                   struct lsh_parker *reader);
 
+/* May a request be executed that was sent before the one that was answered with this? */
+bool lsh_vote_is_open(const struct lsh_vote *vote, const struct lsh_result *result);
+int64_t lsh_vote_closes_at(const struct lsh_vote *vote, int64_t now); /* when not any more */
+/* The server has it no more: nothing is to be canceled, unless something of it may still be executed. */
+void lsh_vote_forget(struct lsh_vote *vote);
+
 /* The lease is ENDING: cancel what the server may know of it. */
 void lsh_vote_end(struct lsh_vote *vote, struct lsh_parker *reader);
 void lsh_vote_cancel(struct lsh_vote *vote, struct lsh_parker *reader); /* the cancel is due */

@@ -21,6 +21,7 @@ extern const struct lsh_script lsh_script_share_acquire;
 extern const struct lsh_script lsh_script_share_heartbeat;
 extern const struct lsh_script lsh_script_share_inspect;
 extern const struct lsh_script lsh_script_share_limit;
+extern const struct lsh_script lsh_script_share_trade;
 extern const struct lsh_script lsh_script_share_release;
 extern const struct lsh_script lsh_script_share_renew;
 

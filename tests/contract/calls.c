@@ -21,6 +21,7 @@ CALL(release, leash_lock_release(lock, error))
 CALL(extend, leash_lock_extend(lock, 1000, error))
 CALL(inspect, leash_lock_inspect(lock, &(leash_lock_info){.size = sizeof(leash_lock_info)}, error))
 CALL(waiters, leash_lock_waiters(lock, count_waiter, &(int){0}, error))
+CALL(upgrade, leash_lock_upgrade(lock, error))
 CALL(adopt, leash_lock_adopt(lock, TOKEN, error))
 CALL(break_it, leash_lock_break(lock, error))
 CALL(scan, leash_client_scan(client, NULL, count_lock, &(int){0}, error))
@@ -66,6 +67,7 @@ static const struct call {
 	{"leash_lock_extend", extend, false},
 	{"leash_lock_inspect", inspect, false},
 	{"leash_lock_waiters", waiters, false},
+	{"leash_lock_upgrade", upgrade, false},
 	{"leash_lock_adopt", adopt, false},
 	{"leash_lock_break", break_it, false},
 	{"leash_client_scan", scan, false},

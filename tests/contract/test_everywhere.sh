@@ -27,6 +27,7 @@ test_names           cluster,quorum        keys and their slots
 test_one_write       -  what one client writes to one server
 test_owner           quorum                threads of one client
 test_preloaded       -  each test has a server of its own whose scripts an administrator has loaded
+test_readwrite       cluster,least,quorum  a kind of its own: where its keys are, and with what rights
 test_resources       tls,sentinel,cluster,quorum  no rights of its own
 test_scan            cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_scan_lies       -  the server is a fake, which answers what no server would
@@ -34,6 +35,7 @@ test_stats           cluster,quorum        what is counted of one server and of 
 test_times           quorum                leases, which one server counts as any other does
 test_tls             -  the certificates of one server
 test_waiters         cluster,least,quorum  a question of its own: who is asked, and with what rights
+test_writers         cluster               a kind of its own: where its keys are
 END
 
 all() {

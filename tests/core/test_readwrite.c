@@ -123,3 +123,61 @@ SCENE(what_is_held_when_the_last_handle_goes_is_abandoned, BOTH_READ ";"
 SCENE(a_client_that_is_closed_releases_all, BOTH_READ "; close_client -> ann left 0, bob left 0, release 1, release 1")
 SCENE(who_adopts_reading_is_joined_by_nobody, "ann adopts; HELD -> ann OK, heartbeat 1;"
       "bob acquires 10000 -> acquire 2")
+
+/* ---- from reading to writing, and back ---- */
+
+#define UPGRADES "ann holds; ann writes; ann upgrades -> trade 1 2, ann waits, ann left 0"
+#define WRITES UPGRADES "; HELD -> ann OK, nothing sent, ann depth 1, ann left 29698, ann has it"
+#define STOPS WRITES "; ann releases -> trade 2 3, ann waits, ann left 0"
+
+SCENE(an_upgrade_is_one_command_and_has_a_new_fence,
+      "ann holds -> ann has it; ann writes; ann upgrades -> trade 1 2; HELD -> ann OK, nothing sent, ann has it anew;"
+      "ann reads -> ann depth 1, ann has it still")
+SCENE(until_it_is_answered_it_is_read, UPGRADES "; ann reads -> ann left 29698; pass 2000 -> ann left 27698")
+SCENE(where_others_read_it_is_read_on,
+      UPGRADES "; TAKEN -> ann TIMEOUT, ann why others read it, ann left 0, nothing sent; ann reads -> ann left 29698;"
+      "pass 10000 -> renew 1")
+SCENE(where_others_of_the_process_read_it_nothing_is_asked,
+      BOTH_READ "; ann writes; ann upgrades -> ann TIMEOUT, nothing sent; ann reads -> ann left 29698")
+SCENE(who_does_not_read_cannot_upgrade, "ann writes; ann upgrades -> ann NOT_HELD, nothing sent")
+SCENE(who_writes_already_has_it_once_more, "ann writes; ann holds; ann upgrades -> ann OK, nothing sent, ann depth 2")
+SCENE(nobody_joins_who_is_upgrading, UPGRADES "; bob acquires 10000 -> bob waits, acquire 3")
+SCENE(the_last_write_is_released_by_a_trade_and_it_is_read_on,
+      STOPS "; ann reads -> ann left 29698; HELD -> ann OK, nothing sent, ann left 29698, ann has it anew;"
+      "ann releases -> release 3")
+SCENE(who_waits_in_the_process_asks_once_it_is_read_only,
+      WRITES "; bob acquires 10000 -> nothing sent; ann releases -> trade 2 3, bob waits; HELD -> ann OK, acquire 4;"
+      "HELD -> bob OK")
+SCENE(what_was_upgraded_is_renewed_by_its_new_name, WRITES "; pass 10000 -> renew 2; KEPT -> ann left 29698")
+SCENE(who_ends_in_between_is_released_by_both_names,
+      "ann holds; ann writes; ann upgrades; abandon ann -> ann NOT_HELD, trade 1 2, release 2, release 1")
+SCENE(a_client_that_is_closed_releases_both_names,
+      "ann holds; ann writes; ann upgrades; close_client -> ann CLOSED, trade 1 2, release 2, release 1, release 1,"
+      " release 2")
+
+/* ---- while nobody knows what came of it ---- */
+
+#define ANSWER_IS_LOST UPGRADES "; cut; reconnect -> ann waits, renew 1, trade 1 2"
+
+SCENE(whose_answer_is_lost_is_asked_again_by_the_same_name,
+      ANSWER_IS_LOST "; KEPT; HELD -> ann OK, ann left 29698, nothing sent")
+SCENE(that_the_old_name_is_gone_then_is_no_loss, ANSWER_IS_LOST "; GONE -> ann waits, nothing told; HELD -> ann OK,"
+      " ann left 29698")
+SCENE(but_if_the_new_one_is_not_there_either_it_is_lost,
+      ANSWER_IS_LOST "; GONE; GONE -> ann LOST, told ann LOST, release 1, release 2")
+SCENE(an_answer_that_it_is_taken_may_come_before_an_earlier_request,
+      ANSWER_IS_LOST "; KEPT; TAKEN -> ann waits, nothing sent; pass 5100 -> trade 1 2;"
+      "TAKEN -> ann TIMEOUT, nothing sent; ann reads -> ann left 29698 - 5100")
+SCENE(it_is_waited_for_to_the_end_of_the_lease_which_the_old_name_keeps,
+      ANSWER_IS_LOST "; pass 20000 -> ann waits; pass 9698 -> ann LOST, told ann JEOPARDY, told ann LOST")
+SCENE(a_server_that_refuses_it_for_now_leaves_it_read,
+      UPGRADES "; refuse OOM full -> ann UNAVAILABLE, ann why not upgraded; ann reads -> ann left 29698")
+SCENE(an_error_in_the_middle_of_it_is_a_loss,
+      UPGRADES "; refuse ERR in the middle -> ann LOST, told ann LOST, release 1, release 2")
+SCENE(a_last_write_that_stays_is_told_and_keeps_others_out,
+      STOPS "; refuse OOM full -> ann UNAVAILABLE, ann why others are kept out; ann reads -> ann left 29698;"
+      "bob acquires 10000 -> bob waits, nothing sent; ann releases -> release 2, acquire 4")
+SCENE(a_release_of_all_that_comes_in_between_ends_it,
+      "ann holds; ann writes; ann upgrades; bob acts_for ann; bob reads; bob releases -> ann NOT_HELD")
+SCENE(an_extension_by_the_old_name_ends,
+      "ann holds; bob acts_for ann; bob extends 60000; ann writes; ann upgrades -> renew 1, trade 1 2; KEPT -> bob OK")

@@ -101,7 +101,8 @@ read_command(struct wire_command *c, const struct lsh_arg *args, size_t count)
 	for (size_t i = 3; i < count; i++)
 		if (is_token(&args[i]))
 			c->token[c->tokens++] = number_of(&args[i]);
-	if (c->verb == LSH_ACQUIRE) { /* token, lease, not_after, cfg */
+	at += c->verb == LSH_TRADE; /* the old token comes first */
+	if (c->verb == LSH_ACQUIRE || c->verb == LSH_TRADE) { /* token, lease, not_after, cfg */
 		c->not_after_us = atoll(args[at + 2].bytes);
 		c->places = args[at + 3].bytes[0] != '0'; /* its cfg begins with the claim */
 		c->wanted = count > at + 4 ? atoll(args[at + 4].bytes) : 0;

@@ -231,7 +231,7 @@ server_us(void)
 static const char *
 word_of(const struct wire_command *c)
 {
-	static const char *const names[LSH_VERBS] = {"acquire", "renew", "release", "heartbeat", "raise"};
+	static const char *const names[LSH_VERBS] = {"acquire", "renew", "release", "heartbeat", "raise", "trade"};
 
 	if (c->verb == LSH_VERBS)
 		return strcmp(c->name, "WAIT") == 0 ? "wait" : "ping";
@@ -328,7 +328,9 @@ answer(enum answer what)
 
 	for (size_t i = 0; i < c->tokens; i++)
 		all[i] = what == GONE ? 0 : what == LEFT ? 2 : 1;
-	if (c->verb == LSH_ACQUIRE && what <= TOO_LATE)
+	if (c->verb == LSH_TRADE && what == GONE)
+		reply((int64_t[]){-1}, 1, false);
+	else if ((c->verb == LSH_ACQUIRE || c->verb == LSH_TRADE) && what <= TOO_LATE)
 		answer_acquire(c, what);
 	else if (c->verb == LSH_HEARTBEAT && (what <= QUEUED || what == GONE))
 		answer_heartbeat(c, what);
@@ -354,7 +356,7 @@ VERB(all)
 static enum answer
 yes(const struct wire_command *c)
 {
-	if (c->verb == LSH_ACQUIRE || c->verb == LSH_HEARTBEAT)
+	if (c->verb == LSH_ACQUIRE || c->verb == LSH_HEARTBEAT || c->verb == LSH_TRADE)
 		return HELD;
 	return c->verb == LSH_RELEASE ? RELEASED : KEPT;
 }
@@ -599,6 +601,7 @@ DOES(breaks, act(person, &lsh_breaking, (struct lsh_op){.token = *rest != '\0' ?
 DOES(acquires, acquire(person, number_of(rest, LEASH_FOREVER)))
 DOES(tries, acquire(person, 0))
 DOES(releases, release(person))
+DOES(upgrades, act(person, &lsh_upgrading, (struct lsh_op){.lock = NULL}, 2 * TIMEOUT_MS))
 DOES(extends, extend(person, number_of(rest, 0)))
 DOES(nests, acquire(person, 0); expect_person(person, "OK"))
 DOES(reads, person->need = LSH_NEED_READ)

@@ -37,6 +37,7 @@ static const struct script {
 	{"prolongs", &lsh_script_share_renew, "0", "*"},
 	{"part", &lsh_script_share_release, "4", "1 cfg"},
 	{"drop", &lsh_script_share_release, "1", "1 cfg"},
+	{"trade", &lsh_script_share_trade, "4", "1 2 3:600000 4:9000000000000000 cfg"},
 	{"limit", &lsh_script_share_limit, "4", "1 2:600000 cfg"},
 	{"survey", &lsh_script_share_inspect, "4", "1:100"},
 };

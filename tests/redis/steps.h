@@ -17,6 +17,7 @@
  *     beat WHO; beats CLIENT LEASE WHO...     share_heartbeat
  *     prolong WHO LEASE [FENCE_MS]            share_renew; prolongs FENCE_MS and LOCK WHO LEASE for each: of many
  *     part WHO                                share_release
+ *     trade WHO WHO [LEASE [NOT_AFTER]]       share_trade, of the first for the second
  *     limit N [MS], survey [N]                share_limit, share_inspect
  *     line TOKENS                             the first asks and has it, the others ask and wait
  *     crowd WHO...                            they ask for a share, one after the other

@@ -129,6 +129,37 @@ SENTENCE(a_share_is_told_of_by_spublish_where_the_client_says_so)
 	     "part A1_w = 1; in = B1 1/2; told B = B1");
 }
 
+/* ==== trades ==== */
+
+SCENE(who_reads_alone_writes_by_a_new_name_with_a_new_fence,
+      "share A1_1/0 = fence; trade A1_1/0 A2_w = >f; in = A2 w; ZCARD LOCK = 1; part A1_1/0 = 0; part A2_w = 1")
+SCENE(who_does_not_read_alone_reads_on, "crowd A1_1/0 B1_1/0; trade A1_1/0 A2_w = no; in = A1 1/0 B1 1/0")
+SCENE(an_upgrade_goes_before_all_who_wait,
+      "listen B; crowd A1_1/0 B1_w; trade A1_1/0 A2_w = last; in = A2 w; waiting = B1 w; part A2_w = 1; told B = B1")
+SCENE(who_wrote_reads_with_a_new_fence_and_lets_in_who_reads,
+      "listen B; listen C; share A1_w = fence; crowd B1_1/0 C1_w; trade A1_w A2_1/0 = >f; in = B1 1/0 A2 1/0;"
+      "told B = B1; waiting = C1 w; GET FENCE = last")
+SCENE(fewer_permits_are_had_at_once_and_let_in_others,
+      "listen B; share A1_3/3; crowd B1_2/3; trade A1_3/3 A2_1/3 = last; in = B1 2/3 B1 2/3 2 A2 1/3; told B = B1")
+SCENE(more_permits_are_had_if_there_is_room_and_nobody_waits,
+      "share A1_1/4; share B1_1/4; trade A1_1/4 A2_4/4 = no; trade A1_1/4 A2_3/4 = last; ZCARD LOCK = 4;"
+      "part B1_1/4; crowd B1_4/4; trade A2_3/4 A3_4/4 = no; in = A2 3/4 A2 3/4 2 A2 3/4 3")
+SCENE(where_it_is_closed_who_wrote_may_read_but_who_reads_may_not_write,
+      "share A1_w; limit 0; trade A1_w A2_1/0 = last; trade A2_1/0 A3_w = no; in = A2 1/0")
+SCENE(a_trade_is_done_once, /* and says the same when it is asked again; a late copy finds nothing */
+      "share A1_1/0; trade A1_1/0 A2_w = fence; trade A1_1/0 A2_w = f; ZCARD LOCK = 1; part A2_w = 1;"
+      "trade A1_1/0 A2_w = -1; EXISTS LOCK = 0")
+SCENE(what_is_not_held_is_not_traded,
+      "trade A1_1/0 A2_w = -1; share A1_1/0; ZADD LOCK 1 A1_1/0 = 0; trade A1_1/0 A2_w = -1; share B1_1/0;"
+      "trade A1_1/0 A2_1/0 = -1; in = B1 1/0")
+SCENE(a_trade_has_a_lease_of_its_own_and_comes_in_time,
+      "share A1_1/0 20000; each x 0 -1 86400001 nan; trade A1_1/0 A2_w $x = !ERR; next; trade A1_1/0 A2_w 1000 1 = late;"
+      "in = A1 1/0; trade A1_1/0 A2_w 900000 = last; survey = now 1 0 last -1 A2 w ~900000; PTTL LOCK = ~900000;"
+      "trade A2_w A3_x = !ERR; trade rubbish A3_w = !ERR; in = A2 w")
+SCENE(a_trade_is_refused_by_a_full_server_and_by_a_replica_and_changes_nothing,
+      "share A1_1/0; CONFIG SET maxmemory 1; trade A1_1/0 A2_w = !OOM; CONFIG SET maxmemory 0; in = A1 1/0;"
+      "REPLICAOF 127.0.0.1 1; trade A1_1/0 A2_w = !READONLY")
+
 /* ==== a limit ==== */
 
 SCENE(a_limit_stands_in_place_of_every_number_and_lets_in_when_it_ends,

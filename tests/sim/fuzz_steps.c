@@ -36,6 +36,7 @@ static const struct rule {
 	{"share", "5*EVALSHA #share_acquire 4 $pool $who $ms (9*9000000000000000|$moment) $cfg|"
 	          "3*EVALSHA #share_release 4 $pool $who $cfg|"
 	          "2*EVALSHA #share_heartbeat 4 $pool $client $ms $who(| $who| $who $who) $cfg|"
+	          "2*EVALSHA #share_trade 4 $pool $who $who $ms (9*9000000000000000|$moment) $cfg|"
 	          "EVALSHA #share_renew (1 leash:{share} $who $ms $ms|0 $ms $hold(| $hold| $hold $hold))|"
 	          "EVALSHA #share_limit 4 $pool $most $ms $cfg|EVALSHA #share_inspect 4 $pool (0|1|9|x)"},
 	{"pool", "32*leash:{share} leash:{share}:fence leash:{share}:queue leash:{share}:limit|$key $key $key $key"},
