@@ -196,7 +196,7 @@ enum way { LOCAL, ASKED, FIFO, WAYS };
 
 struct result {
 	double rate[WAYS][MAX_ROUNDS];
-	double over_asked[MAX_ROUNDS], over_fifo[MAX_ROUNDS];
+	double over_asked[MAX_ROUNDS], over_fifo[MAX_ROUNDS], readers[MAX_ROUNDS];
 	double gap[2][MAX_ROUNDS], longest[2][MAX_ROUNDS], pair_rate[MAX_ROUNDS];
 	uint64_t overlaps, falls, shared_falls, fences, shared_fences;
 	double nested;
@@ -212,13 +212,25 @@ run_side(void (*pair)(void *), struct desk *desks, int64_t ns)
 	return team_run(pair, desk, THREADS, -1, ns).per_second;
 }
 
+static void
+read_pair(void *arg)
+{
+	struct desk *desk = arg;
+	leash_error err;
+
+	if (leash_lock_acquire(desk->lock, LEASH_FOREVER, &err) != LEASH_OK ||
+	    leash_lock_release(desk->lock, &err) != LEASH_OK)
+		die("%s", err.text);
+}
+
 static leash_lock *
-lock_of(leash_client *client, const char *name, bool no_handoff)
+lock_of(leash_client *client, const char *name, leash_mode mode, bool no_handoff)
 {
 	leash_lock *lock;
 	leash_error err;
 
-	if (leash_lock_new(&lock, client, name, LEASH_LOCK_OPTIONS(.no_handoff = no_handoff), &err) != LEASH_OK)
+	if (leash_lock_new(&lock, client, name, LEASH_LOCK_OPTIONS(.mode = mode, .no_handoff = no_handoff), &err) !=
+	    LEASH_OK)
 		die("%s", err.text);
 	return lock;
 }
@@ -242,7 +254,8 @@ measure_one_process(const char *uri, struct book *book, struct result *r, const 
 	static struct desk desks[WAYS][THREADS];
 	struct fifo fifo = { .mutex = PTHREAD_MUTEX_INITIALIZER, .end = &fifo.first };
 	leash_client *client = client_of(uri);
-	leash_lock *lock[WAYS] = { lock_of(client, "local", false), lock_of(client, "asked", true), NULL };
+	leash_lock *lock[WAYS] = { lock_of(client, "local", LEASH_MUTEX, false),
+	                           lock_of(client, "asked", LEASH_MUTEX, true), NULL };
 
 	for (int w = 0; w < WAYS; w++)
 		for (int i = 0; i < THREADS; i++)
@@ -267,12 +280,33 @@ measure_one_process(const char *uri, struct book *book, struct result *r, const 
 	leash_close(client);
 }
 
+/* Readers who share what one of them holds, and readers of whom each asks the server. */
+static void
+measure_readers(const char *uri, struct result *r, const struct settings *s)
+{
+	static struct desk desks[2][THREADS];
+	leash_client *client = client_of(uri);
+	leash_lock *lock[2] = { lock_of(client, "share", LEASH_READ, false), lock_of(client, "ask", LEASH_READ, true) };
+	double rate[2];
+
+	for (int i = 0; i < 2 * THREADS; i++)
+		desks[i % 2][i / 2].lock = lock[i % 2];
+	for (int i = 0; i < s->rounds; i++) {
+		for (int k = 0; k < 2; k++)
+			rate[(i + k) % 2] = run_side(read_pair, desks[(i + k) % 2], s->run_ns);
+		r->readers[i] = rate[0] / rate[1];
+	}
+	leash_lock_free(lock[0]);
+	leash_lock_free(lock[1]);
+	leash_close(client);
+}
+
 /* A thread acquires what it holds. The least of all rounds: nothing can make that less than it is. */
 static void
 measure_nested(const char *uri, struct result *r, const struct settings *s)
 {
 	leash_client *client = client_of(uri);
-	leash_lock *lock = lock_of(client, "nested", false);
+	leash_lock *lock = lock_of(client, "nested", LEASH_MUTEX, false);
 	leash_error err;
 
 	if (leash_lock_acquire(lock, 0, &err) != LEASH_OK)
@@ -306,7 +340,7 @@ contend(void *arg)
 {
 	const struct contender *c = arg;
 	leash_client *client = client_of(c->uri);
-	leash_lock *lock = lock_of(client, "shared", false);
+	leash_lock *lock = lock_of(client, "shared", LEASH_MUTEX, false);
 	struct desk desks[THREADS];
 
 	for (int i = 0; i < THREADS; i++)
@@ -398,6 +432,7 @@ print_result(struct result *r, const struct settings *s)
 	       median(r->rate[FIFO], (size_t)n), median(r->pair_rate, (size_t)n));
 	missed += print_ratio("local hand-off / no_handoff", r->over_asked, n, 5);
 	missed += print_ratio("local hand-off / FIFO by condition variables", r->over_fifo, n, 0.5);
+	missed += print_ratio("readers who share / readers who each ask", r->readers, n, 50);
 	missed += print_count("fences that did not grow, one process", r->fences, r->falls);
 	missed += print_count("fences that did not grow, two processes", r->shared_fences, r->shared_falls);
 	missed += print_gap(0, r, n);
@@ -411,7 +446,8 @@ print_result(struct result *r, const struct settings *s)
 
 static const char help[] =
 	"Usage: local [OPTION]...\n"
-	"Measure the hand-off of a plain lock between 16 threads of one process, and how two such processes share it.\n"
+	"Measure the hand-off of a plain lock between 16 threads of one process, how two such processes share it, and\n"
+	"what 16 readers gain who share what one of them holds.\n"
 	"Starts a redis-server of its own on a unix socket, and ends it.\n"
 	"\n"
 	"  --rounds=N    default 7\n"
@@ -435,6 +471,7 @@ main(int argc, char **argv)
 	book = child_share(sizeof *book);
 	program_begin(&s, server, "ms");
 	measure_one_process(server_uri(server), book, &result, &s);
+	measure_readers(server_uri(server), &result, &s);
 	measure_two_processes(server_uri(server), book, &result, &s);
 	measure_nested(server_uri(server), &result, &s);
 	result.overlaps = atomic_load(&book->overlaps);

@@ -124,7 +124,7 @@ only_fences() {
 }
 
 none_works_without_a_server() {
-	for example in both_accounts by_hand fencing few_at_once first_lock hand_over interrupt long_job lost_lease nested transfer try_or_skip worker_pool; do
+	for example in both_accounts by_hand fencing few_at_once first_lock hand_over interrupt long_job lost_lease many_readers nested transfer try_or_skip worker_pool; do
 		"$programs/$example" "unix://$dir/nowhere" >"$dir/out" 2>&1 </dev/null
 		status=$?
 		if [ "$status" -ne 1 ] || ! grep -q "$dir/nowhere" "$dir/out"; then
@@ -153,6 +153,8 @@ check 'worker_pool loses no update and fails no job' so does worker_pool 'custom
 	'customer 2: balance 610, expected 610' '60 jobs by 8 workers, 0 failed'
 check 'both_accounts moves money both ways, and nobody waits in a circle' so does both_accounts 'account:ann account:bob' \
 	'200 transfers, 4 threads: 1000 in all'
+check 'many_readers reads what is whole, and who writes gets in' so does many_readers prices \
+	'20 changes, read meanwhile, 0 times torn; in the end 240'
 check 'few_at_once lets in as many as there are cards' so does few_at_once 'graphics%20cards' \
 	'40 jobs, at most [1-3] of 3 cards in use at once'
 check 'transfer loses an update without the lock, and none with it' so transfer
