@@ -1,6 +1,6 @@
 /* Semaphores. Permits that were acquired together are a hold of a shared kind. They have an owner of their own, so
  * whoever has the pointer has them; all else is what a handle of that owner does. */
-#include "client/handle.h"
+#include "client/wait.h"
 
 #include "admin/share.h"
 #include "base/error.h"
@@ -222,6 +222,32 @@ leash_permit_release(leash_permit *permit, leash_error *err)
 	status = leash_lock_release(&permit->handle, err);
 	if (status != LEASH_IN_CALLBACK)
 		lsh_handle_end(&permit->handle);
+	return status;
+}
+
+leash_status
+leash_permit_release_some(leash_permit *permit, int64_t count, leash_error *err)
+{
+	static const char call[] = "leash_permit_release_some";
+	lsh_guarded();
+	leash_status status = lsh_handle_check(handle_of(permit), call, err);
+	unsigned had, limit;
+	struct lsh_wait w;
+
+	if (status != LEASH_OK)
+		return status;
+	had = lsh_need_count(permit->handle.need);
+	limit = lsh_need_limit(permit->handle.need);
+	if (count < 1 || count >= had)
+		return lsh_fail(err, LEASH_INVALID, 0, "semaphore '%s': the count is %lld, but must be at least 1, and less than "
+		                "the %u that are held: leash_permit_release() is for all of them",
+		                lsh_lock_shown(permit->handle.lock), (long long)count, had);
+	if ((status = lsh_wait_make(&w, &permit->handle, err)) != LEASH_OK)
+		return status;
+	w.op.want.need = lsh_need(had - (unsigned)count, limit);
+	status = lsh_wait_run(&w, &lsh_lessening, err);
+	if (status == LEASH_OK)
+		permit->handle.need = lsh_need(had - (unsigned)count, limit);
 	return status;
 }
 

@@ -195,13 +195,14 @@ lsh_hold_move(struct lsh_hold *hold, struct lsh_lease *lease, uint64_t fence)
 	hold->lease->user = NULL;
 	hold->lease = lease;
 	hold->fence = fence;
-	hold->at_risk = false;
 	lease->user = hold;
 	lock->hold = alone ? hold : NULL;
 	lsh_hold_revalued(hold);
 	if (alone)
 		atomic_store(&lock->holder, hold->owner->id);
-	lock->last_fence = fence;
+	if (!lsh_has_permits(lock))
+		lock->last_fence = fence;
+	lsh_notice_risk(hold, 0, 0, NULL);
 }
 
 void

@@ -69,7 +69,8 @@ struct lsh_op {
 };
 
 /* Breaking is to release the lock by the token of whoever has it. */
-extern const struct lsh_op_verb lsh_acquiring, lsh_adopting, lsh_releasing, lsh_extending, lsh_upgrading, lsh_breaking;
+extern const struct lsh_op_verb lsh_acquiring, lsh_adopting, lsh_releasing, lsh_extending, lsh_upgrading, lsh_lessening;
+extern const struct lsh_op_verb lsh_breaking;
 
 /* What whoever waits for an op does meanwhile. */
 struct lsh_outlook {

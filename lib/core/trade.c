@@ -1,8 +1,9 @@
 /* Trading: a hold goes on by another lease, and nobody can come in in between. From reading to writing, if nobody else
- * reads; and back, when the last write is released and its owner still reads.
+ * reads; and back, when the last write is released and its owner still reads. From some permits to fewer of them.
  *
  *   READS --upgrade, granted--> WRITES                  WRITES --last write released, granted--> READS
  *     +-- others read it--> READS                         +-- refused--> READS, but keeps others out
+ *   k PERMITS --some released, granted--> FEWER         k PERMITS --refused--> k PERMITS
  *   either --the server has neither, or the lease is over before it has answered--> LOST
  *
  * Until the answer is there the owner has the less of the two. It waits for that as long as its lease lasts: before it
@@ -47,6 +48,8 @@ explain(struct lsh_op *op, leash_status status)
 {
 	const leash_error *why = &op->why;
 
+	if (lsh_has_permits(op->lock))
+		return lsh_op_fail(op, status, why->sys_errno, "none of them is released: %s", why->text);
 	if (op->want.need == LSH_NEED_READ)
 		return lsh_op_fail(op, status, why->sys_errno, "not written any more, but others are kept out as long as this "
 		                   "owner reads: %s", why->text);
@@ -130,6 +133,23 @@ lsh_trade(struct lsh_op *op, struct lsh_hold *hold, uint32_t need)
 }
 
 static leash_status
+is_busy(struct lsh_op *op)
+{
+	return lsh_op_fail(op, LEASH_INVALID, 0, "another thread changes what is held of it at this moment");
+}
+
+/* To what the op wants, which is less than what is held. */
+static leash_status
+begin_less(struct lsh_op *op)
+{
+	struct lsh_hold *hold = lsh_hold_check(op);
+
+	if (hold == NULL || hold->lost)
+		return lsh_op_not_held(op, hold != NULL);
+	return hold->lease->traded ? is_busy(op) : lsh_trade(op, hold, op->want.need);
+}
+
+static leash_status
 begin(struct lsh_op *op)
 {
 	struct lsh_hold *hold = lsh_hold_check(op);
@@ -139,7 +159,7 @@ begin(struct lsh_op *op)
 	if (hold->depth == LEASH_DEPTH_MAX)
 		return lsh_op_fail(op, LEASH_INVALID, 0, "nested deeper than %d", LEASH_DEPTH_MAX);
 	if (hold->lease->traded)
-		return lsh_op_fail(op, LEASH_INVALID, 0, "another thread upgrades it, or stops to write, at this moment");
+		return is_busy(op);
 	if (hold->lease->need == LSH_NEED_WRITE) { /* it is alone already */
 		hold->depth++;
 		atomic_store(&op->lock->holder, hold->owner->id);
@@ -151,3 +171,6 @@ begin(struct lsh_op *op)
 }
 
 const struct lsh_op_verb lsh_upgrading = {.begin = begin, .late = late, .again = again, .over = over, .traded = traded};
+const struct lsh_op_verb lsh_lessening = {
+	.begin = begin_less, .late = late, .again = again, .over = over, .traded = traded,
+};

@@ -33,6 +33,7 @@ CALL(look, leash_semaphore_inspect(semaphore, &(leash_semaphore_info){.size = si
                                    error))
 CALL(permit_waiters, leash_semaphore_waiters(semaphore, count_waiter, &(int){0}, error))
 CALL(limit, leash_semaphore_limit(semaphore, 1, 1000, error))
+CALL(release_some, leash_permit_release_some(permit, 1, error))
 CALL(extend_permit, leash_permit_extend(permit, 1000, error))
 
 static leash_status
@@ -80,6 +81,7 @@ static const struct call {
 	{"leash_semaphore_inspect", look, false},
 	{"leash_semaphore_waiters", permit_waiters, false},
 	{"leash_semaphore_limit", limit, false},
+	{"leash_permit_release_some", release_some, false},
 	{"leash_permit_extend", extend_permit, false},
 };
 

@@ -134,6 +134,22 @@ SENTENCE(who_wants_many_is_not_passed_by_those_who_want_few, .but = PLACE_NO_QUE
 	give(got);
 }
 
+SENTENCE(some_are_given_back_and_the_others_stay, .but = PLACE_NO_QUEUE)
+{
+	leash_permit *three = take(mine, 3);
+
+	let_it_wait_for(3);
+	assert_status(LEASH_OK, leash_permit_release_some(three, 2, &err));
+	assert_heard(LEASH_OK, &waiter);
+	assert_int_equal(leash_permit_count(three), 1);
+	assert_true(leash_permit_held(three));
+	for (int64_t count = -1; count <= 2; count++)
+		assert_refused(LEASH_INVALID, "semaphore 'gpu': ", leash_permit_release_some(three, count, &err));
+	give(three);
+	give(got);
+	give(take(theirs, LIMIT));
+}
+
 SENTENCE(a_wait_that_is_canceled_leaves_no_place, .but = PLACE_NO_QUEUE)
 {
 	leash_permit *all = take(mine, LIMIT);

@@ -42,3 +42,16 @@ SCENE(a_client_that_is_closed_releases_all,
       BOTH_HOLD "; close_client -> ann left 0, bob left 0, release 1, release 2, release 1, release 2")
 SCENE(what_is_held_when_the_last_handle_goes_is_abandoned,
       BOTH_HOLD "; free_handle -> told ann ABANDONED, told bob ABANDONED, release 1, release 2")
+
+/* ---- fewer of them (how a trade goes on where answers are lost: test_readwrite.c) ---- */
+
+#define KEEPS_TWO BOTH_HOLD "; ann keeps 2 -> trade 1 3, ann waits, ann left 29698"
+
+SCENE(some_are_released_by_a_trade_and_the_rest_has_another_name,
+      KEEPS_TWO "; HELD -> ann OK, ann left 29698, bob left 29698, nothing told; ann releases -> release 3")
+SCENE(where_that_is_refused_all_are_held_on,
+      KEEPS_TWO "; refuse OOM full -> ann UNAVAILABLE, ann why none of them is released, ann left 29698;"
+      "ann releases -> release 1")
+SCENE(who_has_lost_them_releases_none,
+      KEEPS_TWO "; GONE -> ann LOST, told ann LOST, ann left 0, release 1, release 3")
+SCENE(what_the_others_hold_goes_on_meanwhile, KEEPS_TWO "; HELD; bob releases -> release 2; ann releases -> release 3")

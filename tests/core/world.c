@@ -545,7 +545,8 @@ act(struct person *p, const struct lsh_op_verb *verb, struct lsh_op op, int64_t 
 	p->op.owner = p->acts_for != NULL ? &p->acts_for->owner : &p->owner;
 	p->op.reader = &p->parker;
 	p->op.terms = &p->terms;
-	p->op.want.need = p->need;
+	if (op.want.need == 0)
+		p->op.want.need = p->need;
 	p->op.began = now;
 	p->op.deadline = lasts_ms == LEASH_FOREVER ? LSH_NEVER : now + lasts_ms * LSH_MS;
 	lsh_list_init(&p->op.link);
@@ -602,6 +603,8 @@ DOES(acquires, acquire(person, number_of(rest, LEASH_FOREVER)))
 DOES(tries, acquire(person, 0))
 DOES(releases, release(person))
 DOES(upgrades, act(person, &lsh_upgrading, (struct lsh_op){.lock = NULL}, 2 * TIMEOUT_MS))
+DOES(keeps, act(person, &lsh_lessening, (struct lsh_op){.want.need = lsh_need((uint32_t)number_of(rest, 0), 8)},
+                2 * TIMEOUT_MS))
 DOES(extends, extend(person, number_of(rest, 0)))
 DOES(nests, acquire(person, 0); expect_person(person, "OK"))
 DOES(reads, person->need = LSH_NEED_READ)
