@@ -196,11 +196,15 @@ acquire(struct request *r)
 		say_who_has_it(r);
 		status = r->conflict;
 	}
+	if (status == CLI_GO_ON && received == 0) {
+		holding_explain(&r->held, &err);
+		status = cli_fail_with(&r->cli, &err);
+	}
 	leash_close(client); /* which also leaves the queue */
 	holding_end(&r->held);
 	if (received != 0)
 		return die_of_signal();
-	return status != CLI_GO_ON ? status : cli_fail_with(&r->cli, &err);
+	return status;
 }
 
 /* ---- the command line ---- */
@@ -221,17 +225,15 @@ take_option(struct request *r, int c, char **argv)
 	case CLI_OWN + 1:
 		r->fair = true;
 		return CLI_GO_ON;
-	case HOLD_SLOTS:
-	case HOLD_TAKE:
-		return hold_need_option(&r->cli, c, &r->need);
 	default:
-		return hold_replicas_option(&r->cli, c, argv, &r->replicas);
+		return hold_option(&r->cli, c, argv, &r->need, &r->replicas);
 	}
 }
 
 static int
 run(const struct command *command, int argc, char **argv)
 {
+	static const char letters[] = ":nw:E:" HOLD_NEED_SHORT CLI_SHORT;
 	static const struct option options[] = {{"nonblock", no_argument, NULL, 'n'},
 	                                        {"wait", required_argument, NULL, 'w'},
 	                                        {"conflict-exit-code", required_argument, NULL, 'E'},
@@ -245,18 +247,16 @@ run(const struct command *command, int argc, char **argv)
 	int c, status = CLI_GO_ON;
 
 	cli_begin(&r.cli, command);
-	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":nw:E:" CLI_SHORT, options, NULL)) != -1)
+	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, letters, options, NULL)) != -1)
 		status = take_option(&r, c, argv);
 	if (status == CLI_GO_ON)
-		status = hold_replicas_check(&r.cli, &r.replicas);
-	if (status == CLI_GO_ON)
-		status = hold_need_check(&r.cli, &r.need);
+		status = hold_check(&r.cli, &r.need, &r.replicas);
 	if (status != CLI_GO_ON)
 		return status;
 	r.name = cli_only_name(&r.cli, argc, argv);
 	if (r.name == NULL)
 		return EXIT_USAGE;
-	holding_begin(&r.held, r.name, &r.need);
+	holding_begin(&r.held, &r.cli, r.name, &r.need);
 	if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) /* what main() opens in place of a closed one */
 		return cli_fail(&r.cli, EXIT_INTERNAL, "standard output is closed: nobody would know the token");
 	signal(SIGPIPE, SIG_IGN); /* a failed write then gives the lock back */
@@ -277,6 +277,8 @@ const struct command command_acquire = {
 	"                      exit status when somebody else has it (default 75)\n"
 	"      --ttl DUR       lease, 100ms to 1d (default 30s), from now on\n"
 	"      --fair          strict first come, first served\n"
+	"  -s, --shared        to read: with others who do\n"
+	"  -x, --exclusive     to write: alone, where others read or have permits\n"
 	"      --slots N, --take K\n"
 	"                      K (default 1) of N permits, in place of a lock\n"
 	"      --min-replicas N, --fsynced, --replicas-timeout DUR\n"

@@ -1,9 +1,10 @@
 /* What CMD finds in its environment. See environment.h.
  *
- * LEASH_NAME, LEASH_FENCE and LEASH_TOKEN have its lock, or its permits, which have no fence; an inner run overwrites
- * those of the outer run. LEASH_HELD has the tokens of all runs around it. A run whose lock is held under one of these
- * tokens would wait for ever; it runs its CMD under the outer hold instead. Tokens are never used twice, so old ones in
- * LEASH_HELD do no harm. */
+ * LEASH_NAME, LEASH_FENCE and LEASH_TOKEN have its lock, of several the first; or its permits, which have no fence.
+ * LEASH_NAMES and LEASH_FENCES have all of them, a line each, so that a name is written as in a key. An inner run
+ * overwrites those of the outer run. LEASH_HELD has the tokens of all runs around it. A run whose lock is held under
+ * one of these tokens would wait for ever; it runs its CMD under the outer hold instead. Tokens are never used twice,
+ * so old ones in LEASH_HELD do no harm. */
 #include "tools/environment.h"
 
 #include <stdio.h>
@@ -35,6 +36,70 @@ environment_has_token(const char *token)
 			return true;
 	return false;
 }
+
+uint64_t
+environment_fence(const char *token)
+{
+	const char *innermost = secure_getenv("LEASH_TOKEN"), *fence = secure_getenv("LEASH_FENCE");
+
+	return innermost != NULL && fence != NULL && strcmp(innermost, token) == 0 ? strtoull(fence, NULL, 10) : 0;
+}
+
+/* ---- texts ---- */
+
+/* As keys write them (lib/lua/README.md). */
+static void
+write_name(FILE *out, const char *name)
+{
+	for (const unsigned char *c = (const unsigned char *)name; *c != '\0'; c++)
+		if (*c <= ' ' || *c == 0x7f || *c == '{' || *c == '}' || *c == '%')
+			fprintf(out, "%%%02X", *c);
+		else
+			putc(*c, out);
+}
+
+/* What several names need. */
+struct texts {
+	char *names, *fences, *tokens;
+};
+
+static void
+free_texts(struct texts *t)
+{
+	free(t->names);
+	free(t->fences);
+	free(t->tokens);
+}
+
+static bool
+write_texts(struct texts *t, const struct environment_hold *holds, size_t count)
+{
+	size_t size[3];
+	FILE *names = open_memstream(&t->names, &size[0]), *fences = open_memstream(&t->fences, &size[1]),
+	     *tokens = open_memstream(&t->tokens, &size[2]);
+	bool fine = names != NULL && fences != NULL && tokens != NULL;
+
+	if (fine)
+		fputs(held(), tokens);
+	for (size_t i = 0; fine && i < count; i++) {
+		const char *between = i > 0 ? "\n" : "";
+
+		fputs(between, names);
+		write_name(names, holds[i].name);
+		if (holds[0].fence != 0)
+			fprintf(fences, "%s%llu", between, (unsigned long long)holds[i].fence);
+		if (holds[i].ours)
+			fprintf(tokens, "%s%s", ftell(tokens) > 0 ? " " : "", holds[i].token);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		FILE *file = i == 0 ? names : i == 1 ? fences : tokens;
+
+		fine &= file != NULL && fclose(file) == 0;
+	}
+	return fine;
+}
+
+/* ---- the list ---- */
 
 struct variable {
 	const char *name, *value; /* NULL: as it is; "": CMD has none */
@@ -88,24 +153,26 @@ make_list(const struct variable *variables, size_t count)
 }
 
 char **
-environment_new(const struct cli *cli, const char *name, uint64_t fence, const char *token, bool ours)
+environment_new(const struct cli *cli, const struct environment_hold *holds, size_t count)
 {
-	char digits[24] = "", *tokens = NULL, **list;
+	struct texts texts = {NULL, NULL, NULL};
+	char digits[24] = "", **list = NULL;
 
-	if (fence != 0)
-		snprintf(digits, sizeof digits, "%llu", (unsigned long long)fence);
-	if (ours && asprintf(&tokens, "%s%s%s", held(), environment_has_no_token() ? "" : " ", token) < 0)
-		return NULL;
-	list = make_list(
-		(const struct variable[]){
-			{"LEASH_NAME", name},
-			{"LEASH_FENCE", digits},
-			{"LEASH_TOKEN", token},
-			{"LEASH_HELD", tokens},
-			{"LEASH_URI", cli->uri},
-			{"LEASH_PREFIX", cli->prefix},
-		},
-		6);
-	free(tokens);
+	if (holds[0].fence != 0)
+		snprintf(digits, sizeof digits, "%llu", (unsigned long long)holds[0].fence);
+	if (write_texts(&texts, holds, count))
+		list = make_list(
+			(const struct variable[]){
+				{"LEASH_NAME", holds[0].name},
+				{"LEASH_NAMES", texts.names},
+				{"LEASH_FENCE", digits},
+				{"LEASH_FENCES", texts.fences},
+				{"LEASH_TOKEN", holds[0].token},
+				{"LEASH_HELD", texts.tokens},
+				{"LEASH_URI", cli->uri},
+				{"LEASH_PREFIX", cli->prefix},
+			},
+			8);
+	free_texts(&texts);
 	return list;
 }

@@ -1,4 +1,4 @@
-/* Environment variables: what CMD is told of its lock, and how a run sees that an outer run holds the same lock. */
+/* Environment variables: what CMD is told of its locks, and how a run sees that an outer run holds the same lock. */
 #ifndef LEASH_TOOLS_ENVIRONMENT_H
 #define LEASH_TOOLS_ENVIRONMENT_H
 
@@ -8,8 +8,18 @@
 bool environment_has_token(const char *token);
 bool environment_has_no_token(void);
 
-/* The environment for CMD, to be freed as one block; NULL: out of memory. `ours`: the token is new in
- * $LEASH_HELD. A `fence` of 0 is none. */
-char **environment_new(const struct cli *cli, const char *name, uint64_t fence, const char *token, bool ours);
+/* The fence of that token, if it is the first of the innermost run; else 0. */
+uint64_t environment_fence(const char *token);
+
+/* What CMD is to be told of a name. */
+struct environment_hold {
+	const char *name, *token;
+	uint64_t fence; /* 0: none */
+	bool ours;      /* the token is new in $LEASH_HELD */
+};
+
+/* The environment for CMD, to be freed as one block; NULL: out of memory. At least one hold; LEASH_NAME and so on are
+ * the first's. */
+char **environment_new(const struct cli *cli, const struct environment_hold *holds, size_t count);
 
 #endif

@@ -21,8 +21,19 @@ hold_ttl_option(const struct cli *cli, const char *text, int64_t *ms)
 	return status;
 }
 
-int
-hold_replicas_option(struct cli *cli, int c, char **argv, struct hold_replicas *replicas)
+static int
+take_count(const struct cli *cli, const char *option, int most, int *into)
+{
+	char shown[80];
+
+	if (cli_number(optarg, most, into) && *into > 0)
+		return CLI_GO_ON;
+	return cli_usage(cli, "%s: '%s' is not how many permits: write 1 to %d", option,
+	                 cli_show_word(shown, sizeof shown, optarg), most);
+}
+
+static int
+take_replicas_option(struct cli *cli, int c, char **argv, struct hold_replicas *replicas)
 {
 	char shown[80];
 	int status;
@@ -47,30 +58,46 @@ hold_replicas_option(struct cli *cli, int c, char **argv, struct hold_replicas *
 }
 
 int
-hold_replicas_check(const struct cli *cli, const struct hold_replicas *replicas)
+hold_option(struct cli *cli, int c, char **argv, struct hold_need *need, struct hold_replicas *replicas)
 {
-	if (replicas->timeout_ms > 0 && replicas->min == 0 && !replicas->fsynced)
-		return cli_usage(cli, "--replicas-timeout: no replica is waited for without --min-replicas or --fsynced");
+	switch (c) {
+	case HOLD_SLOTS:
+		return take_count(cli, "--slots", LEASH_SEMAPHORE_LIMIT_MAX, &need->slots);
+	case HOLD_TAKE:
+		return take_count(cli, "--take", LEASH_PERMITS_MAX, &need->take);
+	case 's':
+		need->shared = true;
+		return CLI_GO_ON;
+	case 'x':
+		need->exclusive = true;
+		return CLI_GO_ON;
+	default:
+		return take_replicas_option(cli, c, argv, replicas);
+	}
+}
+
+/* Of the two that make a read-write lock, one at most, and no permits. */
+static int
+check_mode(const struct cli *cli, const struct hold_need *need)
+{
+	if (need->shared && need->exclusive)
+		return cli_usage(cli, "--shared and --exclusive: to be in with others, or to be alone? Leave one of them out");
+	if (need->shared && need->slots > 0)
+		return cli_usage(cli, "--shared has no number: with --slots %d leave it out; without a limit leave --slots out",
+		                 need->slots);
+	if (need->exclusive && need->slots > 0)
+		return cli_usage(cli, "--exclusive is to be alone, whatever number others say: leave --slots %d out",
+		                 need->slots);
 	return CLI_GO_ON;
 }
 
 int
-hold_need_option(const struct cli *cli, int c, struct hold_need *need)
+hold_check(const struct cli *cli, struct hold_need *need, const struct hold_replicas *replicas)
 {
-	const char *option = c == HOLD_SLOTS ? "--slots" : "--take";
-	int *into = c == HOLD_SLOTS ? &need->slots : &need->take;
-	int most = c == HOLD_SLOTS ? LEASH_SEMAPHORE_LIMIT_MAX : LEASH_PERMITS_MAX;
-	char shown[80];
-
-	if (cli_number(optarg, most, into) && *into > 0)
-		return CLI_GO_ON;
-	return cli_usage(cli, "%s: '%s' is not how many permits: write 1 to %d", option,
-	                 cli_show_word(shown, sizeof shown, optarg), most);
-}
-
-int
-hold_need_check(const struct cli *cli, struct hold_need *need)
-{
+	if (replicas != NULL && replicas->timeout_ms > 0 && replicas->min == 0 && !replicas->fsynced)
+		return cli_usage(cli, "--replicas-timeout: no replica is waited for without --min-replicas or --fsynced");
+	if (check_mode(cli, need) != CLI_GO_ON)
+		return EXIT_USAGE;
 	if (need->take > 0 && need->slots == 0)
 		return cli_usage(cli, "--take %d of how many permits? --slots is missing", need->take);
 	if (need->take > need->slots)
@@ -120,16 +147,30 @@ hold_holder(char *out, leash_client *client, const leash_lock_info *info)
 	return out;
 }
 
+static bool
+is_of_this_machine(const leash_party *holder)
+{
+	char host[LEASH_HOST_SIZE] = "";
+
+	return holder->pid > 0 && holder->pid <= INT32_MAX && gethostname(host, sizeof host - 1) == 0 &&
+	       strcmp(host, holder->host) == 0;
+}
+
+bool
+hold_is_ours(const leash_party *holder)
+{
+	return holder->pid == getpid() && is_of_this_machine(holder);
+}
+
 bool
 hold_is_of_the_dead(const leash_lock_info *info)
 {
 	const leash_party *holder = &info->holder;
 	const char *caller = strrchr(holder->program, '[');
-	char host[LEASH_HOST_SIZE] = "", *end;
 	int64_t caller_pid = 0;
+	char *end;
 
-	if (holder->pid <= 0 || holder->pid > INT32_MAX || gethostname(host, sizeof host - 1) != 0 ||
-	    strcmp(host, holder->host) != 0)
+	if (!is_of_this_machine(holder))
 		return false;
 	if (caller != NULL)
 		caller_pid = strtoll(caller + 1, &end, 10);

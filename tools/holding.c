@@ -1,10 +1,13 @@
 /* What a command holds of a name. See holding.h. This is the only place that knows what it is. */
 #include "tools/holding.h"
 
+#include "tools/environment.h"
+
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* ---- a lock ---- */
+/* ---- a lock: a mutex, or to read or to write ---- */
 
 static leash_status
 lock_open(struct holding *h, const leash_lock_options *options, leash_error *err)
@@ -18,13 +21,18 @@ lock_free(struct holding *h)
 	leash_lock_free(h->lock);
 }
 
+void
+holding_note(struct holding *h)
+{
+	h->fence = leash_lock_fence(h->lock);
+	leash_lock_token(h->lock, h->token, sizeof h->token);
+}
+
 static leash_status
 lock_held(struct holding *h, leash_status status)
 {
-	if (status == LEASH_OK) {
-		h->fence = leash_lock_fence(h->lock);
-		leash_lock_token(h->lock, h->token, sizeof h->token);
-	}
+	if (status == LEASH_OK)
+		holding_note(h);
 	return status;
 }
 
@@ -58,10 +66,23 @@ lock_remaining_ms(const struct holding *h)
 	return leash_lock_remaining_ms(h->lock);
 }
 
-static leash_status
-lock_look(const struct holding *h, leash_lock_info *info, leash_error *err)
+static void
+enter(struct holding_outer *outer, const char *token, int64_t remaining_ms, uint64_t fence)
 {
-	return leash_lock_inspect(h->lock, info, err);
+	snprintf(outer->token, sizeof outer->token, "%s", token);
+	outer->remaining_ms = remaining_ms;
+	outer->fence = fence;
+}
+
+static leash_status
+lock_look(struct holding *h, struct holding_outer *outer, leash_error *err)
+{
+	leash_lock_info info = {.size = sizeof info};
+	leash_status status = leash_lock_inspect(h->lock, &info, err);
+
+	if (status == LEASH_OK && info.held && info.remaining_ms > 0 && environment_has_token(info.holder.token))
+		enter(outer, info.holder.token, info.remaining_ms, info.fence);
+	return status;
 }
 
 static bool
@@ -70,7 +91,7 @@ lock_who(const struct holding *h, char *out, char *whose)
 	leash_lock_info info = {.size = sizeof info};
 	char holder[HOLD_HOLDER_SIZE];
 
-	if (leash_lock_inspect(h->lock, &info, NULL) != LEASH_OK || !info.held) {
+	if (leash_lock_inspect(h->lock, &info, NULL) != LEASH_OK || !info.held || hold_is_ours(&info.holder)) {
 		snprintf(out, HOLDING_WHO_SIZE, "%s was held by somebody else", h->shown);
 		return false;
 	}
@@ -79,9 +100,8 @@ lock_who(const struct holding *h, char *out, char *whose)
 	return true;
 }
 
-static const struct holding_kind lock = {
+static const struct holding_kind mutex = {
 	.if_not_held = "; leash status says who has it",
-	.fenced = true,
 	.open = lock_open,
 	.free = lock_free,
 	.acquire = lock_acquire,
@@ -91,6 +111,57 @@ static const struct holding_kind lock = {
 	.remaining_ms = lock_remaining_ms,
 	.look = lock_look,
 	.who = lock_who,
+};
+
+/* Who writes may read; who reads may read. */
+static leash_status
+readwrite_look(struct holding *h, struct holding_outer *outer, leash_error *err)
+{
+	struct sharing_found found;
+	leash_status status = sharing_look(&h->sharing, h->cli, h->name, &found, err);
+	const leash_permit_info *own = &found.own;
+
+	if (status != LEASH_OK || found.out == 0)
+		return status;
+	if (own->size != 0 && (h->need.shared || sharing_writes(own)))
+		enter(outer, own->who.token, own->remaining_ms, environment_fence(own->who.token));
+	else if (h->need.exclusive)
+		snprintf(outer->never, sizeof outer->never, "a run around this one %s", own->size != 0 ? "reads it (--shared)"
+		                                                                               : "has permits of it (--slots)");
+	return LEASH_OK;
+}
+
+static bool
+readwrite_who(const struct holding *h, char *out, char *whose)
+{
+	struct sharing sharing = {NULL, NULL};
+	struct sharing_found found;
+	char who[CLI_PARTY_SIZE], more[40] = "";
+	leash_status status = sharing_look(&sharing, h->cli, h->name, &found, NULL);
+
+	sharing_end(&sharing);
+	if (status != LEASH_OK || found.others == 0) {
+		snprintf(out, HOLDING_WHO_SIZE, "%s was held by others, or others came first", h->shown);
+		return false;
+	}
+	if (found.others > 1)
+		snprintf(more, sizeof more, " and %" PRId64 " more", found.others - 1);
+	snprintf(out, HOLDING_WHO_SIZE, "%s is held by %s%s", h->shown, cli_party(who, &found.other), more);
+	snprintf(whose, LEASH_TOKEN_MAX, "%s", found.other.token);
+	return true;
+}
+
+static const struct holding_kind readwrite = {
+	.if_not_held = ", unless leash acquire was told the other of --shared and --exclusive",
+	.open = lock_open,
+	.free = lock_free,
+	.acquire = lock_acquire,
+	.adopt = lock_adopt,
+	.extend = lock_extend,
+	.release = lock_release,
+	.remaining_ms = lock_remaining_ms,
+	.look = readwrite_look,
+	.who = readwrite_who,
 };
 
 /* ---- permits ---- */
@@ -150,13 +221,19 @@ permits_remaining_ms(const struct holding *h)
 	return leash_permit_remaining_ms(h->permit);
 }
 
-/* They belong to nobody: a run inside this one takes some of its own. */
+/* They belong to nobody: a run inside another one takes some of its own, if there can ever be so many. */
 static leash_status
-permits_look(const struct holding *h, leash_lock_info *info, leash_error *err)
+permits_look(struct holding *h, struct holding_outer *outer, leash_error *err)
 {
-	(void)h;
-	(void)info;
-	(void)err;
+	struct sharing_found found;
+	leash_status status = sharing_look(&h->sharing, h->cli, h->name, &found, err);
+
+	if (status != LEASH_OK)
+		return status;
+	if (found.own.size != 0 && sharing_writes(&found.own))
+		strcpy(outer->never, "a run around this one has all of it (--exclusive)");
+	else if (found.out > 0 && found.out + h->need.take > h->need.slots)
+		snprintf(outer->never, sizeof outer->never, "the runs around this one have %" PRId64 " of them", found.out);
 	return LEASH_OK;
 }
 
@@ -184,15 +261,17 @@ static const struct holding_kind permits = {
 /* ---- of any kind ---- */
 
 void
-holding_begin(struct holding *h, const char *name, const struct hold_need *need)
+holding_begin(struct holding *h, const struct cli *cli, const char *name, const struct hold_need *need)
 {
-	bool is_lock = need->slots == 0;
+	const struct holding_kind *kind = need->slots > 0                     ? &permits
+	                                  : need->shared || need->exclusive ? &readwrite
+	                                                                      : &mutex;
 	char shown[HOLD_NAME_SIZE];
 
-	*h = (struct holding){.kind = is_lock ? &lock : &permits, .name = name, .need = *need};
+	*h = (struct holding){.kind = kind, .cli = cli, .name = name, .need = *need};
 	cli_show(shown, sizeof shown, name);
-	if (is_lock)
-		snprintf(h->shown, sizeof h->shown, "lock '%s'", shown);
+	if (kind != &permits)
+		snprintf(h->shown, sizeof h->shown, "%s '%s'", kind == &mutex ? "lock" : "read-write lock", shown);
 	else
 		snprintf(h->shown, sizeof h->shown, "semaphore '%s' (%d of %d permits)", shown, need->take, need->slots);
 }
@@ -200,19 +279,72 @@ holding_begin(struct holding *h, const char *name, const struct hold_need *need)
 leash_status
 holding_open(struct holding *h, leash_client *client, const leash_lock_options *options, leash_error *err)
 {
+	leash_lock_options own = *options;
+
+	own.mode = h->need.shared ? LEASH_READ : h->need.exclusive ? LEASH_WRITE : LEASH_MUTEX;
 	h->client = client;
-	return h->kind->open(h, options, err);
+	return h->kind->open(h, &own, err);
+}
+
+/* What stands behind "in use", for a name that is no mutex's. */
+static bool
+find_sharers(const struct holding *h, char *out, size_t size)
+{
+	struct sharing sharing = {NULL, NULL};
+	struct sharing_found found;
+	leash_status status = sharing_look(&sharing, h->cli, h->name, &found, NULL);
+
+	sharing_end(&sharing);
+	if (status != LEASH_OK || found.holds == 0)
+		return false;
+	if (sharing_writes(&found.one) || sharing_reads(&found.one))
+		snprintf(out, size, "to read or to write: --shared or --exclusive is missing");
+	else
+		snprintf(out, size, "as a semaphore: --slots %" PRId64 " is missing", found.one.limit);
+	return true;
+}
+
+/* The same for a mutex. */
+static bool
+find_mutex(const struct holding *h, char *out, size_t size)
+{
+	leash_options options = cli_client_options(h->cli, NULL);
+	leash_lock_info info = {.size = sizeof info};
+	leash_client *client = NULL;
+	leash_lock *lock = NULL;
+	bool is_mutex = leash_open(&client, &options, NULL) == LEASH_OK &&
+	                leash_lock_new(&lock, client, h->name, CLI_LOOKING, NULL) == LEASH_OK &&
+	                leash_lock_inspect(lock, &info, NULL) == LEASH_OK && info.held;
+
+	leash_lock_free(lock);
+	leash_close(client);
+	if (is_mutex)
+		snprintf(out, size, "as a mutex: leave %s out", h->need.shared      ? "--shared"
+		                                               : h->need.exclusive ? "--exclusive"
+		                                                                     : "--slots");
+	return is_mutex;
+}
+
+void
+holding_explain(const struct holding *h, leash_error *err)
+{
+	char use[80];
+
+	if (err->status != LEASH_MISMATCH)
+		return;
+	if (h->kind == &mutex ? find_sharers(h, use, sizeof use) : find_mutex(h, use, sizeof use))
+		snprintf(err->text, sizeof err->text, "%.140s: the name is in use %s", h->shown, use);
 }
 
 int
-holding_take_over(struct holding *h, const struct cli *cli, const char *token, int64_t lease_ms,
-                  const struct hold_replicas *replicas, leash_client **client)
+holding_take_over(struct holding *h, const char *token, int64_t lease_ms, const struct hold_replicas *replicas,
+                  leash_client **client)
 {
 	static const struct hold_replicas none;
 	const struct hold_replicas *r = replicas != NULL ? replicas : &none;
 	leash_error err;
 	leash_status st;
-	int status = cli_open(cli, client);
+	int status = cli_open(h->cli, client);
 
 	if (status != CLI_GO_ON)
 		return status;
@@ -224,9 +356,10 @@ holding_take_over(struct holding *h, const struct cli *cli, const char *token, i
 		st = h->kind->adopt(h, token, &err);
 	if (st == LEASH_OK)
 		return CLI_GO_ON;
+	holding_explain(h, &err);
 	if (st != LEASH_NOT_HELD)
-		return cli_fail_with(cli, &err);
-	return cli_fail(cli, EXIT_LOST, "%s is not held by that token (any more): stop what it was to protect%s",
+		return cli_fail_with(h->cli, &err);
+	return cli_fail(h->cli, EXIT_LOST, "%s is not held by that token (any more): stop what it was to protect%s",
 	                h->shown, h->kind->if_not_held);
 }
 
@@ -255,6 +388,8 @@ holding_fence(char out[static HOLDING_FENCE_SIZE], const struct holding *h)
 void
 holding_end(struct holding *h)
 {
-	if (h->kind != NULL)
-		h->kind->free(h);
+	if (h->kind == NULL)
+		return;
+	h->kind->free(h);
+	sharing_end(&h->sharing);
 }

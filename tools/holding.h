@@ -1,15 +1,18 @@
-/* What a command holds of a name: a lock, or permits of a semaphore. */
+/* What a command holds of a name: a mutex, a read-write lock, or permits of a semaphore. */
 #ifndef LEASH_TOOLS_HOLDING_H
 #define LEASH_TOOLS_HOLDING_H
 
 #include "tools/hold.h"
+#include "tools/sharing.h"
 
 enum { HOLDING_SHOWN_SIZE = HOLD_NAME_SIZE + 60, HOLDING_WHO_SIZE = HOLDING_SHOWN_SIZE + HOLD_HOLDER_SIZE + 40 };
 
 struct holding_kind;
+struct holder_watch;
 
 struct holding {
 	const struct holding_kind *kind; /* set by holding_begin() */
+	const struct cli *cli;
 	const char *name;
 	struct hold_need need;
 	char shown[HOLDING_SHOWN_SIZE];  /* what messages call it: "lock 'job'", "semaphore 'gpu' (1 of 3 permits)" */
@@ -19,16 +22,25 @@ struct holding {
 	leash_lock *lock;
 	leash_semaphore *semaphore;
 	leash_permit *permit; /* while it is held */
+	struct sharing sharing; /* of `look` */
 
-	/* Set by acquire and adopt. */
+	/* Set by acquire and adopt, or for what a run around this one holds. */
+	struct holder_watch *outer; /* NULL: it is our own */
 	uint64_t fence; /* 0: it has none */
 	char token[LEASH_TOKEN_MAX];
+};
+
+/* What the runs around this one have of the name. */
+struct holding_outer {
+	char token[LEASH_TOKEN_MAX]; /* of the hold that we enter; "": there is none */
+	uint64_t fence;
+	int64_t remaining_ms;
+	char never[80];              /* why we would wait for ourselves for ever; "": we would not */
 };
 
 /* All but `look` and `who` are as the functions of the library. */
 struct holding_kind {
 	const char *if_not_held; /* the rest of what is said of a token that does not hold it */
-	bool fenced;             /* its fences are of use: only one at a time has it */
 
 	/* Make the handle. */
 	leash_status (*open)(struct holding *holding, const leash_lock_options *options, leash_error *err);
@@ -39,25 +51,31 @@ struct holding_kind {
 	leash_status (*release)(struct holding *holding, leash_error *err);
 	int64_t (*remaining_ms)(const struct holding *holding);
 
-	/* Who holds it, so that a run around this one can be found: nobody, if it cannot be entered again. */
-	leash_status (*look)(const struct holding *holding, leash_lock_info *info, leash_error *err);
+	/* Does a run around this one have it? By one thread at a time. */
+	leash_status (*look)(struct holding *holding, struct holding_outer *outer, leash_error *err);
 
-	/* Why we cannot have it, in words, into `out` of HOLDING_WHO_SIZE. False: by now we could, or nobody answers.
-	 * `whose`, of LEASH_TOKEN_MAX, changes when there is something new to say. */
+	/* Why we cannot have it, in words, into `out` of HOLDING_WHO_SIZE. False: by now we could, or have it, or nobody
+	 * answers. `whose`, of LEASH_TOKEN_MAX, changes when there is something new to say. */
 	bool (*who)(const struct holding *holding, char *out, char *whose);
 };
 
 /* Talks to nobody; `name` is not copied. */
-void holding_begin(struct holding *holding, const char *name, const struct hold_need *need);
+void holding_begin(struct holding *holding, const struct cli *cli, const char *name, const struct hold_need *need);
 
 /* Make its handle of a client, which must outlive the hold; `client` may be closed before holding_end(). */
 leash_status holding_open(struct holding *holding, leash_client *client, const leash_lock_options *options,
                           leash_error *err);
 
+/* It is held now, by leash_multi: set what acquire sets. */
+void holding_note(struct holding *holding);
+
+/* Where a call failed because the name is in use as another kind: say in `err` which option fits. Asks the server. */
+void holding_explain(const struct holding *holding, leash_error *err);
+
 /* Open a client, and take over the hold that `token` names, for at least `lease_ms` from now. `replicas` may be
  * NULL. CLI_GO_ON, or what to exit with; then it has been told, and what the caller has to close is in `*client` and
  * `holding` all the same. */
-int holding_take_over(struct holding *holding, const struct cli *cli, const char *token, int64_t lease_ms,
+int holding_take_over(struct holding *holding, const char *token, int64_t lease_ms,
                       const struct hold_replicas *replicas, leash_client **client);
 
 /* {"name","token","fence","slots","take"} and `ms` as `key`; "slots" and "take" of permits only. */

@@ -17,14 +17,14 @@ _leash_options() { # COMMAND
 	run)
 		echo --nonblock --wait= --conflict-exit-code= --skip-ok --fair --ttl= --on-lost= --kill-after= \
 			--lost-exit-code= --max-run= --at-least= --foreground --min-replicas= --replicas-timeout= --fsynced \
-			--slots= --take=
+			--shared --exclusive --slots= --take=
 		;;
 	acquire)
 		echo --nonblock --wait= --conflict-exit-code= --ttl= --fair --min-replicas= --replicas-timeout= --fsynced \
-			--slots= --take=
+			--shared --exclusive --slots= --take=
 		;;
-	renew) echo --ttl= --min-replicas= --replicas-timeout= --fsynced --slots= --take= ;;
-	release) echo --slots= --take= ;;
+	renew) echo --ttl= --min-replicas= --replicas-timeout= --fsynced --shared --exclusive --slots= --take= ;;
+	release) echo --shared --exclusive --slots= --take= ;;
 	wait) echo --nonblock --wait= ;;
 	status) echo --all ;;
 	list) echo --wide ;;
@@ -181,9 +181,14 @@ _leash_job() { # INDEX, in `words`, of its first word
 	fi
 }
 
-_leash_behind_name() { # INDEX, in `words`, of what stands behind the name
-	local under=$(($1 == ${#words[@]} - 1)) # the cursor
+_leash_behind_name() { # INDEX, in `words`, of what stands behind the first name
+	local under=$(($1 == ${#words[@]} - 1)) i # the cursor
 
+	for ((i = $1; i < ${#words[@]} - 1; i++)); do # behind several names
+		[[ ${words[$1]} != -* && ${words[i]} == -- ]] || continue
+		_leash_job $((i + 1))
+		return
+	done
 	case $under${words[$1]} in
 	1 | 1--) _leash_choose -- ;;
 	1-*) _leash_choose -- -c ;;
@@ -262,7 +267,8 @@ _leash() {
 		;;
 	*)
 		case $command:$behind in
-		run:0 | acquire:0 | renew:0 | release:0 | break:0 | list:0 | top:0 | status:* | wait:*) _leash_names ;;
+		run:0 | acquire:0 | renew:0 | release:0 | break:0) _leash_names ;;
+		list:0 | top:0 | status:* | wait:*) _leash_names ;;
 		esac
 		;;
 	esac

@@ -10,7 +10,7 @@
 
 #include "tools/clock.h"
 #include "tools/thread.h"
-#include "tools/holding.h"
+#include "tools/hold_set.h"
 #include "tools/supervisor.h"
 
 #include <errno.h>
@@ -92,19 +92,14 @@ take_pending_signals(const struct job *job)
 
 /* ---- the lock ---- */
 
-static int64_t
-remaining_ms(const struct lock_wait *wait)
-{
-	return wait->holding->kind->remaining_ms(wait->holding);
-}
-
 /* True: it is ours, with a lease to work under. Else it was released, and `*status` and `err` say why. */
 static bool
 fill_up(struct lock_wait *wait, leash_status *status, leash_error *err)
 {
-	if (remaining_ms(wait) < wait->lease_ms - wait->lease_ms / 4)
-		*status = wait->holding->kind->extend(wait->holding, wait->lease_ms, err);
-	if (remaining_ms(wait) > wait->needs_ms) {
+	int64_t remaining_ms;
+
+	*status = hold_set_fill_up(wait->set, wait->lease_ms, &remaining_ms, err);
+	if (remaining_ms > wait->needs_ms) {
 		*status = LEASH_OK; /* also if the extend failed: the lease is long enough, and renewals go on */
 		return true;
 	}
@@ -115,7 +110,7 @@ fill_up(struct lock_wait *wait, leash_status *status, leash_error *err)
 		         "the server is too slow for a lease of %lld ms: renewals take longer than it lasts",
 		         (long long)wait->lease_ms);
 	}
-	wait->holding->kind->release(wait->holding, NULL);
+	hold_set_release(wait->set, NULL, NULL);
 	return false;
 }
 
@@ -130,8 +125,7 @@ acquire(struct lock_wait *wait, leash_error *err)
 
 		if (wait_ms != LEASH_FOREVER)
 			wait_ms = wait_ms > spent_ms ? wait_ms - spent_ms : 0;
-		status = wait->holding->kind->acquire(wait->holding, LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel),
-		                                      err);
+		status = hold_set_acquire(wait->set, LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel), &wait->about, err);
 		if (status != LEASH_OK || fill_up(wait, &status, err))
 			return status;
 		if (wait_ms == 0 || came != 0)
@@ -154,7 +148,7 @@ lock_wait_take(struct lock_wait *wait, const struct job *job, leash_error *err)
 	if (wait->signal == 0)
 		wait->signal = take_pending_signals(job);
 	if (wait->signal != 0 && status == LEASH_OK)
-		wait->holding->kind->release(wait->holding, NULL);
+		hold_set_release(wait->set, NULL, NULL);
 	leash_cancel_free(cancel);
 	cancel = NULL;
 	return wait->signal != 0 ? LEASH_CANCELED : status;

@@ -8,13 +8,15 @@
 
 #include <stdint.h>
 
+struct hold_set;
 struct holding;
 
 struct lock_wait {
-	struct holding *holding;
+	struct hold_set *set;
 	int64_t wait_ms;  /* as leash_lock_acquire() */
 	int64_t lease_ms; /* which the lock was made with */
 	int64_t needs_ms; /* no CMD is started if no more than this is left of the lease */
+	const struct holding *about; /* what is in the way, if it fails; NULL: unknown */
 	int signal;       /* the one that ended the wait: HUP INT QUIT or TERM; 0: none */
 };
 

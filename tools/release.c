@@ -6,11 +6,12 @@
 enum { LEASE_MS = 1000 }; /* to adopt it with; a longer one is not cut */
 
 static int
-release(const struct cli *cli, struct holding *held, const char *token)
+release(struct holding *held, const char *token)
 {
+	const struct cli *cli = held->cli;
 	leash_client *client = NULL;
 	leash_error err;
-	int status = holding_take_over(held, cli, token, LEASE_MS, NULL, &client);
+	int status = holding_take_over(held, token, LEASE_MS, NULL, &client);
 
 	if (status == CLI_GO_ON) {
 		status = held->kind->release(held, &err) == LEASH_OK ? EXIT_OK : cli_fail_with(cli, &err);
@@ -33,17 +34,17 @@ run(const struct command *command, int argc, char **argv)
 	int c, status = CLI_GO_ON;
 
 	cli_begin(&cli, command);
-	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":" CLI_SHORT, options, NULL)) != -1)
-		status = c == HOLD_SLOTS || c == HOLD_TAKE ? hold_need_option(&cli, c, &need) : cli_option(&cli, c, argv);
+	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":" HOLD_NEED_SHORT CLI_SHORT, options, NULL)) != -1)
+		status = hold_option(&cli, c, argv, &need, NULL);
 	if (status == CLI_GO_ON)
-		status = hold_need_check(&cli, &need);
+		status = hold_check(&cli, &need, NULL);
 	if (status != CLI_GO_ON)
 		return status;
 	name = hold_name_and_token(&cli, argc, argv, &token);
 	if (name == NULL)
 		return EXIT_USAGE;
-	holding_begin(&held, name, &need);
-	return release(&cli, &held, token);
+	holding_begin(&held, &cli, name, &need);
+	return release(&held, token);
 }
 
 const struct command command_release = {
@@ -53,8 +54,8 @@ const struct command command_release = {
 	"Give the lock NAME back; the next in its queue gets it. TOKEN is what leash\n"
 	"acquire printed. What somebody else has got meanwhile is not touched.\n"
 	"\n"
-	"      --slots N, --take K\n"
-	"                     as leash acquire was told, for permits\n"
+	"  -s, --shared  -x, --exclusive  --slots N, --take K\n"
+	"                     as leash acquire was told\n"
 	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
 	"      --json         {\"name\",\"token\",\"released\":true}\n"
 	"  -q, --quiet        -v, --verbose\n"

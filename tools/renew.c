@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 static int
-renew(const struct cli *cli, struct holding *held, const char *token, int64_t ttl_ms,
-      const struct hold_replicas *replicas)
+renew(struct holding *held, const char *token, int64_t ttl_ms, const struct hold_replicas *replicas)
 {
+	const struct cli *cli = held->cli;
 	leash_client *client = NULL;
-	int status = holding_take_over(held, cli, token, ttl_ms, replicas, &client);
+	int status = holding_take_over(held, token, ttl_ms, replicas, &client);
 
 	if (status == CLI_GO_ON) {
 		if (cli->json)
@@ -37,21 +37,17 @@ run(const struct command *command, int argc, char **argv)
 	int c, status = CLI_GO_ON;
 
 	cli_begin(&cli, command);
-	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":" CLI_SHORT, options, NULL)) != -1)
-		status = c == CLI_OWN                        ? hold_ttl_option(&cli, optarg, &ttl_ms)
-		         : c == HOLD_SLOTS || c == HOLD_TAKE ? hold_need_option(&cli, c, &need)
-		                                             : hold_replicas_option(&cli, c, argv, &replicas);
+	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":" HOLD_NEED_SHORT CLI_SHORT, options, NULL)) != -1)
+		status = c == CLI_OWN ? hold_ttl_option(&cli, optarg, &ttl_ms) : hold_option(&cli, c, argv, &need, &replicas);
 	if (status == CLI_GO_ON)
-		status = hold_replicas_check(&cli, &replicas);
-	if (status == CLI_GO_ON)
-		status = hold_need_check(&cli, &need);
+		status = hold_check(&cli, &need, &replicas);
 	if (status != CLI_GO_ON)
 		return status;
 	name = hold_name_and_token(&cli, argc, argv, &token);
 	if (name == NULL)
 		return EXIT_USAGE;
-	holding_begin(&held, name, &need);
-	return renew(&cli, &held, token, ttl_ms, &replicas);
+	holding_begin(&held, &cli, name, &need);
+	return renew(&held, token, ttl_ms, &replicas);
 }
 
 const struct command command_renew = {
@@ -64,8 +60,8 @@ const struct command command_renew = {
 	"      --ttl DUR      lease, 100ms to 1d (default 30s)\n"
 	"      --min-replicas N, --fsynced, --replicas-timeout DUR\n"
 	"                     as leash acquire was told: the new lease is acknowledged\n"
-	"      --slots N, --take K\n"
-	"                     as leash acquire was told, for permits\n"
+	"  -s, --shared  -x, --exclusive  --slots N, --take K\n"
+	"                     as leash acquire was told\n"
 	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
 	"      --json         {\"name\",\"token\",\"fence\",\"remaining_ms\"}\n"
 	"  -q, --quiet        -v, --verbose\n"

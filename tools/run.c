@@ -1,17 +1,19 @@
-/* leash run: a command under a lock.
+/* leash run: a command under a lock, or under several.
  *
- * Read the options; acquire the lock, or find that a run around this one holds it (environment.h); start CMD (job.h),
+ * Read the options; acquire the lock, or find that a run around this one holds it (nesting.h); start CMD (job.h),
  * watch it (supervisor.h); release the lock; exit as CMD did, or as the table in the manual says. What is said while
  * CMD runs goes through the stderr writer, so that a blocked standard error cannot delay the end of CMD. */
 #include "tools/cli.h"
 #include "tools/clock.h"
 #include "tools/thread.h"
 #include "tools/stderr_writer.h"
-#include "tools/holding.h"
+#include "tools/hold_set.h"
 #include "tools/job.h"
 #include "tools/environment.h"
-#include "tools/holder_watch.h"
+#include "tools/grace.h"
+#include "tools/holder_report.h"
 #include "tools/lock_wait.h"
+#include "tools/nesting.h"
 #include "tools/supervisor.h"
 
 #include <errno.h>
@@ -23,29 +25,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TTL_MS = 30000, KILL_AFTER_MS = 5000, TTL_MIN_MS = 1000, TTL_MAX_MS = 86400000 };
-
 struct run {
 	struct cli cli;
 
 	/* what was asked for */
-	const char *name;
 	char **words;        /* CMD and its arguments */
 	char *shell[4];      /* of -c */
-	int64_t wait_ms, ttl_ms, kill_after_ms, max_run_ms, at_least_ms;
+	int64_t wait_ms, ttl_ms, max_run_ms, at_least_ms;
 	int conflict_exit, lost_exit;
-	int on_lost;         /* a signal; 0: keep */
-	bool fair, skip_ok, grace_given;
+	struct grace grace;
+	bool fair, skip_ok;
 	struct hold_replicas replicas;
 	struct hold_need need;
 
 	/* what it takes */
-	int64_t margin_ms;   /* between KILL and the end of the lease */
 	int lost_fd;
 	struct stderr_writer *writer;
 	leash_client *client;
-	struct holding held;
-	struct holder_watch *outer; /* of the hold of a run around this one; NULL: the hold is our own */
+	struct hold_set held;
 	struct holder_report *report;
 	struct job job;
 	struct supervisor supervisor;
@@ -101,11 +98,11 @@ take_on_lost(struct run *r)
 {
 	char shown[80];
 
-	r->on_lost = 0;
+	r->grace.on_lost = 0;
 	if (strcmp(optarg, "keep") == 0)
 		return CLI_GO_ON;
-	r->on_lost = signal_number(optarg);
-	if (r->on_lost > 0)
+	r->grace.on_lost = signal_number(optarg);
+	if (r->grace.on_lost > 0)
 		return CLI_GO_ON;
 	return cli_usage(&r->cli, "--on-lost: '%s' is none of term, kill, keep, and no signal",
 	                 cli_show_word(shown, sizeof shown, optarg));
@@ -133,8 +130,8 @@ take_option(struct run *r, int c, char **argv)
 	case ON_LOST:
 		return take_on_lost(r);
 	case 'k':
-		r->grace_given = true;
-		return cli_duration_option(&r->cli, "--kill-after", optarg, &r->kill_after_ms);
+		r->grace.given = true;
+		return cli_duration_option(&r->cli, "--kill-after", optarg, &r->grace.kill_after_ms);
 	case LOST_EXIT:
 		return cli_status_option(&r->cli, "--lost-exit-code", optarg, &r->lost_exit);
 	case MAX_RUN:
@@ -144,28 +141,56 @@ take_option(struct run *r, int c, char **argv)
 	case FOREGROUND:
 		r->job.foreground = true;
 		return CLI_GO_ON;
-	case HOLD_SLOTS:
-	case HOLD_TAKE:
-		return hold_need_option(&r->cli, c, &r->need);
 	default:
-		return hold_replicas_option(&r->cli, c, argv, &r->replicas);
+		return hold_option(&r->cli, c, argv, &r->need, &r->replicas);
 	}
 }
 
-/* NAME and CMD, which begin at `at`. */
+/* How many names there are at `at`: all up to "--"; without it one. The command of -c is behind one name. */
+static int
+count_names(int argc, char **argv, int at)
+{
+	if (at + 1 < argc && strcmp(argv[at + 1], "-c") == 0)
+		return 1;
+	for (int i = at + 1; i < argc; i++)
+		if (strcmp(argv[i], "--") == 0)
+			return i - at;
+	return 1;
+}
+
+static int
+take_names(struct run *r, char **names, int count)
+{
+	bool may_be_option = strcmp(names[-1], "--") != 0;
+	char shown[80];
+
+	for (int i = 0; i < count; i++) {
+		if (i > 0 && may_be_option && names[i][0] == '-')
+			return cli_usage(&r->cli, "'%s' behind a name: options come before the first, and a command behind --",
+			                 cli_show_word(shown, sizeof shown, names[i]));
+		if (cli_take_name(&r->cli, names[i]) != CLI_GO_ON)
+			return EXIT_USAGE;
+		if (names[i][0] == '\0' || strlen(names[i]) > LEASH_NAME_MAX)
+			return cli_usage(&r->cli, "a lock's name has 1 to %d bytes, this one has %zu", LEASH_NAME_MAX,
+			                 strlen(names[i]));
+	}
+	return hold_set_begin(&r->held, &r->cli, names, (size_t)count, &r->need);
+}
+
+/* Names and CMD, which begin at `at`. */
 static int
 take_words(struct run *r, int argc, char **argv, int at)
 {
 	static char sh[] = "/bin/sh", c[] = "-c";
+	int count = count_names(argc, argv, at), status;
 	char shown[80];
 
 	if (at == argc)
 		return cli_usage(&r->cli, "which lock? A name is missing");
-	if (cli_take_name(&r->cli, argv[at]) != CLI_GO_ON)
-		return EXIT_USAGE;
-	r->name = argv[at++];
-	if (r->name[0] == '\0' || strlen(r->name) > LEASH_NAME_MAX)
-		return cli_usage(&r->cli, "a lock's name has 1 to %d bytes, this one has %zu", LEASH_NAME_MAX, strlen(r->name));
+	status = take_names(r, argv + at, count);
+	if (status != CLI_GO_ON)
+		return status;
+	at += count;
 	if (at < argc && strcmp(argv[at], "-c") == 0) {
 		if (at + 2 != argc)
 			return cli_usage(&r->cli, "-c needs one argument, a string for the shell, and nothing behind it");
@@ -183,73 +208,8 @@ take_words(struct run *r, int argc, char **argv, int at)
 		                 cli_show_word(shown, sizeof shown, argv[at]));
 	if (at == argc)
 		return cli_usage(&r->cli, "which command? It comes behind the name: leash run %s -- CMD",
-		                 cli_show(shown, sizeof shown, r->name));
+		                 cli_show(shown, sizeof shown, r->held.held->name));
 	r->words = argv + at;
-	return CLI_GO_ON;
-}
-
-/* ---- times ---- */
-
-static int64_t
-margin_of(int64_t ttl_ms)
-{
-	int64_t margin_ms = ttl_ms / 20;
-
-	return margin_ms < 100 ? 100 : margin_ms > 1000 ? 1000 : margin_ms;
-}
-
-/* The part of a lease that the margin, differing clocks and one retry of a renewal take. */
-static int64_t
-taken_of(int64_t ttl_ms)
-{
-	return margin_of(ttl_ms) + ttl_ms / 100 + 2 + (ttl_ms < 6000 ? ttl_ms / 6 : 1000);
-}
-
-/* The longest grace: a renewal comes at a third of the lease, and TERM must not be due before it can have succeeded. */
-static int64_t
-longest_grace(int64_t ttl_ms)
-{
-	return ttl_ms - ttl_ms / 3 - taken_of(ttl_ms);
-}
-
-static int
-refuse_grace(const struct run *r)
-{
-	char grace[CLI_TIME_SIZE], ttl[CLI_TIME_SIZE], third[CLI_TIME_SIZE], taken[CLI_TIME_SIZE], longest[CLI_TIME_SIZE];
-	char enough[48] = "";
-	int64_t enough_ms = r->ttl_ms;
-
-	while (longest_grace(enough_ms) < r->kill_after_ms && enough_ms < TTL_MAX_MS)
-		enough_ms = enough_ms / 1000 * 1000 + 1000;
-	if (enough_ms <= TTL_MAX_MS && longest_grace(enough_ms) >= r->kill_after_ms)
-		snprintf(enough, sizeof enough, ", or --ttl %llds at least", (long long)(enough_ms / 1000));
-	return cli_usage(&r->cli,
-	                 "--kill-after %s does not fit into a lease of %s: it is renewed after %s, a retry and "
-	                 "killing take %s, so %s are left; give --kill-after %lldms at most%s",
-	                 cli_span(grace, r->kill_after_ms), cli_span(ttl, r->ttl_ms), cli_span(third, r->ttl_ms / 3),
-	                 cli_span(taken, taken_of(r->ttl_ms)), cli_span(longest, longest_grace(r->ttl_ms)),
-	                 (long long)longest_grace(r->ttl_ms), enough);
-}
-
-/* Does CMD get TERM before KILL? */
-static bool
-has_grace(const struct run *r)
-{
-	return r->on_lost != 0 && r->on_lost != SIGKILL;
-}
-
-/* Can CMD be dead before the lease ends? */
-static int
-set_times(struct run *r)
-{
-	if (r->ttl_ms < TTL_MIN_MS || r->ttl_ms > TTL_MAX_MS)
-		return cli_usage(&r->cli,
-		                 "--ttl: a lease is 1s to 1d long: in less, CMD cannot be ended in time when the server is "
-		                 "away");
-	r->margin_ms = margin_of(r->ttl_ms);
-	if (r->grace_given)
-		return has_grace(r) && r->kill_after_ms > longest_grace(r->ttl_ms) ? refuse_grace(r) : CLI_GO_ON;
-	r->kill_after_ms = KILL_AFTER_MS < r->ttl_ms / 4 ? KILL_AFTER_MS : r->ttl_ms / 4;
 	return CLI_GO_ON;
 }
 
@@ -258,17 +218,15 @@ read_command_line(struct run *r, int argc, char **argv)
 {
 	int c, status;
 
-	while ((c = getopt_long(argc, argv, "+:nw:E:k:" CLI_SHORT, options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+:nw:E:k:" HOLD_NEED_SHORT CLI_SHORT, options, NULL)) != -1) {
 		status = take_option(r, c, argv);
 		if (status != CLI_GO_ON)
 			return status;
 	}
-	status = hold_replicas_check(&r->cli, &r->replicas);
-	if (status == CLI_GO_ON)
-		status = hold_need_check(&r->cli, &r->need);
+	status = hold_check(&r->cli, &r->need, &r->replicas);
 	if (status == CLI_GO_ON)
 		status = take_words(r, argc, argv, optind);
-	return status == CLI_GO_ON ? set_times(r) : status;
+	return status == CLI_GO_ON ? grace_set(&r->grace, &r->cli, r->ttl_ms) : status;
 }
 
 /* ---- setting up ---- */
@@ -319,44 +277,56 @@ static void
 on_event(void *arg, const leash_event *event)
 {
 	const struct run *r = arg;
-	leash_event news = *event;
+	const struct holding *held = event->lock != NULL ? hold_set_find(&r->held, event->lock) : NULL;
 	char left[CLI_TIME_SIZE];
 
-	if (!r->held.kind->fenced)
-		news.fence = 0;
+	if (held == NULL) {
+		writer_say(r->writer, CLI_DETAIL, "%s", event->text);
+		return;
+	}
 	switch (event->type) {
 	case LEASH_EVENT_JEOPARDY:
 		cli_span(left, event->remaining_ms);
-		writer_report(r->writer, CLI_WARNING, &news, "%s is in danger: %s; it lasts for %s more", r->held.shown,
-		              event->text, left);
+		writer_report(r->writer, CLI_WARNING, held->name, event, "%s is in danger: %s; it lasts for %s more",
+		              held->shown, event->text, left);
 		return;
 	case LEASH_EVENT_LOST:
-		writer_report(r->writer, CLI_ERROR, &news, "%s was lost: %s", r->held.shown, event->text);
+		writer_report(r->writer, CLI_ERROR, held->name, event, "%s was lost: %s", held->shown, event->text);
 		thread_ring(r->lost_fd);
 		return;
 	case LEASH_EVENT_RECOVERED:
-		writer_report(r->writer, CLI_INFO, &news, "%s: %s", r->held.shown, event->text);
+		writer_report(r->writer, CLI_INFO, held->name, event, "%s: %s", held->shown, event->text);
 		return;
 	case LEASH_EVENT_FENCE_REGRESSION:
-		writer_report(r->writer, CLI_WARNING, &news, "%s: %s", r->held.shown, event->text);
+		writer_report(r->writer, CLI_WARNING, held->name, event, "%s: %s", held->shown, event->text);
 		return;
 	default:
 		writer_say(r->writer, CLI_DETAIL, "%s", event->text);
 	}
 }
 
-/* The client, and the handle of what is to be held. CLI_GO_ON, or what to exit with. */
+/* We cannot begin, or cannot have it. `about`: what is in the way, or NULL. */
+static int
+fail(const struct run *r, const struct holding *about, leash_error *err)
+{
+	if (about != NULL)
+		holding_explain(about, err);
+	return writer_fail(r->writer, cli_exit_of(err->status), "%s", err->text);
+}
+
+/* The client, and the handles of what is to be held. CLI_GO_ON, or what to exit with. */
 static int
 set_up(struct run *r)
 {
 	char program[65];
 	leash_options how = cli_client_options(&r->cli, program_name(r, program, sizeof program));
+	const struct holding *about = NULL;
 	leash_error err;
 	sigset_t set;
 	int status;
 
 	r->lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r->writer = writer_new(&r->cli, r->name);
+	r->writer = writer_new(&r->cli);
 	if (r->lost_fd < 0 || r->writer == NULL)
 		return cli_fail(&r->cli, EXIT_INTERNAL, "cannot begin: %s", strerror(errno));
 	how.on_event = on_event;
@@ -367,11 +337,11 @@ set_up(struct run *r)
 	if (status != CLI_GO_ON)
 		return status;
 	/* until here a signal ends leash at once: there is nothing to clean up */
-	if (holding_open(&r->held, r->client,
-	                 LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .fair = r->fair, .min_replicas = r->replicas.min,
-	                                    .replicas_ms = r->replicas.timeout_ms, .fsynced = r->replicas.fsynced),
-	                 &err) != LEASH_OK)
-		return writer_fail(r->writer, cli_exit_of(err.status), "%s", err.text);
+	if (hold_set_open(&r->held, r->client,
+	                  LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .fair = r->fair, .min_replicas = r->replicas.min,
+	                                     .replicas_ms = r->replicas.timeout_ms, .fsynced = r->replicas.fsynced),
+	                  &about, &err) != LEASH_OK)
+		return fail(r, about, &err);
 	supervisor_signals(&r->job, &set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	return CLI_GO_ON;
@@ -379,38 +349,21 @@ set_up(struct run *r)
 
 /* ---- the lock ---- */
 
-/* Does a run around this one hold it? Then we work under that hold. */
+/* Does a run around this one hold some of it? Then we work under that hold. */
 static int
 look_around(struct run *r)
 {
-	leash_lock_info info = {.size = sizeof info};
-	int64_t asked_ns = clock_boot_ns(), lease_ms;
-	leash_error err;
+	int64_t lease_ms;
+	int status = nesting_enter(&r->held, r->wait_ms != 0, r->writer, r->lost_fd, &lease_ms);
 
-	if (environment_has_no_token())
-		return CLI_GO_ON;
-	if (r->held.kind->look(&r->held, &info, &err) != LEASH_OK)
-		return writer_fail(r->writer, cli_exit_of(err.status), "%s", err.text);
-	if (!info.held || !environment_has_token(info.holder.token) || info.remaining_ms <= 0)
-		return CLI_GO_ON;
-	r->outer = holder_watch_new(r->writer, &r->held, &info, asked_ns, r->lost_fd);
-	if (r->outer == NULL)
-		return writer_fail(r->writer, EXIT_INTERNAL, "cannot begin: %s", strerror(errno));
-	/* the outer run renews it at a third, so at least two thirds of its lease are left now */
-	lease_ms = info.remaining_ms;
-	r->margin_ms = margin_of(lease_ms) < lease_ms / 8 ? margin_of(lease_ms) : lease_ms / 8;
-	r->kill_after_ms = r->kill_after_ms < lease_ms / 4 ? r->kill_after_ms : lease_ms / 4;
-	r->held.fence = info.fence;
-	memcpy(r->held.token, info.holder.token, sizeof r->held.token);
-	r->acquired_ns = asked_ns;
-	writer_say(r->writer, CLI_DETAIL, "%s is held by the run around this one, fence %llu", r->held.shown,
-	           (unsigned long long)r->held.fence);
-	return CLI_GO_ON;
+	if (status == CLI_GO_ON && lease_ms > 0)
+		grace_shorten(&r->grace, lease_ms < r->ttl_ms ? lease_ms : r->ttl_ms);
+	return status;
 }
 
-/* We cannot have it. */
+/* Others have it. */
 static int
-say_conflict(struct run *r)
+say_conflict(struct run *r, const struct holding *about, const leash_error *err)
 {
 	char who[HOLDING_WHO_SIZE], whose[LEASH_TOKEN_MAX];
 
@@ -418,16 +371,17 @@ say_conflict(struct run *r)
 		return EXIT_OK;
 	if (r->cli.quiet)
 		return r->conflict_exit;
-	r->held.kind->who(&r->held, who, whose);
-	writer_say(r->writer, CLI_INFO, "%s", who);
+	if (about != NULL)
+		about->kind->who(about, who, whose);
+	writer_say(r->writer, CLI_INFO, "%s", about != NULL ? who : err->text);
 	return r->conflict_exit;
 }
 
 static int
-take_lock(struct run *r)
+take_locks(struct run *r)
 {
-	int64_t needs_ms = r->margin_ms + (has_grace(r) ? r->kill_after_ms : 0);
-	struct lock_wait wait = {.holding = &r->held, .wait_ms = r->wait_ms, .lease_ms = r->ttl_ms, .needs_ms = needs_ms};
+	struct lock_wait wait = {
+		.set = &r->held, .wait_ms = r->wait_ms, .lease_ms = r->ttl_ms, .needs_ms = grace_needs_ms(&r->grace)};
 	int64_t began = clock_boot_ns();
 	char took[CLI_TIME_SIZE], fence[HOLDING_FENCE_SIZE];
 	leash_status status;
@@ -442,53 +396,43 @@ take_lock(struct run *r)
 	if (wait.signal != 0)
 		return EXIT_BY_SIGNAL + wait.signal;
 	if (status == LEASH_TIMEOUT)
-		return say_conflict(r);
+		return say_conflict(r, wait.about, &err);
 	if (status != LEASH_OK)
-		return writer_fail(r->writer, cli_exit_of(status), "%s", err.text);
-	writer_say(r->writer, CLI_DETAIL, "%s acquired after %s%s", r->held.shown,
-	           cli_span(took, (r->acquired_ns - began) / MS), holding_fence(fence, &r->held));
+		return fail(r, wait.about, &err);
+	for (const struct holding *h = r->held.held; h < r->held.held + r->held.count; h++)
+		if (h->outer == NULL)
+			writer_say(r->writer, CLI_DETAIL, "%s acquired after %s%s", h->shown,
+			           cli_span(took, (r->acquired_ns - began) / MS), holding_fence(fence, h));
 	return CLI_GO_ON;
 }
 
 static int
 let_go(struct run *r, int status)
 {
+	const struct holding *about = NULL;
 	leash_error err;
 	leash_status how;
 	char held[CLI_TIME_SIZE];
 
-	if (r->outer != NULL)
+	if (!hold_set_has_own(&r->held))
 		return status;
-	how = r->held.kind->release(&r->held, &err);
-	if (how == LEASH_OK)
-		writer_say(r->writer, CLI_DETAIL, "%s released after %s", r->held.shown,
-		           cli_span(held, (clock_boot_ns() - r->acquired_ns) / MS));
-	else if (how != LEASH_LOST)
+	how = hold_set_release(&r->held, &about, &err);
+	for (const struct holding *h = r->held.held; how == LEASH_OK && h < r->held.held + r->held.count; h++)
+		if (h->outer == NULL)
+			writer_say(r->writer, CLI_DETAIL, "%s released after %s", h->shown,
+			           cli_span(held, (clock_boot_ns() - r->acquired_ns) / MS));
+	if (how != LEASH_OK && how != LEASH_LOST)
 		writer_say(r->writer, CLI_WARNING, "%s", err.text); /* it ends with its lease */
 	if (how != LEASH_LOST || r->job.error != 0 || !r->job.ended || r->lost_later ||
 	    r->supervisor.cause == SUPERVISOR_LOST)
 		return status;
 	/* at the last moment: nobody has been told */
-	writer_report(r->writer, CLI_ERROR, &(leash_event){.type = LEASH_EVENT_LOST, .fence = r->held.fence}, "%s",
-	              err.text);
+	writer_report(r->writer, CLI_ERROR, about != NULL ? about->name : NULL,
+	              &(leash_event){.type = LEASH_EVENT_LOST, .fence = about != NULL ? about->fence : 0}, "%s", err.text);
 	return r->lost_exit;
 }
 
 /* ---- the command ---- */
-
-static int64_t
-own_remaining_ms(void *hold)
-{
-	const struct holding *held = hold;
-
-	return held->kind->remaining_ms(held);
-}
-
-static int64_t
-outer_remaining_ms(void *hold)
-{
-	return holder_watch_remaining_ms(hold);
-}
 
 static int
 say_not_run(const struct run *r, int e)
@@ -517,10 +461,23 @@ exit_of_job(const struct run *r)
 	return WIFSIGNALED(r->job.status) ? EXIT_BY_SIGNAL + WTERMSIG(r->job.status) : WEXITSTATUS(r->job.status);
 }
 
+static char **
+environment_of(const struct run *r)
+{
+	struct environment_hold holds[LEASH_MULTI_MAX];
+
+	for (size_t i = 0; i < r->held.count; i++) {
+		const struct holding *h = &r->held.held[i];
+
+		holds[i] = (struct environment_hold){h->name, h->token, h->fence, h->outer == NULL};
+	}
+	return environment_new(&r->cli, holds, r->held.count);
+}
+
 static int
 run_job(struct run *r)
 {
-	char **environment = environment_new(&r->cli, r->name, r->held.fence, r->held.token, r->outer == NULL);
+	char **environment = environment_of(r);
 	int status;
 
 	r->job.argv = r->words;
@@ -528,13 +485,11 @@ run_job(struct run *r)
 	r->supervisor = (struct supervisor){
 		.job = &r->job,
 		.writer = r->writer,
-		.shown = r->held.shown,
-		.remaining_ms = r->outer != NULL ? outer_remaining_ms : own_remaining_ms,
-		.hold = r->outer != NULL ? (void *)r->outer : (void *)&r->held,
+		.held = &r->held,
 		.lost_fd = r->lost_fd,
-		.on_lost = r->on_lost,
-		.kill_after_ms = r->kill_after_ms,
-		.margin_ms = r->margin_ms,
+		.on_lost = r->grace.on_lost,
+		.kill_after_ms = r->grace.kill_after_ms,
+		.margin_ms = r->grace.margin_ms,
 		.max_run_ms = r->max_run_ms,
 	};
 	if (environment == NULL || !supervisor_begin(&r->supervisor) || !job_start(&r->job)) {
@@ -542,7 +497,7 @@ run_job(struct run *r)
 	} else {
 		supervisor_keep(&r->supervisor);
 		status = exit_of_job(r);
-		if (r->outer == NULL && r->supervisor.cause == SUPERVISOR_ENDED && r->job.error == 0)
+		if (hold_set_has_own(&r->held) && r->supervisor.cause == SUPERVISOR_ENDED && r->job.error == 0)
 			r->lost_later = !supervisor_stay(&r->supervisor, r->acquired_ns + r->at_least_ms * MS) &&
 			                r->supervisor.was_held;
 	}
@@ -557,10 +512,10 @@ clean_up(struct run *r)
 {
 	supervisor_end(&r->supervisor);
 	job_end(&r->job);
-	holder_watch_end(r->outer);
 	holder_report_end(r->report);
-	holding_end(&r->held);
-	leash_close(r->client);
+	nesting_end(&r->held);
+	leash_close(r->client); /* before its handles, whose names on_event() looks up */
+	hold_set_end(&r->held);
 	writer_end(r->writer); /* last: the others use it */
 }
 
@@ -598,27 +553,28 @@ run(const struct command *command, int argc, char **argv)
 {
 	struct run r = {
 		.wait_ms = LEASH_FOREVER,
-		.ttl_ms = TTL_MS,
+		.ttl_ms = HOLD_TTL_MS,
 		.conflict_exit = EXIT_CONFLICT,
 		.lost_exit = EXIT_LOST,
-		.on_lost = SIGTERM,
+		.grace = {.on_lost = SIGTERM},
 		.supervisor = {.signal_fd = -1, .timer_fd = -1},
 	};
 	int status;
 
 	cli_begin(&r.cli, command);
 	status = read_command_line(&r, argc, argv);
-	if (status != CLI_GO_ON)
+	if (status != CLI_GO_ON) {
+		hold_set_end(&r.held);
 		return status;
-	holding_begin(&r.held, r.name, &r.need);
+	}
 	job_prepare(&r.job);
 	r.job.title = argv[0];
 	r.job.title_size = (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) - argv[0]);
 	status = set_up(&r);
 	if (status == CLI_GO_ON)
 		status = look_around(&r);
-	if (status == CLI_GO_ON && r.outer == NULL)
-		status = take_lock(&r);
+	if (status == CLI_GO_ON && hold_set_has_own(&r.held))
+		status = take_locks(&r);
 	if (status == CLI_GO_ON)
 		status = let_go(&r, run_job(&r));
 	clean_up(&r);
@@ -630,13 +586,14 @@ run(const struct command *command, int argc, char **argv)
 const struct command command_run = {
 	"run",
 	"run a command while holding a lock",
-	"Usage: leash run [OPTION...] NAME -- CMD [ARG...]\n"
+	"Usage: leash run [OPTION...] NAME... -- CMD [ARG...]    (all of them, or none)\n"
 	"       leash run [OPTION...] NAME -c 'SHELL STRING'\n"
 	"  -n, --nonblock              wait neither for the lock nor for the server\n"
 	"  -w, --wait DUR              wait at most this long: 30s, 5m (default for ever)\n"
 	"  -E, --conflict-exit-code N  exit status if another has it (default 75)\n"
 	"      --skip-ok               then exit 0, and say nothing: for cron\n"
 	"      --fair                  first come, first served, over all processes\n"
+	"  -s, --shared  -x, --exclusive   to read, with others who do; to write, alone\n"
 	"      --slots N, --take K     hold K (default 1) of N permits, not a lock\n"
 	"      --ttl DUR               the lease (default 30s)\n"
 	"      --on-lost HOW           if lost: term (default), kill, keep, or a signal\n"
@@ -650,7 +607,7 @@ const struct command command_run = {
 	"  -r, --redis URI             the server, else $LEASH_URI; --prefix of its keys\n"
 	"      --escaped               NAME is as leash list shows it: \\x20 is a space\n"
 	"  -v, --verbose   -q, --quiet   --json   -h, --help\n"
-	"CMD has its lock in LEASH_NAME, LEASH_FENCE, LEASH_TOKEN. Exit status: its own,\n"
+	"CMD has its locks in LEASH_NAME(S), LEASH_FENCE(S), LEASH_TOKEN. Exit: its own,\n"
 	"64 usage, 69 no server, 75 another has it, 79 lost, 124 too long,\n"
 	"126 cannot be run, 127 not there, 128+N died of signal N\n",
 	run,

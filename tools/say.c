@@ -152,6 +152,7 @@ cli_exit_of(leash_status status)
 	case LEASH_OK:
 		return EXIT_OK;
 	case LEASH_TIMEOUT:
+	case LEASH_DEADLOCK:
 		return EXIT_CONFLICT;
 	case LEASH_LOST:
 	case LEASH_NOT_HELD:

@@ -27,7 +27,6 @@ _Static_assert(sizeof(struct packet) <= PIPE_BUF, "a packet is written in one pi
 struct stderr_writer {
 	struct side_thread thread;
 	struct cli cli;      /* a copy: the thread may outlive the run that it speaks for */
-	const char *lock;
 	int in, out; /* of a pipe in packets: each message arrives as one */
 };
 
@@ -46,7 +45,7 @@ write_all(void *arg)
 }
 
 struct stderr_writer *
-writer_new(const struct cli *cli, const char *lock)
+writer_new(const struct cli *cli)
 {
 	struct stderr_writer *w = calloc(1, sizeof *w);
 	int ends[2];
@@ -54,7 +53,6 @@ writer_new(const struct cli *cli, const char *lock)
 	if (w == NULL)
 		return NULL;
 	w->cli = *cli;
-	w->lock = lock;
 	if (pipe2(ends, O_CLOEXEC | O_DIRECT) != 0) {
 		free(w);
 		return NULL;
@@ -70,10 +68,11 @@ writer_new(const struct cli *cli, const char *lock)
 	return NULL;
 }
 
-static void __attribute__((format(printf, 4, 0)))
-send_news(struct stderr_writer *w, enum cli_level level, const leash_event *event, const char *format, va_list args)
+static void __attribute__((format(printf, 5, 0)))
+send_news(struct stderr_writer *w, enum cli_level level, const char *lock, const leash_event *event, const char *format,
+          va_list args)
 {
-	struct packet packet = {.news = {.level = level, .lock = w->lock, .time_ms = clock_wall_ms()}};
+	struct packet packet = {.news = {.level = level, .lock = lock, .time_ms = clock_wall_ms()}};
 	size_t size;
 	ssize_t done;
 
@@ -97,7 +96,7 @@ writer_say(struct stderr_writer *writer, enum cli_level level, const char *forma
 	va_list args;
 
 	va_start(args, format);
-	send_news(writer, level, NULL, format, args);
+	send_news(writer, level, NULL, NULL, format, args);
 	va_end(args);
 }
 
@@ -107,18 +106,19 @@ writer_fail(struct stderr_writer *writer, int status, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	send_news(writer, CLI_ERROR, NULL, format, args);
+	send_news(writer, CLI_ERROR, NULL, NULL, format, args);
 	va_end(args);
 	return status;
 }
 
 void
-writer_report(struct stderr_writer *writer, enum cli_level level, const leash_event *event, const char *format, ...)
+writer_report(struct stderr_writer *writer, enum cli_level level, const char *lock, const leash_event *event,
+              const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	send_news(writer, level, event, format, args);
+	send_news(writer, level, lock, event, format, args);
 	va_end(args);
 }
 

@@ -9,17 +9,18 @@
 
 struct stderr_writer;
 
-/* `lock`: the name of the lock that is run under; not copied. NULL: no memory, no thread or no descriptor. */
-struct stderr_writer *writer_new(const struct cli *cli, const char *lock);
+/* NULL: no memory, no thread or no descriptor. */
+struct stderr_writer *writer_new(const struct cli *cli);
 
 /* As cli_say(), cli_fail() and cli_report(), but later, and by another thread. Of an event, its type, fence and
- * remaining time are reported. When texts come faster than they can be written some are dropped. Any thread. */
+ * remaining time are reported; `lock` is the name that it is about, and is not copied. When texts come faster than they
+ * can be written some are dropped. Any thread. */
 void writer_say(struct stderr_writer *writer, enum cli_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 int writer_fail(struct stderr_writer *writer, int status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-void writer_report(struct stderr_writer *writer, enum cli_level level, const leash_event *event, const char *format,
-                   ...) __attribute__((format(printf, 4, 5)));
+void writer_report(struct stderr_writer *writer, enum cli_level level, const char *lock, const leash_event *event,
+                   const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* Wait until all is written, for 1 s at most; then the rest is dropped. NULL is allowed. */
 void writer_end(struct stderr_writer *writer);

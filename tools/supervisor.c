@@ -154,12 +154,14 @@ sweep(struct supervisor *v)
 static void
 say_lost(struct supervisor *v, const char *what_follows)
 {
+	const struct holding *which = v->held->held;
 	char left[CLI_TIME_SIZE];
 
+	hold_set_remaining_ms(v->held, &which);
 	if (v->gone)
-		writer_say(v->writer, CLI_ERROR, "without %s %s", v->shown, what_follows);
+		writer_say(v->writer, CLI_ERROR, "without %s %s", which->shown, what_follows);
 	else
-		writer_say(v->writer, CLI_ERROR, "%s cannot be renewed, and its lease ends in %s: %s", v->shown,
+		writer_say(v->writer, CLI_ERROR, "%s cannot be renewed, and its lease ends in %s: %s", which->shown,
 		            cli_span(left, (v->valid_until - clock_boot_ns()) / MS), what_follows);
 }
 
@@ -191,7 +193,7 @@ is_too_long(const struct supervisor *v, int64_t now)
 static int64_t
 look_at_hold(struct supervisor *v)
 {
-	int64_t now = clock_boot_ns(), left = v->remaining_ms(v->hold);
+	int64_t now = clock_boot_ns(), left = hold_set_remaining_ms(v->held, NULL);
 
 	if (left > 0 && !v->gone)
 		v->valid_until = now + left * MS;
@@ -376,7 +378,7 @@ supervisor_keep(struct supervisor *v)
 			pause_ms = pause_ms < AGAIN_MS ? pause_ms + SWEEP_MS : AGAIN_MS;
 		}
 	}
-	v->was_held = v->remaining_ms(v->hold) > 0;
+	v->was_held = hold_set_remaining_ms(v->held, NULL) > 0;
 	v->had_terminal = job_take_terminal(v->job);
 }
 
@@ -395,7 +397,8 @@ take_in(struct supervisor *v)
 bool
 supervisor_stay(struct supervisor *v, int64_t until_ns)
 {
-	while (v->remaining_ms(v->hold) > 0) { /* first: leash may have been stopped until after `until_ns` and the lease */
+	/* first: leash may have been stopped until after `until_ns` and the lease */
+	while (hold_set_remaining_ms(v->held, NULL) > 0) {
 		if (clock_boot_ns() >= until_ns || v->passed_on != 0)
 			return true;
 		await(v, until_ns);

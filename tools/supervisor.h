@@ -2,6 +2,7 @@
 #ifndef LEASH_TOOLS_SUPERVISOR_H
 #define LEASH_TOOLS_SUPERVISOR_H
 
+#include "tools/hold_set.h"
 #include "tools/stderr_writer.h"
 #include "tools/job.h"
 
@@ -15,9 +16,7 @@ struct supervisor {
 	/* Set by the caller. */
 	struct job *job;
 	struct stderr_writer *writer;
-	const char *shown;                   /* what messages call the hold: "lock 'job'" */
-	int64_t (*remaining_ms)(void *hold); /* as leash_lock_remaining_ms() */
-	void *hold;
+	const struct hold_set *held;         /* what CMD runs under */
 	int lost_fd;                         /* a non-blocking eventfd, which is written to when the hold is lost */
 	int on_lost;                         /* the signal that CMD gets; 0: none, it goes on */
 	int64_t kill_after_ms, margin_ms;    /* from TERM to KILL; from KILL to the end of the lease */

@@ -162,6 +162,8 @@ offers_dashes_and_then_commands() {
 	has 'leash run job ls' ls
 	has 'leash run job -- ls' ls
 	has 'leash run a:b=c -- ls' ls
+	has 'leash run a b -- ls' ls
+	has 'leash run a b -- ls a' 'a( |\\ )file'
 	has 'leash run job -- ls a' 'a( |\\ )file'
 	are 'leash wait job -- ls'
 }

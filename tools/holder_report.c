@@ -1,0 +1,72 @@
+#include "tools/holder_report.h"
+
+#include "tools/clock.h"
+#include "tools/hold_set.h"
+#include "tools/stderr_writer.h"
+#include "tools/thread.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_MS = 300, AGAIN_MS = 3000, REMIND_MS = 30000 };
+
+struct holder_report {
+	struct side_thread thread;
+	struct stderr_writer *writer;
+	const struct hold_set *set;
+	_Atomic bool muted;
+};
+
+static void *
+keep_telling(void *arg)
+{
+	struct holder_report *t = arg;
+	char last[LEASH_TOKEN_MAX] = "", whose[LEASH_TOKEN_MAX], who[HOLDING_WHO_SIZE];
+	int64_t told_ns = 0;
+
+	for (int64_t pause_ms = FIRST_MS; thread_sleep(&t->thread, pause_ms); pause_ms = AGAIN_MS) {
+		if (!hold_set_who(t->set, who, whose))
+			continue;
+		if (strcmp(last, whose) == 0 && clock_boot_ns() - told_ns < REMIND_MS * MS)
+			continue;
+		strcpy(last, whose);
+		told_ns = clock_boot_ns();
+		if (!atomic_load(&t->muted))
+			writer_say(t->writer, CLI_DETAIL, "%s", who);
+	}
+	return NULL;
+}
+
+struct holder_report *
+holder_report_new(struct stderr_writer *writer, const struct hold_set *set)
+{
+	struct holder_report *t = calloc(1, sizeof *t);
+
+	if (t == NULL)
+		return NULL;
+	t->writer = writer;
+	t->set = set;
+	if (thread_begin(&t->thread, keep_telling, t))
+		return t;
+	free(t);
+	return NULL;
+}
+
+void
+holder_report_mute(struct holder_report *report)
+{
+	if (report == NULL)
+		return;
+	atomic_store(&report->muted, true);
+	thread_ring(report->thread.bell);
+}
+
+void
+holder_report_end(struct holder_report *report)
+{
+	if (report == NULL)
+		return;
+	thread_end(&report->thread);
+	free(report);
+}
