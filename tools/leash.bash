@@ -9,7 +9,7 @@
 # they are.
 # shellcheck shell=bash
 
-_leash_commands='run acquire renew release status list wait break top doctor scripts bench'
+_leash_commands='run acquire renew release status list wait break limit top doctor scripts bench'
 
 # The options of a command, those of all behind its own; one that wants an argument ends in =.
 _leash_options() { # COMMAND
@@ -29,6 +29,7 @@ _leash_options() { # COMMAND
 	status) echo --all ;;
 	list) echo --wide ;;
 	break) echo --force ;;
+	limit) echo --for= --end ;;
 	top) echo --delay= --rounds= --once --sort= --reverse --batch --rows= ;;
 	scripts) echo --load ;;
 	bench) echo --time= --threads= ;;
@@ -267,7 +268,7 @@ _leash() {
 		;;
 	*)
 		case $command:$behind in
-		run:0 | acquire:0 | renew:0 | release:0 | break:0) _leash_names ;;
+		run:0 | acquire:0 | renew:0 | release:0 | break:0 | limit:0) _leash_names ;;
 		list:0 | top:0 | status:* | wait:*) _leash_names ;;
 		esac
 		;;

@@ -62,6 +62,7 @@ tools_leash_SOURCES += tools/job.h
 tools_leash_SOURCES += tools/json.c
 tools_leash_SOURCES += tools/json.h
 tools_leash_SOURCES += tools/leash.c
+tools_leash_SOURCES += tools/limit.c
 tools_leash_SOURCES += tools/list.c
 tools_leash_SOURCES += tools/lock_wait.c
 tools_leash_SOURCES += tools/lock_wait.h
