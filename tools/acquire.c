@@ -10,6 +10,7 @@
  *      `--INT, TERM, HUP-------------------> released, or out of the queue --> died of that signal
  * / */
 #include "tools/clock.h"
+#include "tools/environment.h"
 #include "tools/holding.h"
 
 #include <errno.h>
@@ -99,6 +100,24 @@ caller(void)
 
 /* ---- taking it ---- */
 
+/* Would we wait for a leash run that waits for us? CLI_GO_ON, or what to exit with; then it has been told. */
+static int
+check_outer(struct request *r)
+{
+	struct holding_outer outer = {.fence = 0};
+	leash_error err;
+
+	if (r->wait_ms == 0 || environment_has_no_token())
+		return CLI_GO_ON;
+	if (r->held.kind->look(&r->held, &outer, &err) != LEASH_OK) {
+		holding_explain(&r->held, &err);
+		return cli_fail_with(&r->cli, &err);
+	}
+	if (outer.never[0] != '\0')
+		return cli_fail(&r->cli, EXIT_CONFLICT, HOLDING_NEVER, r->held.shown, outer.never);
+	return CLI_GO_ON;
+}
+
 /* With --verbose before the wait; and when it was in vain. */
 static void
 say_who_has_it(const struct request *r)
@@ -168,6 +187,35 @@ leave_behind(struct request *r)
 	                failed != 0 ? strerror(failed) : "not all was written", r->held.shown);
 }
 
+/* With a client, and for so long. Returns only if it could not be left behind. */
+static int
+take_and_leave(struct request *r, leash_client *client, int64_t wait_ms)
+{
+	leash_error err;
+	leash_status st = holding_open(&r->held, client,
+	                               LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .no_renew = true, .fair = r->fair,
+	                                                  .min_replicas = r->replicas.min,
+	                                                  .replicas_ms = r->replicas.timeout_ms,
+	                                                  .fsynced = r->replicas.fsynced),
+	                               &err);
+	int status = st == LEASH_OK ? check_outer(r) : CLI_GO_ON;
+
+	if (status != CLI_GO_ON)
+		return status;
+	if (st == LEASH_OK)
+		st = take(r, wait_ms, &err);
+	if (st == LEASH_OK)
+		return leave_behind(r);
+	if (received != 0)
+		return EXIT_BY_SIGNAL;
+	if (st == LEASH_TIMEOUT) {
+		say_who_has_it(r);
+		return r->conflict;
+	}
+	holding_explain(&r->held, &err);
+	return cli_fail_with(&r->cli, &err);
+}
+
 static int
 acquire(struct request *r)
 {
@@ -175,36 +223,19 @@ acquire(struct request *r)
 	leash_options options = cli_client_options(&r->cli, caller());
 	int64_t wait_ms = r->wait_ms;
 	leash_error err;
-	leash_status st = leash_cancel_new(&cancel, &err);
-	int status = CLI_GO_ON;
+	int status;
 
-	if (st == LEASH_OK) /* until the server is there a signal ends us at once: nothing is held */
-		status = cli_open_patiently(&r->cli, &options, &wait_ms, &client);
-	if (status == CLI_GO_ON)
+	if (leash_cancel_new(&cancel, &err) != LEASH_OK)
+		return cli_fail_with(&r->cli, &err);
+	/* until the server is there a signal ends us at once: nothing is held */
+	status = cli_open_patiently(&r->cli, &options, &wait_ms, &client);
+	if (status == CLI_GO_ON) {
 		listen_to_signals();
-	if (status == CLI_GO_ON && st == LEASH_OK)
-		st = holding_open(&r->held, client,
-		                  LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .no_renew = true, .fair = r->fair,
-		                                     .min_replicas = r->replicas.min, .replicas_ms = r->replicas.timeout_ms,
-		                                     .fsynced = r->replicas.fsynced),
-		                  &err);
-	if (status == CLI_GO_ON && st == LEASH_OK)
-		st = take(r, wait_ms, &err);
-	if (status == CLI_GO_ON && st == LEASH_OK)
-		status = leave_behind(r);
-	if (status == CLI_GO_ON && st == LEASH_TIMEOUT && received == 0) {
-		say_who_has_it(r);
-		status = r->conflict;
-	}
-	if (status == CLI_GO_ON && received == 0) {
-		holding_explain(&r->held, &err);
-		status = cli_fail_with(&r->cli, &err);
+		status = take_and_leave(r, client, wait_ms);
 	}
 	leash_close(client); /* which also leaves the queue */
 	holding_end(&r->held);
-	if (received != 0)
-		return die_of_signal();
-	return status;
+	return received != 0 ? die_of_signal() : status;
 }
 
 /* ---- the command line ---- */

@@ -67,7 +67,7 @@ lock_remaining_ms(const struct holding *h)
 }
 
 static void
-enter(struct holding_outer *outer, const char *token, int64_t remaining_ms, uint64_t fence)
+may_enter(struct holding_outer *outer, const char *token, int64_t remaining_ms, uint64_t fence)
 {
 	snprintf(outer->token, sizeof outer->token, "%s", token);
 	outer->remaining_ms = remaining_ms;
@@ -80,9 +80,11 @@ lock_look(struct holding *h, struct holding_outer *outer, leash_error *err)
 	leash_lock_info info = {.size = sizeof info};
 	leash_status status = leash_lock_inspect(h->lock, &info, err);
 
-	if (status == LEASH_OK && info.held && info.remaining_ms > 0 && environment_has_token(info.holder.token))
-		enter(outer, info.holder.token, info.remaining_ms, info.fence);
-	return status;
+	if (status != LEASH_OK || !info.held || info.remaining_ms <= 0 || !environment_has_token(info.holder.token))
+		return status;
+	may_enter(outer, info.holder.token, info.remaining_ms, info.fence);
+	strcpy(outer->never, "a run around this one has it");
+	return LEASH_OK;
 }
 
 static bool
@@ -120,14 +122,17 @@ readwrite_look(struct holding *h, struct holding_outer *outer, leash_error *err)
 	struct sharing_found found;
 	leash_status status = sharing_look(&h->sharing, h->cli, h->name, &found, err);
 	const leash_permit_info *own = &found.own;
+	bool reads = own->size != 0 && sharing_reads(own), writes = own->size != 0 && sharing_writes(own);
 
 	if (status != LEASH_OK || found.out == 0)
 		return status;
-	if (own->size != 0 && (h->need.shared || sharing_writes(own)))
-		enter(outer, own->who.token, own->remaining_ms, environment_fence(own->who.token));
-	else if (h->need.exclusive)
-		snprintf(outer->never, sizeof outer->never, "a run around this one %s", own->size != 0 ? "reads it (--shared)"
-		                                                                               : "has permits of it (--slots)");
+	if (writes || (reads && h->need.shared))
+		may_enter(outer, own->who.token, own->remaining_ms, environment_fence(own->who.token));
+	if (writes || h->need.exclusive)
+		snprintf(outer->never, sizeof outer->never, "a run around this one %s",
+		         writes  ? "has it (--exclusive)"
+		         : reads ? "reads it (--shared)"
+		                 : "has permits of it (--slots)");
 	return LEASH_OK;
 }
 
@@ -231,7 +236,7 @@ permits_look(struct holding *h, struct holding_outer *outer, leash_error *err)
 	if (status != LEASH_OK)
 		return status;
 	if (found.own.size != 0 && sharing_writes(&found.own))
-		strcpy(outer->never, "a run around this one has all of it (--exclusive)");
+		strcpy(outer->never, "a run around this one has it (--exclusive)");
 	else if (found.out > 0 && found.out + h->need.take > h->need.slots)
 		snprintf(outer->never, sizeof outer->never, "the runs around this one have %" PRId64 " of them", found.out);
 	return LEASH_OK;

@@ -32,11 +32,13 @@ struct holding {
 
 /* What the runs around this one have of the name. */
 struct holding_outer {
-	char token[LEASH_TOKEN_MAX]; /* of the hold that we enter; "": there is none */
+	char token[LEASH_TOKEN_MAX]; /* of the hold that we may enter; "": there is none */
 	uint64_t fence;
 	int64_t remaining_ms;
-	char never[80];              /* why we would wait for ourselves for ever; "": we would not */
+	char never[80];              /* why a hold of our own would wait for ourselves for ever; "": it would not */
 };
+
+#define HOLDING_NEVER "%s: to wait would be for ever: %s" /* `shown`, and that */
 
 /* All but `look` and `who` are as the functions of the library. */
 struct holding_kind {

@@ -25,8 +25,8 @@ look(struct holding *h, bool waits, struct stderr_writer *writer, int lost_fd, i
 		holding_explain(h, &err);
 		return writer_fail(writer, cli_exit_of(err.status), "%s", err.text);
 	}
-	if (outer.never[0] != '\0' && waits)
-		return writer_fail(writer, EXIT_CONFLICT, "%s: to wait would be for ever: %s", h->shown, outer.never);
+	if (outer.token[0] == '\0' && outer.never[0] != '\0' && waits)
+		return writer_fail(writer, EXIT_CONFLICT, HOLDING_NEVER, h->shown, outer.never);
 	if (outer.token[0] == '\0')
 		return CLI_GO_ON;
 	h->outer = holder_watch_new(writer, h, &outer, asked_ns, lost_fd);
