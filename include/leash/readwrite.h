@@ -57,7 +57,7 @@ LEASH_BEGIN_DECLS
  *                            to write: what was read may have changed then
  * @retval LEASH_NOT_HELD     the calling owner does not hold it, or another thread released it meanwhile for this owner
  * @retval LEASH_LOST         it was lost, or the server did not answer before its lease was over
- * @retval LEASH_UNAVAILABLE  the server refuses it for now (full, just restarted ...); it reads on
+ * @retval LEASH_UNAVAILABLE  the server refuses it at the moment (full, just restarted ...); it reads on
  * @retval LEASH_DENIED       the server does not permit a command; the text names it. It reads on, or LOST is told
  * @retval LEASH_INVALID      no handle, one that is not to write, or another thread does the same for this owner
  * @retval LEASH_NO_MEMORY    it reads on

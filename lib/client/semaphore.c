@@ -239,8 +239,8 @@ leash_permit_release_some(leash_permit *permit, int64_t count, leash_error *err)
 	had = lsh_need_count(permit->handle.need);
 	limit = lsh_need_limit(permit->handle.need);
 	if (count < 1 || count >= had)
-		return lsh_fail(err, LEASH_INVALID, 0, "semaphore '%s': the count is %lld, but must be at least 1, and less than "
-		                "the %u that are held: leash_permit_release() is for all of them",
+		return lsh_fail(err, LEASH_INVALID, 0, "semaphore '%s': the count is %lld, but must be at least 1, and less "
+		                "than the %u that are held: leash_permit_release() is for all of them",
 		                lsh_lock_shown(permit->handle.lock), (long long)count, had);
 	if ((status = lsh_wait_make(&w, &permit->handle, err)) != LEASH_OK)
 		return status;
