@@ -21,6 +21,7 @@
 #include <leash/lock_options.h>
 #include <leash/lock.h>
 #include <leash/readwrite.h>
+#include <leash/redisson.h>
 #include <leash/multi.h>
 #include <leash/semaphore.h>
 #include <leash/takeover.h>

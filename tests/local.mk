@@ -75,6 +75,7 @@ test_programs += tests/contract/test_names
 test_programs += tests/contract/test_one_write
 test_programs += tests/contract/test_owner
 test_programs += tests/contract/test_preloaded
+test_programs += tests/contract/test_redisson
 test_programs += tests/contract/test_resources
 test_programs += tests/contract/test_scan
 test_programs += tests/contract/test_scan_lies
@@ -111,6 +112,7 @@ test_programs += tests/redis/test_informant
 test_programs += tests/redis/test_model
 test_programs += tests/redis/test_pipeline
 test_programs += tests/redis/test_pipeline_waits
+test_programs += tests/redis/test_redisson
 test_programs += tests/redis/test_resolve
 test_programs += tests/redis/test_rights
 test_programs += tests/redis/test_sentinel
@@ -167,6 +169,7 @@ tests_contract_test_names_LDADD = $(contract_libs)
 tests_contract_test_one_write_LDADD = $(contract_libs)
 tests_contract_test_owner_LDADD = $(contract_libs)
 tests_contract_test_preloaded_LDADD = $(public_libs)
+tests_contract_test_redisson_LDADD = $(contract_libs)
 tests_contract_test_resources_LDADD = $(contract_libs)
 tests_contract_test_stats_LDADD = $(contract_libs)
 tests_contract_test_readwrite_LDADD = $(contract_libs)
@@ -306,6 +309,7 @@ tests_redis_test_resolve_SOURCES = tests/redis/test_resolve.c $(connects_sources
 tests_redis_test_rights_SOURCES = tests/redis/test_rights.c $(steps_sources)
 tests_redis_test_sentinel_SOURCES = tests/redis/test_sentinel.c $(seers_sources)
 tests_redis_test_sentinel_node_SOURCES = tests/redis/test_sentinel_node.c $(seers_sources)
+tests_redis_test_redisson_SOURCES = tests/redis/test_redisson.c $(steps_sources)
 tests_redis_test_share_SOURCES = tests/redis/test_share.c $(steps_sources)
 tests_redis_test_share_model_SOURCES = tests/redis/test_share_model.c $(steps_sources)
 tests_redis_test_sharded_SOURCES = tests/redis/test_sharded.c $(fakes_sources)
@@ -341,6 +345,7 @@ EXTRA_tests_fault_mutated_libleash_la_DEPENDENCIES = $(srcdir)/lib/libleash.map
 
 include tests/core/local.mk
 include tests/kinds/local.mk
+include tests/redisson/local.mk
 include tests/sim/local.mk
 
 check_PROGRAMS += $(test_programs)

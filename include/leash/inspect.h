@@ -37,7 +37,7 @@ typedef struct leash_lock_info {
 	uint32_t depth;                 /**< how deep it is nested, as of the last renewal; 0: not held */
 	uint32_t waiting;               /**< places: a plain lock has one for each process, a fair one for each thread */
 	bool held;                      /**< somebody has it */
-	bool no_queue;                  /**< the deployment is a quorum: nobody knows who waits, and `waiting` is 0 */
+	bool no_queue;                  /**< a quorum, or Redisson: nobody knows who waits, and `waiting` is 0 */
 	bool reserved_[6];
 	/* Add fields here, at the end, and nowhere else. */
 } leash_lock_info;

@@ -12,11 +12,12 @@
 
 LEASH_BEGIN_DECLS
 
-/** What a handle acquires its lock for; see leash/readwrite.h. */
+/** What a handle acquires its lock for; see leash/readwrite.h and leash/redisson.h. */
 typedef enum leash_mode {
 	LEASH_MUTEX, /**< to be alone; the lock has no readers */
 	LEASH_READ,  /**< to be in with others who read */
 	LEASH_WRITE, /**< to be alone, where others may read */
+	LEASH_REDISSON, /**< to be alone, also from Java: the lock is Redisson's RLock of that name */
 } leash_mode;
 
 /**
@@ -56,7 +57,8 @@ typedef struct leash_lock_options {
 	bool fair;                /**< all threads of all processes wait in one order; handles of a name agree on it */
 	bool no_handoff;          /**< a hold of this handle is handed to no thread of this process without asking Redis */
 	bool fsynced;             /**< nothing counts before the server, and so many replicas, have written it to disk */
-	leash_mode mode;          /**< LEASH_MUTEX, the default; or LEASH_READ or LEASH_WRITE, of a read-write lock */
+	leash_mode mode;          /**< LEASH_MUTEX, the default; LEASH_READ or LEASH_WRITE, of a read-write lock; or
+	                               LEASH_REDISSON */
 	int64_t handoffs;         /**< how often in a row a plain lock passes between threads of this process, by the
 	                               present holder's handle: default 64, 1 to 255 */
 	int64_t handoff_ms;       /**< and for how long in a row; default 10, 1 to 60000 */

@@ -151,6 +151,7 @@ ask(struct lsh_lock *lock, struct lsh_query *q, int64_t deadline, leash_lock_inf
 		return explain(q, &o, shown, err);
 	*info = o.info;
 	info->size = sizeof *info;
+	info->no_queue |= q->kind->channel != NULL;
 	strcpy(info->name, lsh_lock_name(lock));
 	return LEASH_OK;
 }

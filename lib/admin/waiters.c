@@ -31,6 +31,9 @@ lsh_waiters_open(struct lsh_waiters **out, struct lsh_lock *lock, leash_error *e
 	if (!r->backend->strategy->has_queue)
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "%s '%s': a quorum has no queue: nobody knows who waits", kind,
 		                shown);
+	if (r->kind->channel != NULL)
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "%s '%s': Redisson keeps no queue: nobody knows who waits", kind,
+		                shown);
 	queue = lsh_new(struct lsh_waiters);
 	if (queue == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "%s '%s': out of memory for its queue", kind, shown);

@@ -58,6 +58,19 @@ keep(const struct lsh_terms *terms, struct lsh_terms *defaults)
 	return own;
 }
 
+static leash_status
+read_redisson(const struct lsh_kind **kind, const leash_lock_options *o, bool on_quorum, leash_error *err)
+{
+	*kind = &lsh_redisson;
+	if (on_quorum)
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "a lock that is shared with Redisson is not possible on a quorum: "
+		                "its RLock is on one server, and is held by whoever has it there");
+	if (o->fair)
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "a lock that is shared with Redisson cannot be fair: its RLock has "
+		                "no queue, and its RFairLock is another lock, which leash does not know");
+	return LEASH_OK;
+}
+
 /* What its options say of the kind, and of what it needs of that. */
 static leash_status
 read_mode(leash_lock *lock, const struct lsh_kind **kind, const leash_lock_options *o, bool on_quorum, leash_error *err)
@@ -66,6 +79,8 @@ read_mode(leash_lock *lock, const struct lsh_kind **kind, const leash_lock_optio
 		return LEASH_OK;
 	if (*kind != &lsh_mutex)
 		return lsh_fail(err, LEASH_INVALID, 0, "`mode` is for a lock");
+	if (o->mode == LEASH_REDISSON)
+		return read_redisson(kind, o, on_quorum, err);
 	*kind = &lsh_readwrite;
 	lock->need = o->mode == LEASH_READ ? LSH_NEED_READ : LSH_NEED_WRITE;
 	if (on_quorum)

@@ -194,9 +194,9 @@ lsh_lock_options_read(leash_lock_options *out, struct lsh_terms *terms, const le
 
 	if (status == LEASH_OK)
 		status = check_numbers(out, err);
-	if (status == LEASH_OK && out->mode > LEASH_WRITE)
-		status = lsh_fail(err, LEASH_INVALID, 0, "mode is %d, but must be LEASH_MUTEX, LEASH_READ or LEASH_WRITE",
-		                  (int)out->mode);
+	if (status == LEASH_OK && out->mode > LEASH_REDISSON)
+		status = lsh_fail(err, LEASH_INVALID, 0, "mode is %d, but must be LEASH_MUTEX, LEASH_READ, LEASH_WRITE or "
+		                  "LEASH_REDISSON", (int)out->mode);
 	if (status != LEASH_OK)
 		return status;
 	*terms = *defaults;

@@ -1,4 +1,5 @@
-/* The table: the locks that a client knows, by the key of each in Redis, which the message of a grant carries, too. */
+/* The table: the locks that a client knows, by the key of each in Redis, which the message of a grant carries, too; and
+ * by which one that is shared with another library is called everywhere. */
 #include "core/core.h"
 
 #include "base/error.h"
@@ -22,7 +23,9 @@ lock_new(struct lsh_engine *e, const char *name, const struct lsh_kind *kind)
 {
 	char encoded[3 * LEASH_NAME_MAX + 1], shown[80], *at;
 	size_t size = strlen(name), shown_size = lsh_show(shown, sizeof shown, name, size);
-	size_t key_size = strlen(e->backend->options.prefix) + lsh_key_encode(encoded, name, size) + 3;
+	const char *prefix = e->backend->options.prefix;
+	bool is_bare = kind->channel != NULL;
+	size_t key_size = is_bare ? size : strlen(prefix) + lsh_key_encode(encoded, name, size) + 3;
 	bool differs = strcmp(shown, name) != 0;
 	struct lsh_lock *lock = lsh_alloc(sizeof *lock + key_size + 1 + size + 1 + (differs ? shown_size : 0) + 1);
 
@@ -32,7 +35,8 @@ lock_new(struct lsh_engine *e, const char *name, const struct lsh_kind *kind)
 	lsh_list_init(&lock->waiting);
 	atomic_init(&lock->references, 1);
 	/* "<prefix>:{<name>}" */
-	at = stpcpy(stpcpy(stpcpy(stpcpy(lock->text, e->backend->options.prefix), ":{"), encoded), "}") + 1;
+	at = is_bare ? stpcpy(lock->text, name) + 1
+	             : stpcpy(stpcpy(stpcpy(stpcpy(lock->text, prefix), ":{"), encoded), "}") + 1;
 	stpcpy(stpcpy(at, name) + 1, differs ? shown : "");
 	if (lsh_resource_init(&lock->resource, e->backend, kind, lock->text, key_size,
 	                      key_size + 1 + (differs ? size + 1 : 0)))

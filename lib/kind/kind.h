@@ -104,6 +104,7 @@ struct lsh_verdict {
 	int64_t server_us;    /* the server's clock; 0: not told */
 	bool had_no_ttl;      /* KEPT: its key was persistent */
 	bool waited;          /* LET_GO: it had a place only */
+	int64_t listeners;    /* LET_GO, of a kind with a channel: so many connections heard that it is free */
 };
 
 enum {
@@ -127,6 +128,11 @@ struct lsh_kind {
 	/* Read what was answered for token `i` of `n`. False: it is no answer to that. */
 	bool (*read)(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *message, size_t i, size_t n);
 
+	/* NULL: who waits takes a place in a queue, and is told by a message of its own. Else it is shared with another
+	 * library: its key is the bare name, nobody has a place, and all who wait listen on this channel, where whatever is
+	 * said means: ask again. Write it, at most 40 bytes longer than the key; returns the length. */
+	size_t (*channel)(char *out, const char *key, size_t size);
+
 	/* For those three as this folder has them: */
 	const struct lsh_script *const *script; /* by verb */
 	const char *let_go;           /* the command that takes its token away, with one key; NULL: its script does */
@@ -136,6 +142,9 @@ void lsh_kind_make(struct lsh_script_call *command, enum lsh_verb verb, const st
 void lsh_kind_make_one_key(struct lsh_script_call *command, const struct lsh_request *request);
 bool lsh_kind_read(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *message, size_t i, size_t n);
 
-extern const struct lsh_kind lsh_mutex, lsh_semaphore, lsh_readwrite;
+/* Is that the channel of a lock, as its kind has it? Then `*key` is that of the lock. */
+bool lsh_kind_read_channel(const char *channel, size_t size, struct lsh_arg *key);
+
+extern const struct lsh_kind lsh_mutex, lsh_semaphore, lsh_readwrite, lsh_redisson;
 
 #endif

@@ -206,7 +206,7 @@ make_room(struct lsh_resource *r)
 {
 	if (r->backend->options.uri->deployment == LSH_QUORUM)
 		return (r->quorum = lsh_new(struct lsh_turns)) != NULL;
-	if (!lsh_router_is_cluster(r->backend->router))
+	if (!lsh_resource_is_roaming(r))
 		return true;
 	r->cluster = lsh_new(struct lsh_roaming);
 	if (r->cluster != NULL)
@@ -245,7 +245,7 @@ lsh_resource_destroy(struct lsh_resource *r)
 	struct lsh_host *host = lsh_resource_host(r);
 
 	if (host != NULL) {
-		if (lsh_router_is_cluster(r->backend->router))
+		if (lsh_resource_is_roaming(r))
 			lsh_subscription_forget(r);
 		lsh_resource_ask_at(r, NULL);
 		lsh_server_leave(&host->server);

@@ -241,7 +241,7 @@ listen_again(struct lsh_resource *r, void *arg)
 	struct lsh_host *host = arg;
 	if (lsh_resource_host(r) != host)
 		return;
-	if (lsh_router_is_cluster(host->server.router))
+	if (lsh_resource_is_roaming(r))
 		lsh_subscription_lost(r, host);
 	lsh_each_lease(lease, r)
 		if (lease->state == LSH_WAITING)
@@ -281,9 +281,7 @@ static const struct lsh_node_ops node_ops = {
 /* What acknowledges for replicas; the host's own node tells the rest. */
 static const struct lsh_node_ops waits = {.connected = connected, .work = work};
 
-static const struct lsh_pubsub_ops wakeups = {.message = lsh_wakeup_message};
-
-static const struct lsh_pubsub_ops wakeups_of_cluster = {
+static const struct lsh_pubsub_ops wakeups = {
 	.message = lsh_wakeup_message, .subscribed = lsh_subscription_confirmed,
 	.unsubscribed = lsh_subscription_ended, .refused = lsh_subscription_refused,
 };
@@ -325,7 +323,7 @@ lsh_host_new(struct lsh_backend *b, const struct lsh_uri *uri, int number)
 	struct lsh_node_options options = {.courier = b->courier, .channel = b->channel};
 
 	if (b->strategy->has_queue) /* else there is no grant to be told of */
-		options.messages = lsh_router_is_cluster(b->router) ? &wakeups_of_cluster : &wakeups;
+		options.messages = &wakeups;
 	return host != NULL && start(host, b, uri, number, &options, &node_ops) ? host : NULL;
 }
 

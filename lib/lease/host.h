@@ -29,6 +29,7 @@ struct lsh_host {
 	                                   script */
 	_Atomic int64_t accused_at;   /* when the log was told last of a fence that cannot be; 0: never */
 	atomic_bool sharded;          /* in a cluster: it has channels in slots */
+	atomic_bool listens, is_deaf; /* to a lock's channel, at some time; that was refused, and the log was told */
 	int64_t swept;                /* its thread's: when it looked for channels that nobody wants any more; */
 	int64_t doubt_at;             /* from then on it is not reached for too long; 0: at once; LSH_NEVER: it was not
 	                                 tried yet */
@@ -45,7 +46,7 @@ void lsh_host_stop(struct lsh_server *server);
 void lsh_host_free(struct lsh_server *server);
 
 /* What its node calls with a message: wakeup.c. Any thread, not entered. */
-void lsh_wakeup_message(void *host, const char *text, size_t size);
+void lsh_wakeup_message(void *host, const struct lsh_item *channel, const char *text, size_t size);
 
 static inline struct lsh_host *
 lsh_host_of(struct lsh_server *server)

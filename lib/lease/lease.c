@@ -512,7 +512,8 @@ lsh_lease_source(const struct lsh_lease *lease, struct lsh_source *source)
 		source->host = lsh_host_of(s->call.server);
 		source->epoch = s->call.ticket.epoch;
 		source->number = s->call.ticket.number;
-	} else if (lease->state == LSH_WAITING) {
+	} else if (lease->state == LSH_WAITING ||
+	           (lease->state == LSH_ACQUIRING && lease->resource->kind->channel != NULL)) {
 		source->host = v->host;
 		source->messages = true;
 	}

@@ -70,7 +70,7 @@ struct lsh_resource {
 	struct lsh_list leases;            /* those that are not ENDED */
 	struct lsh_host *_Atomic host;     /* where it lives (in use); in a cluster it may move, while entered */
 	union {
-		struct lsh_roaming *cluster;   /* resource.h; NULL: a single server */
+		struct lsh_roaming *cluster;   /* resource.h; NULL: a single server, and a kind without a channel */
 		struct lsh_turns *quorum;
 	};
 	uint16_t key_at, key_size;         /* in its owner's memory, behind this; */

@@ -23,7 +23,7 @@
 
 enum lsh_subscribed { LSH_DEAF, LSH_LISTENS_SOON, LSH_LISTENS };
 
-/* What it has besides in a cluster. */
+/* What it has besides in a cluster, and of a kind with a channel. */
 struct lsh_roaming {
 	struct lsh_resource *resource;
 	enum lsh_subscribed subscribed;    /* of its own channel (subscription.h), */
@@ -35,6 +35,8 @@ struct lsh_roaming {
 	                                      NULL */
 	struct lsh_later moved;            /* those who wait are to look again; */
 	bool stirs;                        /* that is on its way, and the resource is referenced for it */
+	int64_t rests_until;               /* others, who have no places, are let ask first: */
+	bool contended;                    /* some of them listened when it was released last */
 };
 
 /* And on a quorum. */
@@ -43,6 +45,12 @@ struct lsh_turns {
 	int64_t contended_at;              /* when another client was in the way last; 0: never */
 	unsigned turns;                    /* that ended while somebody waited here */
 };
+
+static inline bool
+lsh_resource_is_roaming(const struct lsh_resource *resource)
+{
+	return lsh_router_is_cluster(resource->backend->router) || resource->kind->channel != NULL;
+}
 
 /* Where the lock does not live, but its renewal is asked for (ASK); or NULL. */
 static inline struct lsh_host *

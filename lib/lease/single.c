@@ -3,10 +3,13 @@
 #include "base/error.h"
 #include "base/mutation.h"
 #include "lease/host.h"
+#include "lease/resource.h"
 #include "lease/subscription.h"
 #include "watchdog/pace.h"
 
 #include <string.h>
+
+#define REST (5 * LSH_MS) /* for others to ask for what was released */
 
 static const leash_error nothing = {LEASH_OK, 0, ""}, others = {LEASH_TIMEOUT, 0, ""};
 static const leash_error gone = {LEASH_LOST, 0, "the server did not have it any more"};
@@ -118,6 +121,27 @@ adopt(struct lsh_lease *lease, struct lsh_wish *want)
 	return wait_for_node(lease);
 }
 
+static bool
+has_no_queue(const struct lsh_resource *r)
+{
+	return r->kind->channel != NULL;
+}
+
+/* It took no place, because no message could have come, or there is none: it asks as soon as that is mended, or when
+ * the lease ends, or a message came. Or others, who have no places either, are let ask first. */
+static int64_t
+not_before(struct lsh_lease *lease, bool heard)
+{
+	struct lsh_resource *r = lease->resource;
+	const struct lsh_vote *v = &lease->votes[0];
+
+	if (v->state == LSH_VOTE_REFUSED && (!heard || has_no_queue(r))) {
+		lsh_subscription_want(r); /* it may have been refused to one who only tried, and listens to nothing */
+		return v->again_at;
+	}
+	return has_no_queue(r) ? r->cluster->rests_until : 0;
+}
+
 static int64_t
 acquire(struct lsh_lease *lease, struct lsh_wish *want)
 {
@@ -137,13 +161,10 @@ acquire(struct lsh_lease *lease, struct lsh_wish *want)
 	if (is_guarded(lease, want, now, &again_at))
 		return again_at;
 	heard = lsh_subscription_is_heard(r, v->host);
-	/* It took no place, because no message could have come. It asks for one as soon as that is mended, or when the
-	 * lease ends. */
-	if (v->state == LSH_VOTE_REFUSED && !want->tries && !heard && now < v->again_at) {
-		lsh_subscription_want(r); /* it may have been refused to one who only tried, and listens to nothing */
-		return v->again_at;
-	}
-	place = !want->tries && (heard || LSH_MUTATES(LSH_THE_DEAF_TAKE_PLACES));
+	again_at = want->tries ? now : not_before(lease, heard);
+	if (now < again_at)
+		return again_at;
+	place = !want->tries && !has_no_queue(r) && (heard || LSH_MUTATES(LSH_THE_DEAF_TAKE_PLACES));
 	lsh_presence_tell(v->host, now);
 	if (lsh_vote_acquire(v, lease->lease_ms, place, 0, want->until, want->reader))
 		return LSH_NEVER;
@@ -215,8 +236,9 @@ busy(struct lsh_lease *lease, const struct lsh_voted *voted)
 		lsh_events_of(lease)->failed(lease, &others);
 		return;
 	}
-	if (lease->want->tries)
-		v->again_at = now;
+	if (lease->want->tries || (has_no_queue(lease->resource) && v->hinted))
+		v->again_at = now; /* or it was told meanwhile to ask again */
+	v->hinted &= !has_no_queue(lease->resource);
 	lsh_subscription_want(lease->resource);
 	look_again(lease, &others, lsh_subscription_is_heard(lease->resource, v->host) ? 0 : v->again_at);
 }
@@ -567,12 +589,36 @@ see_to(struct lsh_vote *v, int64_t now)
 	}
 }
 
+/* Without a queue, the next request of this process would come before those of all others: they are woken by the
+ * release, and it went out right behind that. */
+static void
+ends(struct lsh_lease *lease)
+{
+	struct lsh_resource *r = lease->resource;
+
+	if (has_no_queue(r) && lease->state == LSH_HELD && r->cluster->contended)
+		r->cluster->rests_until = lsh_after(lsh_now_ns(), REST);
+}
+
+/* Who heard of the release waits for it, but for this client. */
+static void
+note_listeners(struct lsh_resource *r, const struct lsh_result *result)
+{
+	struct lsh_verdict verdict = {.what = LSH_GONE};
+
+	r->kind->read(&verdict, LSH_RELEASE, result->message, 0, 1);
+	if (verdict.what == LSH_LET_GO)
+		r->cluster->contended = verdict.listeners > (r->cluster->subscribed == LSH_LISTENS);
+}
+
 static void
 released(struct lsh_vote *v, const struct lsh_call *call, const struct lsh_result *r)
 {
 	struct lsh_lease *lease = v->lease;
 	leash_error why = {LEASH_OK, 0, ""};
 
+	if (has_no_queue(lease->resource) && r->what == LSH_CALL_ANSWERED)
+		note_listeners(lease->resource, r);
 	if (lease->answered)
 		return;
 	if (r->what == LSH_CALL_REFUSED || r->what == LSH_CALL_NONSENSE)
@@ -599,5 +645,5 @@ describe(struct lsh_lease *lease, leash_error *why)
 const struct lsh_strategy lsh_single = {
 	.why_over = "no renewal succeeded before its lease ran out",
 	.has_queue = true, .fits = fits, .acquire = acquire, .granted = granted, .extend = extend, .silent = silent,
-	.connected = connected, .see_to = see_to, .voted = voted, .released = released, .describe = describe,
+	.connected = connected, .see_to = see_to, .voted = voted, .ends = ends, .released = released, .describe = describe,
 };

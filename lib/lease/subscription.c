@@ -16,10 +16,19 @@ enum {
 #define KEPT  (30 * LSH_S) /* after somebody waited last */
 #define SWEEP (10 * LSH_S)
 
-/* "<key>:wake:<client>" */
+/* It has one to listen to there, besides the client's. */
+static bool
+has_channel(const struct lsh_resource *r, const struct lsh_host *host)
+{
+	return r->kind->channel != NULL || atomic_load(&host->sharded);
+}
+
+/* "<key>:wake:<client>", or as its kind has it */
 static size_t
 write_name(const struct lsh_resource *r, char *out)
 {
+	if (r->kind->channel != NULL)
+		return r->kind->channel(out, lsh_resource_key(r), r->key_size);
 	memcpy(out, lsh_resource_key(r), r->key_size);
 	memcpy(out + r->key_size, ":wake:", 6);
 	memcpy(out + r->key_size + 6, r->backend->uuid, LSH_UUID_SIZE);
@@ -31,12 +40,15 @@ static struct lsh_resource *
 find(const struct lsh_host *host, const char *channel, size_t size)
 {
 	struct lsh_backend *b = host->backend;
-	struct lsh_resource *r = size > END_SIZE ? b->ops->find(b->ctx, channel, size - END_SIZE) : NULL;
+	struct lsh_arg key = {channel, size > END_SIZE ? size - END_SIZE : 0};
+	struct lsh_resource *r;
 
+	lsh_kind_read_channel(channel, size, &key);
+	r = key.size > 0 ? b->ops->find(b->ctx, key.bytes, key.size) : NULL;
 	if (r == NULL)
 		return NULL;
 	lsh_monitor_enter(&r->monitor);
-	if (r->cluster->subscribed_at == host)
+	if (lsh_resource_is_roaming(r) && r->cluster->subscribed_at == host)
 		return r;
 	lsh_monitor_leave(&r->monitor);
 	b->ops->release(r);
@@ -56,7 +68,7 @@ bool
 lsh_subscription_is_heard(const struct lsh_resource *r, const struct lsh_host *host)
 {
 	return lsh_node_is_subscribed(host->server.node) &&
-	       (!atomic_load(&host->sharded) ||
+	       (!has_channel(r, host) ||
 	        (r->cluster->subscribed == LSH_LISTENS && r->cluster->subscribed_at == host));
 }
 
@@ -66,7 +78,7 @@ ask(const struct lsh_resource *r, struct lsh_host *host, bool joins)
 {
 	char *name = lsh_alloc(r->key_size + END_SIZE);
 	struct lsh_pubsub *pubsub = lsh_node_pubsub(host->server.node);
-	bool asked = name != NULL && lsh_pubsub_ask(pubsub, joins, name, write_name(r, name));
+	bool asked = name != NULL && lsh_pubsub_ask(pubsub, atomic_load(&host->sharded), joins, name, write_name(r, name));
 
 	lsh_free(name);
 	return asked;
@@ -101,6 +113,7 @@ change_to(struct lsh_resource *r, enum lsh_subscribed subscribed, struct lsh_hos
 	r->cluster->subscribed = subscribed;
 	r->cluster->subscribed_at = r->cluster->subscribes_at = host;
 	r->cluster->subscribe.run = change;
+	atomic_store(&host->listens, true);
 	lsh_server_use(&host->server);
 	r->backend->ops->retain(r);
 	lsh_monitor_later(&r->monitor, &r->cluster->subscribe);
@@ -111,7 +124,7 @@ lsh_subscription_want(struct lsh_resource *r)
 {
 	struct lsh_host *host = lsh_resource_host(r);
 
-	if (!atomic_load(&host->sharded))
+	if (!has_channel(r, host))
 		return;
 	r->cluster->subscription_wanted = lsh_now_ns();
 	if ((r->cluster->subscribed != LSH_DEAF && r->cluster->subscribed_at == host) || r->cluster->subscribes_at != NULL)
@@ -128,6 +141,21 @@ lsh_subscription_connected(struct lsh_host *host)
 	             lsh_router_is_cluster(host->server.router) && lsh_node_version(host->server.node) >= SHARDED_SINCE);
 }
 
+/* Who waits without a place asks at once; or, if it is just asking, once more. */
+static void
+recall(struct lsh_resource *r)
+{
+	lsh_each_lease(lease, r) {
+		struct lsh_vote *v = &lease->votes[0];
+
+		if (r->kind->channel == NULL || lease->state != LSH_ACQUIRING)
+			continue;
+		v->hinted |= lsh_vote_is_out(v);
+		v->again_at = 0;
+	}
+	lsh_resource_stir(r);
+}
+
 static void
 become(const struct lsh_host *host, const char *channel, size_t size, enum lsh_subscribed subscribed)
 {
@@ -136,8 +164,24 @@ become(const struct lsh_host *host, const char *channel, size_t size, enum lsh_s
 	if (r == NULL)
 		return;
 	r->cluster->subscribed = subscribed;
-	lsh_resource_stir(r);
+	recall(r);
 	leave_found(r);
+}
+
+bool
+lsh_subscription_heard(struct lsh_host *host, const char *channel, size_t size)
+{
+	struct lsh_arg key;
+	struct lsh_resource *r;
+
+	if (!lsh_kind_read_channel(channel, size, &key))
+		return false;
+	r = find(host, channel, size);
+	if (r != NULL) {
+		recall(r);
+		leave_found(r);
+	}
+	return true;
 }
 
 void
@@ -161,9 +205,9 @@ lsh_subscription_refused(void *ctx, const char *channel, size_t size, const char
 
 	if (lsh_fault_of(text) == LSH_FAULT_CLUSTER || lsh_starts_with_word(text, "CLUSTERDOWN")) {
 		lsh_router_doubt(host->server.router);
-	} else if (atomic_exchange(&host->sharded, false)) {
+	} else if (atomic_exchange(&host->sharded, false) || !atomic_exchange(&host->is_deaf, true)) {
 		lsh_courier_log(host->backend->courier, LEASH_LOG_WARNING,
-		                "%.80s: SSUBSCRIBE was refused: others may be given a lock before this client: %.100s",
+		                "%.80s: SUBSCRIBE to a lock's channel was refused: others may get it first: %.100s",
 		                lsh_host_shown(host), text);
 	}
 	if (r == NULL)
@@ -192,9 +236,9 @@ lsh_subscription_forget(struct lsh_resource *r)
 static void
 leave_unless_wanted(struct lsh_resource *r, void *host)
 {
-	const struct lsh_roaming *c = r->cluster;
+	const struct lsh_roaming *c = lsh_resource_is_roaming(r) ? r->cluster : NULL;
 
-	if (c->subscribed != LSH_LISTENS || c->subscribed_at != host || c->subscribes_at != NULL ||
+	if (c == NULL || c->subscribed != LSH_LISTENS || c->subscribed_at != host || c->subscribes_at != NULL ||
 	    lsh_now_ns() - c->subscription_wanted < KEPT)
 		return;
 	lsh_each_lease(lease, r)
@@ -209,7 +253,7 @@ lsh_subscription_work(struct lsh_host *host)
 	struct lsh_backend *b = host->backend;
 	int64_t now = lsh_now_ns();
 
-	if (!atomic_load(&host->sharded) || now - host->swept <= SWEEP)
+	if (!atomic_load(&host->listens) || now - host->swept <= SWEEP)
 		return;
 	host->swept = now;
 	b->ops->each(b->ctx, leave_unless_wanted, host);

@@ -2,6 +2,9 @@
  * listened to from before the first request that takes a place, wherever the slot goes, and for a while after somebody
  * waited last. Elsewhere the client has one channel, and its connection is subscribed to it before it is up.
  *
+ * A lock whose kind has a channel has that one, everywhere: what is said there is for everybody, and who waits asks
+ * again. So does who has just begun to listen, because something may have been said before.
+ *
  *   DEAF --wanted--> LISTENS SOON --confirmed--> LISTENS --nobody waits for half a minute--> DEAF
  *   any --the connection ends, it moves--> DEAF
  *
@@ -18,6 +21,9 @@ void lsh_subscription_want(struct lsh_resource *resource);
 /* its connection is another one */
 void lsh_subscription_lost(struct lsh_resource *resource, const struct lsh_host *host);
 void lsh_subscription_forget(struct lsh_resource *resource); /* nobody else has the resource */
+
+/* A message came on this channel. False: it is no kind's. Not entered. */
+bool lsh_subscription_heard(struct lsh_host *host, const char *channel, size_t size);
 
 /* What the node calls; not entered. */
 void lsh_subscription_connected(struct lsh_host *host);

@@ -14,6 +14,7 @@
 #include "lease/host.h"
 
 #include "base/mutation.h"
+#include "lease/subscription.h"
 
 #include <string.h>
 
@@ -145,8 +146,18 @@ heed(struct lsh_lease *lease, const struct lsh_host *host, const struct grant *w
 		ask_server(lease); /* not to be counted on */
 }
 
+/* A step has asked whether anybody hears it here: that is the answer. Or it came on the channel of a lock, where
+ * whatever is said means that it is free. */
+static bool
+is_for_everybody(struct lsh_host *host, const struct lsh_item *channel, const char *text, size_t size)
+{
+	if (size == 1 && text[0] == 'p')
+		return true;
+	return (size == 0 || text[0] != 'g') && lsh_subscription_heard(host, channel->text, channel->length);
+}
+
 void
-lsh_wakeup_message(void *ctx, const char *text, size_t size)
+lsh_wakeup_message(void *ctx, const struct lsh_item *channel, const char *text, size_t size)
 {
 	struct lsh_host *host = ctx;
 	struct lsh_backend *b = host->backend;
@@ -154,8 +165,8 @@ lsh_wakeup_message(void *ctx, const char *text, size_t size)
 	struct lsh_lease *lease;
 	struct grant w;
 
-	if (size == 1 && text[0] == 'p')
-		return; /* a step has asked whether anybody hears it here: that is the answer */
+	if (is_for_everybody(host, channel, text, size))
+		return;
 	if (!read_grant(&w, b, text, size)) {
 		if (spend(&b->warnings_spent, warn_each, warn_most))
 			lsh_courier_log(b->courier, LEASH_LOG_WARNING,

@@ -15,6 +15,7 @@ extern const struct lsh_script lsh_script_acquire;
 extern const struct lsh_script lsh_script_heartbeat;
 extern const struct lsh_script lsh_script_inspect;
 extern const struct lsh_script lsh_script_raise;
+extern const struct lsh_script lsh_script_redisson;
 extern const struct lsh_script lsh_script_release;
 extern const struct lsh_script lsh_script_renew;
 extern const struct lsh_script lsh_script_share_acquire;

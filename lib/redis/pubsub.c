@@ -112,10 +112,12 @@ take_in(struct lsh_pubsub *l, const struct lsh_message *m)
 	struct request request;
 
 	if (lsh_message_is_about(m, "message", LSH_STRING) || lsh_message_is_about(m, "smessage", LSH_STRING)) {
-		l->ops->message(l->ctx, m->item[2].text, m->item[2].length);
-	} else if (lsh_message_is_about(m, "ssubscribe", LSH_INTEGER) && take_request(l, &request, true, channel)) {
+		l->ops->message(l->ctx, channel, m->item[2].text, m->item[2].length);
+	} else if ((lsh_message_is_about(m, "ssubscribe", LSH_INTEGER) ||
+	            lsh_message_is_about(m, "subscribe", LSH_INTEGER)) && take_request(l, &request, true, channel)) {
 		l->ops->subscribed(l->ctx, channel->text, channel->length);
-	} else if (lsh_message_is_about(m, "sunsubscribe", LSH_INTEGER) && l->ops->unsubscribed != NULL) {
+	} else if ((lsh_message_is_about(m, "sunsubscribe", LSH_INTEGER) ||
+	            lsh_message_is_about(m, "unsubscribe", LSH_INTEGER)) && l->ops->unsubscribed != NULL) {
 		take_request(l, &request, false, channel); /* or it comes of the server's own accord, at any time */
 		l->ops->unsubscribed(l->ctx, channel->text, channel->length);
 	} else if (m->type == LSH_ERROR && take_request(l, &request, false, NULL)) {
@@ -199,12 +201,13 @@ lsh_pubsub_wait(struct lsh_pubsub *l, struct lsh_parker *parker, int64_t deadlin
 	pthread_mutex_unlock(&l->conn.mutex);
 }
 
-/* ---- sharded channels ---- */
+/* ---- further channels ---- */
 
 bool
-lsh_pubsub_ask(struct lsh_pubsub *l, bool joins, const char *channel, size_t size)
+lsh_pubsub_ask(struct lsh_pubsub *l, bool sharded, bool joins, const char *channel, size_t size)
 {
-	struct lsh_arg args[] = {joins ? LSH_ARG("SSUBSCRIBE") : LSH_ARG("SUNSUBSCRIBE"), {channel, size}};
+	static const char *const words[2][2] = {{"UNSUBSCRIBE", "SUBSCRIBE"}, {"SUNSUBSCRIBE", "SSUBSCRIBE"}};
+	struct lsh_arg args[] = {lsh_arg_text(words[sharded][joins]), {channel, size}};
 	struct request asked = {.joins = joins, .size = size};
 	size_t most = lsh_command_size(args, 2);
 

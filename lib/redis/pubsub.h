@@ -5,13 +5,14 @@
  * wake-up at most, and none if the thread that it is meant for reads itself. When nobody waits nobody reads: a message
  * is a hint, and what it said can be asked for. The keeper reads now and then what was left, and looks for hang-ups.
  *
- * In a cluster a connection can have any number of sharded channels, which come and go (Redis 7). Whoever asks for one
- * writes that; what the socket does not take at once, the thread in the seat, or the keeper. The server answers in the
- * order in which it was asked: a refusal is of the channel asked for first. */
+ * A connection can have any number of further channels, which come and go; in a cluster also sharded ones (Redis 7).
+ * Whoever asks for one writes that; what the socket does not take at once, the thread in the seat, or the keeper. The
+ * server answers in the order in which it was asked: a refusal is of the channel asked for first. */
 #ifndef LSH_REDIS_PUBSUB_H
 #define LSH_REDIS_PUBSUB_H
 
 #include "base/park.h"
+#include "redis/reply.h"
 #include "redis/stream.h"
 
 #include <poll.h>
@@ -23,9 +24,9 @@ struct lsh_pubsub;
 
 /* Called by any thread that waits, with no mutex held. */
 struct lsh_pubsub_ops {
-	void (*message)(void *ctx, const char *text, size_t size);
+	void (*message)(void *ctx, const struct lsh_item *channel, const char *text, size_t size);
 
-	/* Of sharded channels: all of them or none. A connection that breaks takes all channels with it, and those that
+	/* Of further channels: all of them or none. A connection that breaks takes all channels with it, and those that
 	 * were asked for: nothing is said of each. */
 	void (*subscribed)(void *ctx, const char *channel, size_t size);
 	void (*unsubscribed)(void *ctx, const char *channel, size_t size); /* we asked, or its slot has left the server */
@@ -45,9 +46,9 @@ void lsh_pubsub_free(struct lsh_pubsub *pubsub);                              /*
 void lsh_pubsub_wait(struct lsh_pubsub *pubsub, struct lsh_parker *parker, int64_t deadline,
                        bool (*over)(void *arg), void *arg);
 
-/* Ask for a sharded channel (`joins`), or for its end; the answer comes to one of the ops. Never waits. False: there is
+/* Ask for a channel (`joins`), or for its end; the answer comes to one of the ops. Never waits. False: there is
  * no connection, or no memory, or too much is on its way already; or the channel is longer than LSH_CHANNEL_MOST. */
-bool lsh_pubsub_ask(struct lsh_pubsub *pubsub, bool joins, const char *channel, size_t size);
+bool lsh_pubsub_ask(struct lsh_pubsub *pubsub, bool sharded, bool joins, const char *channel, size_t size);
 
 /* For the keeper of the connection. */
 bool lsh_pubsub_attach(struct lsh_pubsub *pubsub, struct lsh_stream stream); /* as lsh_pipeline_attach() */

@@ -6,7 +6,7 @@
 
 FIXTURE(world_begin_shared, world_end);
 
-DOES(publish, wire_publish(0, rest); world_sent(); assert_int_equal(wire.warnings, 0))
+DOES(publish, wire_publish(0, "leash:wake", rest); world_sent(); assert_int_equal(wire.warnings, 0))
 
 #define BOTH_HOLD "; ann acquires; bob acquires -> acquire 1, acquire 2; HELD; HELD -> ann OK, bob OK"
 

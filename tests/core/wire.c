@@ -28,6 +28,8 @@ struct lsh_pubsub {
 	const struct lsh_pubsub_ops *ops;
 	void *ctx;
 	bool up;
+	char asked[80]; /* a channel; "": none */
+	bool joins;
 };
 
 struct wire wire;
@@ -71,8 +73,9 @@ number_of(const struct lsh_arg *arg)
 }
 
 static enum lsh_verb
-verb_of(const struct lsh_arg *arg)
+verb_of(const struct lsh_arg *arg, const struct lsh_arg *step)
 {
+	static const char *const steps[LSH_VERBS] = {"acquire", "renew", "release", "heartbeat"};
 	static const struct lsh_kind *const kinds[] = {&lsh_mutex, &lsh_semaphore, &lsh_readwrite};
 
 	for (size_t kind = 0; kind < COUNT(kinds); kind++)
@@ -82,6 +85,9 @@ verb_of(const struct lsh_arg *arg)
 			if (script != NULL && (is(arg, script->sha1) || is(arg, script->text)))
 				return verb;
 		}
+	for (enum lsh_verb verb = 0; verb < LSH_VERBS; verb++)
+		if (is(arg, lsh_script_redisson.sha1) && steps[verb] != NULL && is(step, steps[verb]))
+			return verb;
 	fail_msg("a script that leash does not have was sent");
 	return LSH_VERBS;
 }
@@ -95,8 +101,10 @@ read_command(struct wire_command *c, const struct lsh_arg *args, size_t count)
 	c->verb = LSH_VERBS;
 	if (!is(&args[0], "EVALSHA") && !is(&args[0], "EVAL"))
 		return;
-	c->verb = verb_of(&args[1]);
 	at = 3 + (size_t)(args[2].bytes[0] - '0');
+	c->verb = verb_of(&args[1], &args[at]);
+	if (is(&args[1], lsh_script_redisson.sha1))
+		at++; /* of the step, which nothing but that has */
 	c->in_one_array = is(&args[2], "0");
 	for (size_t i = 3; i < count; i++)
 		if (is_token(&args[i]))
@@ -104,7 +112,7 @@ read_command(struct wire_command *c, const struct lsh_arg *args, size_t count)
 	at += c->verb == LSH_TRADE; /* the old token comes first */
 	if (c->verb == LSH_ACQUIRE || c->verb == LSH_TRADE) { /* token, lease, not_after, cfg */
 		c->not_after_us = atoll(args[at + 2].bytes);
-		c->places = args[at + 3].bytes[0] != '0'; /* its cfg begins with the claim */
+		c->places = count > at + 3 && args[at + 3].bytes[0] != '0'; /* its cfg begins with the claim */
 		c->wanted = count > at + 4 ? atoll(args[at + 4].bytes) : 0;
 	} else if (c->verb == LSH_RAISE) { /* fence */
 		c->wanted = atoll(args[at].bytes);
@@ -190,11 +198,11 @@ wire_answer(size_t n, const struct lsh_message *message)
 }
 
 void
-wire_publish(size_t n, const char *text)
+wire_publish(size_t n, const char *channel, const char *text)
 {
 	const struct lsh_pubsub *l = nodes[n]->pubsub;
 
-	l->ops->message(l->ctx, text, strlen(text));
+	l->ops->message(l->ctx, &(struct lsh_item){LSH_STRING, 0, channel, strlen(channel)}, text, strlen(text));
 }
 
 const char *
@@ -261,10 +269,37 @@ lsh_pubsub_new(const struct lsh_pubsub_ops *ops, void *ctx, void (*kick)(void *k
 
 IS(void, lsh_pubsub_free, (struct lsh_pubsub *l), lsh_free(l))
 IS(bool, lsh_pubsub_is_up, (struct lsh_pubsub *l), return l->up)
-IS(void, lsh_pubsub_break, (struct lsh_pubsub *l), l->up = false)
+IS(void, lsh_pubsub_break, (struct lsh_pubsub *l), l->up = false; l->asked[0] = '\0')
 IS(void, lsh_pubsub_wait, (struct lsh_pubsub *l, struct lsh_parker *parker, int64_t deadline,
                            bool (*over)(void *arg), void *arg), )
-IS(bool, lsh_pubsub_ask, (struct lsh_pubsub *l, bool joins, const char *channel, size_t size), return false)
+
+bool
+lsh_pubsub_ask(struct lsh_pubsub *l, bool sharded, bool joins, const char *channel, size_t size)
+{
+	assert_true(!sharded && l->asked[0] == '\0' && size < sizeof l->asked);
+	if (!l->up)
+		return false;
+	snprintf(l->asked, sizeof l->asked, "%.*s", (int)size, channel);
+	l->joins = joins;
+	return true;
+}
+
+/* A channel that was asked for is answered at once. */
+static bool
+answer_ask(size_t n, struct lsh_pubsub *l, void (*sent)(size_t n, const struct wire_command *command))
+{
+	struct wire_command c = {.verb = LSH_VERBS};
+	char channel[sizeof l->asked];
+
+	if (l->asked[0] == '\0')
+		return false;
+	memcpy(channel, l->asked, sizeof channel);
+	l->asked[0] = '\0';
+	snprintf(c.name, sizeof c.name, "%s", l->joins ? "SUBSCRIBE" : "UNSUBSCRIBE");
+	sent(n, &c);
+	(l->joins ? l->ops->subscribed : l->ops->unsubscribed)(l->ctx, channel, strlen(channel));
+	return true;
+}
 
 /* ---- the courier ---- */
 
@@ -431,6 +466,7 @@ wire_settle(void (*sent)(size_t n, const struct wire_command *command))
 		did = deliver();
 		for (size_t i = 0; i < node_count; i++) {
 			did |= keep(nodes[i], wire.is_down[i]);
+			did |= answer_ask(i, nodes[i]->pubsub, sent);
 			did |= send_all(i, sent);
 		}
 		any |= did;

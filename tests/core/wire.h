@@ -53,7 +53,7 @@ size_t wire_servers(void);
 /* Of the server that was made as the n-th, from 0 on. */
 struct wire_command *wire_first(size_t n); /* the oldest command that was sent and is not answered; or NULL */
 void wire_answer(size_t n, const struct lsh_message *message); /* that one */
-void wire_publish(size_t n, const char *text);
+void wire_publish(size_t n, const char *channel, const char *text);
 
 void wire_break(void);      /* each connection for commands */
 void wire_break_one(size_t n);

@@ -231,10 +231,17 @@ server_us(void)
 static const char *
 word_of(const struct wire_command *c)
 {
+	static const char *const plain[][2] = {
+		{"WAIT", "wait"}, {"PING", "ping"}, {"SUBSCRIBE", "listen"}, {"UNSUBSCRIBE", "leave"},
+	};
 	static const char *const names[LSH_VERBS] = {"acquire", "renew", "release", "heartbeat", "raise", "trade"};
 
 	if (c->verb == LSH_VERBS)
-		return strcmp(c->name, "WAIT") == 0 ? "wait" : "ping";
+		for (size_t i = 0; i < COUNT(plain); i++)
+			if (strcmp(c->name, plain[i][0]) == 0)
+				return plain[i][1];
+	if (c->verb == LSH_VERBS)
+		return NULL;
 	if (c->verb != LSH_ACQUIRE || c->places)
 		return names[c->verb];
 	return c->wanted > 0 ? "vote" : "try";
@@ -246,7 +253,7 @@ sent(size_t n, const struct wire_command *c)
 	char word[TEXT];
 	size_t size;
 
-	if (c->verb == LSH_VERBS && strcmp(c->name, "PING") != 0 && strcmp(c->name, "WAIT") != 0)
+	if (word_of(c) == NULL)
 		return; /* presence */
 	snprintf(word, sizeof word, "%s", word_of(c));
 	for (size_t i = 0; i < c->tokens; i++) {
@@ -430,10 +437,12 @@ message_of(const char *token, int64_t fence)
 	lsh_need_write(need, needs);
 	snprintf(text, sizeof text, "g %s %lld leash:{orders}%s%s", token, (long long)fence, needs != 0 ? " " : "",
 	         needs != 0 ? need : "");
-	wire_publish(server, text);
+	wire_publish(server, "leash:wake", text);
 	settle();
 }
 
+/* On the channel of the lock, where everybody hears it. */
+DOES(message, wire_publish(server, "redisson_lock__channel:{orders}", rest); settle())
 DOES(message_granted, message_of(token_of(rest), next_fence()))
 DOES(message_with_the_last_fence, message_of(token_of(rest), last_fence))
 
@@ -793,6 +802,14 @@ void
 world_begin_readwrite(void)
 {
 	kind = &lsh_readwrite;
+	is_fair = false;
+	world_begin();
+}
+
+void
+world_begin_redisson(void)
+{
+	kind = &lsh_redisson;
 	is_fair = false;
 	world_begin();
 }

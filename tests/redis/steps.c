@@ -40,6 +40,11 @@ static const struct script {
 	{"trade", &lsh_script_share_trade, "4", "1 2 3:600000 4:9000000000000000 cfg"},
 	{"limit", &lsh_script_share_limit, "4", "1 2:600000 cfg"},
 	{"survey", &lsh_script_share_inspect, "4", "1:100"},
+	{"get_lock", &lsh_script_redisson, "1", "acquire 1 2:600000 3:9000000000000000"},
+	{"keep_lock", &lsh_script_redisson, "1", "renew 1 2 3"},
+	{"adopt_lock", &lsh_script_redisson, "1", "heartbeat 1 2:600000"},
+	{"unlock", &lsh_script_redisson, "1", "release 1 PUBLISH 2:nobody"},
+	{"look_at", &lsh_script_redisson, "1", ""},
 };
 
 /* What the words of an answer may be called. */

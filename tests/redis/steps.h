@@ -19,6 +19,8 @@
  *     part WHO                                share_release
  *     trade WHO WHO [LEASE [NOT_AFTER]]       share_trade, of the first for the second
  *     limit N [MS], survey [N]                share_limit, share_inspect
+ *     get_lock TOKEN [LEASE [NOT_AFTER]], keep_lock TOKEN LEASE DEPTH, adopt_lock TOKEN [LEASE], look_at
+ *     unlock TOKEN [CHANNEL]                  redisson
  *     line TOKENS                             the first asks and has it, the others ask and wait
  *     crowd WHO...                            they ask for a share, one after the other
  *     cfg WORDS                               what steps say of the client from now on

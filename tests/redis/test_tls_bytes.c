@@ -526,11 +526,11 @@ SENTENCE(tickets_and_new_keys_on_an_idle_pipe_break_nothing_and_an_unasked_answe
 CALLED(tell_nobody, )
 
 static void
-count_message(void *ctx, const char *text, size_t size)
+count_message(void *ctx, const struct lsh_item *channel, const char *text, size_t size)
 {
 	int *messages = ctx;
 
-	(void)text, (void)size;
+	(void)channel, (void)text, (void)size;
 	++*messages;
 }
 

@@ -1,0 +1,125 @@
+/* A lock that is shared with Redisson, wherever it lives: clients of leash meet there. With Redisson itself: redisson/run.sh. */
+#include "tests/support/actor.h"
+#include "tests/support/kept.h"
+#include "tests/support/place.h"
+
+static leash_client *client;
+static leash_lock *lock, *other; /* of "law", of a client each */
+static leash_error err;
+
+static leash_client *
+open_client(void)
+{
+	return kept(place_client(LEASH_OPTIONS(.lease_ms = 3000)));
+}
+
+static leash_lock *
+open_lock(leash_client *of)
+{
+	return kept(leashed_lock(of, "law", LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON)));
+}
+
+static void
+set_up(void)
+{
+	place_flush();
+	client = open_client();
+	if (place_is(PLACE_NO_QUEUE))
+		return;
+	lock = open_lock(client);
+	other = open_lock(open_client());
+}
+
+FIXTURE(set_up, NULL);
+PLACE(place_open);
+
+#define SOMEWHERE .but = PLACE_NO_QUEUE | PLACE_RIGHTS
+
+#define acquires(lock) assert_status(LEASH_OK, leash_lock_acquire((lock), 20000, &err))
+#define releases(lock) assert_status(LEASH_OK, leash_lock_release((lock), &err))
+
+SENTENCE(its_key_is_its_name_and_has_its_token_alone, SOMEWHERE)
+{
+	char token[LEASH_TOKEN_MAX];
+
+	acquires(lock);
+	acquires(lock);
+	leash_lock_token(lock, token, sizeof token);
+	assert_string_equal(place_text("law", "HKEYS law"), token);
+	assert_true(place_integer("law", "PTTL law") > 0);
+	assert_status(LEASH_OK, leash_lock_extend(lock, 6000, &err));
+	assert_string_equal(place_text("law", "HVALS law"), "2");
+	releases(lock);
+	releases(lock);
+	assert_int_equal(place_integer("law", "EXISTS law leash:{law} leash:{law}:fence"), 0);
+}
+
+SENTENCE(one_at_a_time_has_it_and_who_waits_is_woken_by_a_release, SOMEWHERE)
+{
+	enum { ROUNDS = 15 };
+	leash_lock *both[] = {lock, other};
+	static struct actor waiter;
+	int soon = 0;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		acquires(both[i % 2]);
+		assert_status(LEASH_TIMEOUT, leash_lock_acquire(both[(i + 1) % 2], 0, &err));
+		actor_begin(&waiter, both[(i + 1) % 2], LEASH_FOREVER);
+		actor_tell(&waiter, actor_acquire);
+		actor_await_asleep(&waiter);
+		await_ms(20 * (i % 5));
+		lag_begin();
+		int64_t began_ns = await_now_ns();
+		releases(both[i % 2]);
+		assert_heard(LEASH_OK, &waiter);
+		soon += waiter.ended_ns - began_ns < 100 * MS + lag_end(); /* who was not told asks after a second */
+		assert_done(LEASH_OK, &waiter, actor_release);
+		actor_end(&waiter);
+	}
+	assert_true(soon > ROUNDS / 2);
+}
+
+SENTENCE(where_its_holder_died_it_is_free_when_the_lease_ends, SOMEWHERE)
+{
+	place_say("leash:{law}", "HSET law 7e2d4c90-55b3-4f86-a1c4-92d07f6b3e21:51 1");
+	place_say("leash:{law}", "PEXPIRE law 1500");
+	acquires(lock);
+	releases(lock);
+}
+
+SENTENCE(what_is_unlocked_by_force_is_lost_at_the_next_renewal, SOMEWHERE)
+{
+	acquires(lock);
+	place_say("leash:{law}", "DEL law");
+	await_true_for(!leash_lock_held(lock), 3);
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+	acquires(lock);
+	releases(lock);
+}
+
+SENTENCE(others_have_no_part_in_it, SOMEWHERE)
+{
+	leash_lock *mutex = kept(leashed_lock(client, "law", NULL));
+
+	acquires(lock);
+	acquires(mutex);
+	releases(lock);
+	releases(mutex);
+	place_say("leash:{law}", "SET law theirs");
+	assert_status(LEASH_MISMATCH, leash_lock_acquire(lock, 0, &err));
+}
+
+SENTENCE(what_it_cannot_be_is_said_when_it_is_made)
+{
+	leash_lock *made = NULL;
+	bool on_quorum = place_is(PLACE_NO_QUEUE);
+
+	assert_status(LEASH_UNSUPPORTED, leash_lock_new(&made, client, "law",
+	              LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON, .fair = true), &err));
+	assert_non_null(strstr(err.text, on_quorum ? "quorum" : "RFairLock"));
+	assert_status(on_quorum ? LEASH_UNSUPPORTED : LEASH_OK, leash_lock_new(&made, client, "law",
+	              LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON), &err));
+	if (!on_quorum)
+		assert_status(LEASH_UNSUPPORTED, leash_lock_waiters(made, count_waiter, &(int){0}, &err));
+	leash_lock_free(made);
+}

@@ -1,0 +1,480 @@
+/* One lock, here and in Java: each sentence does something on both sides. CLASSPATH has Redisson and Agent, which does
+ * what it is told (Agent.java); tests/redisson/run.sh sees to that. */
+#include "tests/support/leashed.h"
+#include "tests/support/one_server.h"
+#include "tests/support/test.h"
+
+#include <endian.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WATCHDOG_MS = 3000, JVMS = 2, JAVA_THREADS = 2, PROCESSES = 2, THREADS = 4 };
+
+struct java {
+	pid_t pid; /* 0: there is none */
+	FILE *to, *from;
+};
+
+static struct java java;
+static leash_client *client;
+static leash_lock *lock;
+static leash_error err;
+
+/* ---- the Java side ---- */
+
+static void
+tell(struct java *j, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vfprintf(j->to, format, args);
+	va_end(args);
+	fputc('\n', j->to);
+	fflush(j->to);
+}
+
+static void
+expect(struct java *j, const char *answer)
+{
+	char line[200];
+
+	if (fgets(line, sizeof line, j->from) == NULL)
+		fail_msg("Java has ended");
+	line[strcspn(line, "\n")] = '\0';
+	assert_string_equal(line, answer);
+}
+
+#define says(answer, ...) (tell(&java, __VA_ARGS__), expect(&java, (answer)))
+
+static void
+start_java(struct java *j, int watchdog_ms)
+{
+	int to[2], from[2];
+	char ms[12];
+
+	assert_int_equal(pipe2(to, O_CLOEXEC) | pipe2(from, O_CLOEXEC), 0);
+	snprintf(ms, sizeof ms, "%d", watchdog_ms);
+	j->pid = fork();
+	if (j->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(to[0], 0);
+		dup2(from[1], 1);
+		execlp("java", "java", "-XX:TieredStopAtLevel=1", "Agent", server_uri_tcp(server), ms, (char *)NULL);
+		_exit(127);
+	}
+	close(to[0]);
+	close(from[1]);
+	j->to = fdopen(to[1], "w");
+	j->from = fdopen(from[0], "r");
+	expect(j, "ready");
+}
+
+static void
+kill_java(struct java *j)
+{
+	if (j->pid == 0)
+		return;
+	kill(j->pid, SIGKILL);
+	waitpid(j->pid, NULL, 0);
+	fclose(j->to);
+	fclose(j->from);
+	j->pid = 0;
+}
+
+/* ---- around ---- */
+
+static void
+start(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	start_tcp_server();
+	start_java(&java, WATCHDOG_MS);
+}
+
+static void
+stop(void)
+{
+	kill_java(&java);
+	stop_server();
+}
+
+static void
+set_up(void)
+{
+	server_command(server, "FLUSHALL");
+	client = leashed_open(uri, LEASH_OPTIONS(.lease_ms = WATCHDOG_MS));
+	lock = leashed_lock(client, "orders", LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON));
+}
+
+static void
+tear_down(void)
+{
+	leash_lock_free(lock);
+	leash_close(client);
+}
+
+FIXTURE(set_up, tear_down);
+GROUP(start, stop);
+
+#define acquires(wait_ms) assert_status(LEASH_OK, leash_lock_acquire(lock, (wait_ms), &err))
+#define does_not_acquire(wait_ms) assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, (wait_ms), &err))
+#define releases() assert_status(LEASH_OK, leash_lock_release(lock, &err))
+
+/* ---- who has it ---- */
+
+SENTENCE(what_java_holds_is_not_to_be_had_here)
+{
+	says("true", "lock orders 0");
+	does_not_acquire(0);
+	does_not_acquire(300);
+	says("released", "unlock orders");
+	acquires(0);
+	releases();
+}
+
+SENTENCE(what_is_held_here_is_not_to_be_had_in_java)
+{
+	acquires(0);
+	says("false", "lock orders 0");
+	says("false", "lock orders 300");
+	says("IllegalMonitorStateException", "unlock orders");
+	assert_true(leash_lock_held(lock));
+	releases();
+	says("true", "lock orders 0");
+	says("released", "unlock orders");
+}
+
+SENTENCE(whose_name_has_braces_is_one_lock_too)
+{
+	leash_lock *braced = leashed_lock(client, "{tenant}:orders", LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON));
+
+	tell(&java, "hold {tenant}:orders 300");
+	expect(&java, "held");
+	assert_status(LEASH_OK, leash_lock_acquire(braced, 20000, &err));
+	expect(&java, "released");
+	tell(&java, "lock {tenant}:orders 20000");
+	await_ms(300);
+	assert_status(LEASH_OK, leash_lock_release(braced, &err));
+	expect(&java, "true");
+	says("released", "unlock {tenant}:orders");
+	leash_lock_free(braced);
+}
+
+SENTENCE(nested_it_is_held_until_it_is_released_as_often)
+{
+	acquires(0);
+	acquires(0);
+	releases();
+	says("false", "lock orders 0");
+	releases();
+	says("true", "lock orders 0");
+	says("true", "lock orders 0");
+	says("released", "unlock orders");
+	does_not_acquire(0);
+	says("released", "unlock orders");
+	acquires(0);
+	releases();
+}
+
+/* ---- waking each other ---- */
+
+static int64_t
+now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t); /* that of System.nanoTime() */
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* It asks every second, too: what comes in half of that, on a machine that is not late, came by a message. */
+SENTENCE(java_wakes_who_waits_here)
+{
+	lag_begin();
+	tell(&java, "hold orders 2300");
+	expect(&java, "held");
+	int64_t began = now_ns();
+	acquires(20000);
+	assert_true(now_ns() - began < 2800 * MS + lag_end());
+	expect(&java, "released");
+	releases();
+}
+
+SENTENCE(a_release_here_wakes_java) /* which sleeps for as long as the lease, else */
+{
+	leash_lock *kept = leashed_lock(client, "long", LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON, .lease_ms = 30000));
+
+	assert_status(LEASH_OK, leash_lock_acquire(kept, 0, &err));
+	tell(&java, "lock long 60000");
+	await_ms(1000);
+	lag_begin();
+	int64_t began = now_ns();
+	assert_status(LEASH_OK, leash_lock_release(kept, &err));
+	expect(&java, "true");
+	assert_true(now_ns() - began < 1000 * MS + lag_end());
+	says("released", "unlock long");
+	leash_lock_free(kept);
+}
+
+/* ---- leases ---- */
+
+SENTENCE(both_renew_what_they_hold)
+{
+	tell(&java, "hold orders %d", 2 * WATCHDOG_MS);
+	expect(&java, "held");
+	does_not_acquire(WATCHDOG_MS + WATCHDOG_MS / 2);
+	expect(&java, "released");
+	acquires(5000);
+	says("false", "lock orders %d", WATCHDOG_MS + WATCHDOG_MS / 2);
+	assert_true(leash_lock_held(lock));
+	releases();
+}
+
+SENTENCE(what_java_held_is_free_when_its_lease_ended)
+{
+	struct java dead;
+
+	start_java(&dead, WATCHDOG_MS);
+	tell(&dead, "lock orders 0");
+	expect(&dead, "true");
+	kill_java(&dead);
+	does_not_acquire(0);
+	acquires(2 * WATCHDOG_MS + slow_ms(1000));
+	releases();
+}
+
+static int
+hold_and_die(void *unused)
+{
+	leash_client *mine = leashed_open(uri, LEASH_OPTIONS(.lease_ms = WATCHDOG_MS));
+	leash_lock *held = leashed_lock(mine, "orders", LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON));
+
+	(void)unused;
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	raise(SIGKILL);
+	return 1;
+}
+
+SENTENCE(what_a_process_here_held_is_free_when_its_lease_ended)
+{
+	child_end(child_run(hold_and_die, NULL));
+	says("false", "lock orders 0");
+	says("true", "lock orders %d", 4 * WATCHDOG_MS);
+	says("released", "unlock orders");
+}
+
+/* ---- by force ---- */
+
+SENTENCE(what_java_unlocks_by_force_is_lost_here)
+{
+	acquires(0);
+	says("true", "force orders");
+	await_true_for(!leash_lock_held(lock), WATCHDOG_MS / 1000);
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+	acquires(0);
+	releases();
+}
+
+SENTENCE(what_is_broken_here_is_lost_in_java)
+{
+	leash_lock_info info = {.size = sizeof info};
+
+	says("true", "lock orders 0");
+	says("true", "lock orders 0");
+	assert_status(LEASH_OK, leash_lock_inspect(lock, &info, &err));
+	assert_true(info.held && info.no_queue && info.depth == 2 && info.remaining_ms > 0);
+	assert_status(LEASH_OK, leash_lock_break(lock, &err));
+	acquires(0);
+	says("IllegalMonitorStateException", "unlock orders");
+	releases();
+}
+
+SENTENCE(nothing_is_left_behind)
+{
+	acquires(0);
+	assert_int_equal(server_integer(server, "HLEN orders"), 1);
+	assert_true(server_integer(server, "PTTL orders") > 0);
+	releases();
+	assert_string_equal(server_text(server, "KEYS *orders*"), "");
+}
+
+/* ---- contending ---- */
+
+struct turn {
+	int64_t asked, entered, left;
+	bool is_java;
+};
+
+static char folder[] = "/tmp/leash-contend.XXXXXX";
+static char counter[sizeof folder + 20];
+static int64_t contend_until;
+
+static void
+take_turns(FILE *history, leash_lock *contended, int fd)
+{
+	int64_t n, asked = now_ns(), entered;
+	leash_error why;
+
+	if (leash_lock_acquire(contended, LEASH_FOREVER, &why) != LEASH_OK) {
+		fprintf(history, "failed: %s\n", why.text);
+		return;
+	}
+	entered = now_ns();
+	if (pread(fd, &n, sizeof n, 0) != sizeof n)
+		fprintf(history, "failed: the counter\n");
+	usleep(1000);
+	n = (int64_t)htobe64(be64toh((uint64_t)n) + 1);
+	if (pwrite(fd, &n, sizeof n, 0) != sizeof n)
+		fprintf(history, "failed: the counter\n");
+	fprintf(history, "c %" PRId64 " %" PRId64 " %" PRId64 "\n", asked, entered, now_ns());
+	if (leash_lock_release(contended, &why) != LEASH_OK)
+		fprintf(history, "failed: %s\n", why.text);
+}
+
+static void *
+contend(void *mine)
+{
+	leash_lock *contended = leashed_lock(mine, "orders", LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON));
+	char path[sizeof folder + 40];
+	int fd = open(counter, O_RDWR | O_CLOEXEC);
+	unsigned seed = (unsigned)gettid();
+	FILE *history;
+
+	snprintf(path, sizeof path, "%s/c.%d", folder, gettid());
+	history = fopen(path, "w");
+	while (now_ns() < contend_until) {
+		take_turns(history, contended, fd);
+		usleep((unsigned)rand_r(&seed) % 10000);
+	}
+	fclose(history);
+	close(fd);
+	leash_lock_free(contended);
+	return NULL;
+}
+
+static int
+run_threads(void *unused)
+{
+	leash_client *mine = leashed_open(uri, NULL);
+	pthread_t threads[THREADS];
+
+	(void)unused;
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, contend, mine);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	leash_close(mine);
+	return 0;
+}
+
+static int
+by_entry(const void *a, const void *b)
+{
+	const struct turn *x = a, *y = b;
+
+	return (x->entered > y->entered) - (x->entered < y->entered);
+}
+
+static struct turn *
+read_turns(size_t *count)
+{
+	struct turn *turns = NULL;
+	char command[sizeof folder + 20], line[200], who[8];
+	FILE *all;
+
+	snprintf(command, sizeof command, "cat %s/*.*", folder);
+	all = popen(command, "r");
+	*count = 0;
+	while (fgets(line, sizeof line, all) != NULL) {
+		turns = realloc(turns, (*count + 1) * sizeof *turns);
+		struct turn *t = &turns[*count];
+		if (sscanf(line, "%7s %" SCNd64 " %" SCNd64 " %" SCNd64, who, &t->asked, &t->entered, &t->left) != 4)
+			fail_msg("%s", line);
+		t->is_java = who[0] == 'j';
+		++*count;
+	}
+	pclose(all);
+	qsort(turns, *count, sizeof *turns, by_entry);
+	return turns;
+}
+
+/* The longest time in which it was free and somebody waited for it; and there is never more than one inside. */
+static void
+judge_turns(const struct turn *turns, size_t count, int seconds)
+{
+	size_t by_java = 0, overlaps = 0;
+	int64_t longest = 0, waiting = INT64_MAX;
+
+	for (size_t i = count; i-- > 1;) {
+		int64_t from = turns[i - 1].left;
+
+		if (turns[i].asked < waiting)
+			waiting = turns[i].asked; /* who came in then, or later */
+		if (waiting > from)
+			from = waiting;
+		overlaps += turns[i].entered < turns[i - 1].left;
+		if (turns[i].entered - from > longest)
+			longest = turns[i].entered - from;
+	}
+	for (size_t i = 0; i < count; i++)
+		by_java += turns[i].is_java;
+	print_message("%zu turns here, %zu in Java, %zu overlaps, at most %" PRId64 " ms free while somebody waited\n",
+	              count - by_java, by_java, overlaps, longest / MS);
+	assert_int_equal(overlaps, 0);
+	assert_true(longest < 1000 * MS);
+	assert_true(by_java > (size_t)seconds && count - by_java > (size_t)seconds);
+}
+
+static void
+remove_folder(void *unused)
+{
+	char command[sizeof folder + 20];
+
+	(void)unused;
+	snprintf(command, sizeof command, "rm -rf %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
+SENTENCE(whoever_contends_one_is_inside_and_all_get_on)
+{
+	const char *text = getenv("LEASH_TEST_SECONDS");
+	int seconds = text != NULL ? atoi(text) : 30;
+	struct java jvms[JVMS];
+	pid_t children[PROCESSES];
+	int64_t n = 0;
+	size_t count;
+
+	assert_non_null(mkdtemp(folder));
+	afterwards(remove_folder, NULL);
+	snprintf(counter, sizeof counter, "%s/counter", folder);
+	int fd = open(counter, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(write(fd, &n, sizeof n), sizeof n);
+	for (int i = 0; i < JVMS; i++)
+		start_java(&jvms[i], 30000); /* a message that it misses it misses for so long */
+	contend_until = now_ns() + seconds * 1000 * MS;
+	for (int i = 0; i < JVMS; i++)
+		tell(&jvms[i], "contend orders %d %d %s %s/java.%d", seconds, JAVA_THREADS, counter, folder, i);
+	for (int i = 0; i < PROCESSES; i++)
+		children[i] = child_run(run_threads, NULL);
+	for (int i = 0; i < PROCESSES; i++)
+		child_wait(children[i]);
+	for (int i = 0; i < JVMS; i++) {
+		expect(&jvms[i], "done");
+		kill_java(&jvms[i]);
+	}
+	struct turn *turns = read_turns(&count);
+	assert_int_equal(pread(fd, &n, sizeof n, 0), sizeof n);
+	close(fd);
+	judge_turns(turns, count, seconds);
+	assert_int_equal(be64toh((uint64_t)n), count);
+	free(turns);
+}
