@@ -7,7 +7,8 @@
 #
 # --all: after that the nemesis in each deployment (single, TLS, sentinel, cluster, quorum) for ten minutes, and the same tests
 # again with Valkey 8, which is fetched for it (build-aux/valkey.sh). Takes about two hours, of which the nemesis has fifty
-# minutes.
+# minutes. And where there are a JDK and Maven, one lock is shared with real Redisson for five minutes by two versions of it
+# (redisson/run.sh); in CI also without --all, for half a minute.
 set -u
 
 # shellcheck disable=SC1007 # an empty CDPATH for this cd
@@ -91,9 +92,24 @@ nemesis() { # DEPLOYMENT
 	fi
 }
 
-suite
-[ "$all" = yes ] || finish
+# With real Redisson, where that can be had: a JDK and Maven are not fetched for it.
+redisson() { # SECONDS
+	command -v javac >/dev/null && command -v mvn >/dev/null || return 0
+	printf '\n==== Redisson\n'
+	if LEASH_SRCDIR=$source LEASH_BUILDDIR=$folder "$source/tests/redisson/run.sh" "$1"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+	fi
+}
 
+suite
+if [ "$all" = no ]; then
+	[ "${CI-}" != true ] || redisson 30
+	finish
+fi
+
+redisson 300
 for deployment in single tls sentinel cluster quorum; do
 	nemesis "$deployment"
 done
