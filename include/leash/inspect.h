@@ -79,8 +79,8 @@ typedef bool (*leash_waiter_fn)(void *arg, const leash_waiter_info *waiter);
  * @param visit  called for each place in the queue, with no mutex held; may call leash, but not free `lock`.
  * @param err    filled in unless the result is LEASH_OK; may be NULL.
  *
- * @return as leash_lock_inspect(); what was visited before a failure was true. On a quorum, which has no queue,
- *         LEASH_UNSUPPORTED.
+ * @return as leash_lock_inspect(); what was visited before a failure was true. On a quorum, and with
+ *         LEASH_REDISSON, where there is no queue, LEASH_UNSUPPORTED.
  *
  * Threads: any; not from a leash callback. Not a cancellation point, but for what `visit` does. Since 0.1.
  */

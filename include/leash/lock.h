@@ -52,7 +52,8 @@ typedef struct leash_acquire {
  *                          client and not with the same fairness, or as another kind of lock; on a quorum also
  *                          without a restart_guard_ms, with a lease that is longer than that, and with min_replicas or
  *                          fsynced; the text says which
- * @retval LEASH_UNSUPPORTED `fair`, or a `mode` but LEASH_MUTEX, on a quorum, which has no queue
+ * @retval LEASH_UNSUPPORTED `fair`, or a `mode` but LEASH_MUTEX, on a quorum, which has no queue; `fair` with
+ *                          LEASH_REDISSON
  * @retval LEASH_NO_MEMORY  nothing was made
  * @retval LEASH_FORKED     the client, or the owner, belongs to the parent process
  * @retval LEASH_CLOSED     the client is closed; this may be asked only while a handle of it is there

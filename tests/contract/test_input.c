@@ -176,8 +176,8 @@ SENTENCE(options_of_older_and_newer_callers_are_understood, .but = PLACE_SHORT_L
 	assert_refused(LEASH_UNSUPPORTED, "LEASH_LOCK_OPTIONS",
 	               leash_lock_new(&no_lock, client, "x", &newer_lock.known, &err));
 	assert_refused(LEASH_UNSUPPORTED, "LEASH_ACQUIRE", leash_lock_acquire_with(lock, &newer_acquire.known, &err));
-	assert_refused(LEASH_INVALID, "mode is 3",
-	               leash_lock_new(&no_lock, client, "x", LEASH_LOCK_OPTIONS(.mode = LEASH_WRITE + 1), &err));
+	assert_refused(LEASH_INVALID, "mode is 4",
+	               leash_lock_new(&no_lock, client, "x", LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON + 1), &err));
 	assert_false(leash_lock_held(lock));
 
 	/* one without a size was not made by the macro */

@@ -79,6 +79,25 @@ SENTENCE(one_at_a_time_has_it_and_who_waits_is_woken_by_a_release, SOMEWHERE)
 	assert_true(soon > ROUNDS / 2);
 }
 
+SENTENCE(a_set_may_have_it, SOMEWHERE)
+{
+	leash_lock *mutex = kept(leashed_lock(client, "also", NULL));
+	static struct actor holder;
+	leash_multi *set;
+
+	assert_status(LEASH_OK, leash_multi_new(&set, (leash_lock *[]){mutex, lock}, 2, &err));
+	actor_begin(&holder, other, LEASH_FOREVER);
+	assert_done(LEASH_OK, &holder, actor_acquire);
+	assert_status(LEASH_TIMEOUT, leash_multi_acquire(set, 100, &err));
+	actor_tell(&holder, actor_release);
+	assert_status(LEASH_OK, leash_multi_acquire(set, 20000, &err));
+	assert_heard(LEASH_OK, &holder);
+	assert_true(leash_lock_held(mutex) && leash_lock_held(lock));
+	assert_status(LEASH_OK, leash_multi_release(set, &err));
+	leash_multi_free(set);
+	actor_end(&holder);
+}
+
 SENTENCE(where_its_holder_died_it_is_free_when_the_lease_ends, SOMEWHERE)
 {
 	place_say("leash:{law}", "HSET law 7e2d4c90-55b3-4f86-a1c4-92d07f6b3e21:51 1");

@@ -1,6 +1,6 @@
 // The Java side: does with Redisson's RLock what it is told, a line each, by one thread, and answers with a line.
 //
-//     java Agent redis://HOST:PORT WATCHDOG_MS
+//     java Agent redis://HOST:PORT WATCHDOG_MS single|cluster
 //
 //     lock NAME MS           tryLock: true or false
 //     hold NAME MS           lock; answers "held"; unlocks so much later, and answers "released"
@@ -102,8 +102,10 @@ public final class Agent {
 
 	public static void main(String[] args) throws Exception {
 		Config config = new Config().setThreads(4).setNettyThreads(4).setLockWatchdogTimeout(Long.parseLong(args[1]));
-		config.useSingleServer().setAddress(args[0]).setConnectionMinimumIdleSize(2).setConnectionPoolSize(8)
-			.setTimeout(10000);
+		if (args[2].equals("cluster"))
+			config.useClusterServers().addNodeAddress(args[0]).setTimeout(10000);
+		else
+			config.useSingleServer().setAddress(args[0]).setTimeout(10000);
 		RedissonClient client = Redisson.create(config);
 		BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
 		say("ready");

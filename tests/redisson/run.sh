@@ -1,14 +1,15 @@
 #!/bin/sh
 # One lock, taken by C and by Java with real Redisson from Maven Central: tests/redisson/run.sh [SECONDS]
 #
-# The last sentence of each round lets both sides contend for so long: 300, unless it is said. Needs a build with its
-# tests (tests/run.sh), a JDK and Maven. Where there is no JDK or no Maven it says so, and that is no failure.
+# Two versions of Redisson, on one server and in a cluster each; in all four the last sentence lets both sides contend,
+# for so long in sum: 300, unless it is said. Needs a build with its tests (tests/run.sh), a JDK and Maven. Where there is
+# no JDK or no Maven it says so, and that is no failure.
 set -eu
 
 # shellcheck disable=SC1007 # an empty CDPATH for this cd
 source=${LEASH_SRCDIR:-$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)}
 build=${LEASH_BUILDDIR:-$source/build/test}
-seconds=${1:-300}
+seconds=$((${1:-300} / 4))
 
 for tool in javac mvn; do
 	if ! command -v "$tool" >/dev/null; then
@@ -26,12 +27,15 @@ make -C "$build" --no-print-directory tests/redisson/with_java >"$dir/log" 2>&1 
 	exit 1
 }
 for version in ${LEASH_TEST_REDISSON:-3.52.0 4.7.0}; do
-	echo "redisson: $version"
 	mvn -q -B -f "$source/tests/redisson/pom.xml" -Dredisson="$version" dependency:build-classpath \
 		-Dmdep.outputFile="$dir/classpath" >"$dir/log" 2>&1 || {
 		cat "$dir/log"
 		exit 1
 	}
 	javac -cp "$(cat "$dir/classpath")" -d "$dir" "$source/tests/redisson/Agent.java"
-	CLASSPATH=$dir:$(cat "$dir/classpath") LEASH_TEST_SECONDS=$seconds "$build/tests/redisson/with_java"
+	for deployment in ${LEASH_TEST_DEPLOYMENT:-single cluster}; do
+		echo "redisson: $version, $deployment"
+		CLASSPATH=$dir:$(cat "$dir/classpath") LEASH_TEST_SECONDS=$seconds LEASH_TEST_DEPLOYMENT=$deployment \
+			"$build/tests/redisson/with_java"
+	done
 done

@@ -1,7 +1,8 @@
 /* One lock, here and in Java: each sentence does something on both sides. CLASSPATH has Redisson and Agent, which does
- * what it is told (Agent.java); tests/redisson/run.sh sees to that. */
+ * what it is told (Agent.java); tests/redisson/run.sh sees to that. In the deployment that LEASH_TEST_DEPLOYMENT names:
+ * single or cluster. */
+#include "tests/support/deployment.h"
 #include "tests/support/leashed.h"
-#include "tests/support/one_server.h"
 #include "tests/support/test.h"
 
 #include <endian.h>
@@ -23,6 +24,9 @@ struct java {
 	FILE *to, *from;
 };
 
+static struct deployment *place;
+static struct server *server; /* that has "orders" */
+static const char *uri;
 static struct java java;
 static leash_client *client;
 static leash_lock *lock;
@@ -59,8 +63,9 @@ static void
 start_java(struct java *j, int watchdog_ms)
 {
 	int to[2], from[2];
-	char ms[12];
+	char ms[12], address[40];
 
+	snprintf(address, sizeof address, "redis://127.0.0.1:%d", place->all->node[0].told);
 	assert_int_equal(pipe2(to, O_CLOEXEC) | pipe2(from, O_CLOEXEC), 0);
 	snprintf(ms, sizeof ms, "%d", watchdog_ms);
 	j->pid = fork();
@@ -68,7 +73,8 @@ start_java(struct java *j, int watchdog_ms)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(to[0], 0);
 		dup2(from[1], 1);
-		execlp("java", "java", "-XX:TieredStopAtLevel=1", "Agent", server_uri_tcp(server), ms, (char *)NULL);
+		execlp("java", "java", "-XX:TieredStopAtLevel=1", "Agent", address, ms,
+		       deployment_name(place->kind), (char *)NULL);
 		_exit(127);
 	}
 	close(to[0]);
@@ -96,7 +102,9 @@ static void
 start(void)
 {
 	signal(SIGPIPE, SIG_IGN);
-	start_tcp_server();
+	place = deployment_start_with(deployment_chosen(), NULL);
+	server = deployment_at(place, "orders");
+	uri = deployment_uri(place);
 	start_java(&java, WATCHDOG_MS);
 }
 
@@ -104,13 +112,14 @@ static void
 stop(void)
 {
 	kill_java(&java);
-	stop_server();
+	deployment_stop(place);
 }
 
 static void
 set_up(void)
 {
-	server_command(server, "FLUSHALL");
+	for (size_t i = 0; i < deployment_masters(place); i++)
+		server_say(deployment_master(place, i), "FLUSHALL");
 	client = leashed_open(uri, LEASH_OPTIONS(.lease_ms = WATCHDOG_MS));
 	lock = leashed_lock(client, "orders", LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON));
 }
