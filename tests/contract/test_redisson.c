@@ -1,4 +1,5 @@
-/* A lock that is shared with Redisson, wherever it lives: clients of leash meet there. With Redisson itself: redisson/run.sh. */
+/* A lock that is shared with Redisson, wherever it lives: clients of leash meet there. With Redisson itself:
+ * redisson/run.sh. */
 #include "tests/support/actor.h"
 #include "tests/support/kept.h"
 #include "tests/support/place.h"

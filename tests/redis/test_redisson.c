@@ -1,5 +1,5 @@
-/* The steps of a lock that is shared with Redisson: what lib/lua/README.md promises of them. Of what Redisson does there
- * is what it leaves: a field "<uuid>:<thread>" with a count. C2 is a thread of such a client. */
+/* The steps of a lock that is shared with Redisson: what lib/lua/README.md promises of them. Of what Redisson does
+ * there is what it leaves: a field "<uuid>:<thread>" with a count. C2 is a thread of such a client. */
 #include "tests/redis/steps.h"
 
 #define THEIRS "HSET LOCK C2 2; PEXPIRE LOCK 30000;"
@@ -21,7 +21,8 @@ SCENE(a_renewal_gives_a_ttl_to_what_has_none_and_says_so,
       "mess; get_lock A1; PERSIST LOCK; keep_lock A1 600000 1 = 2; PTTL LOCK = ~600000")
 SCENE(what_was_unlocked_by_force_is_not_made_again, "mess but TTLs; get_lock A1; DEL LOCK; keep_lock A1 600000 1 = 0;"
       "adopt_lock A1 = now 0 -1; DBSIZE = 0")
-SCENE(only_the_holder_releases_it, "mess but TTLs;" THEIRS "unlock A1 = 0; HGETALL LOCK = C2 2; unlock C2 = 1; DBSIZE = 0")
+SCENE(only_the_holder_releases_it,
+      "mess but TTLs;" THEIRS "unlock A1 = 0; HGETALL LOCK = C2 2; unlock C2 = 1; DBSIZE = 0")
 SCENE(all_who_listen_are_told_of_a_release_and_of_nothing_else,
       "mess but TTLs; listen A SUBSCRIBE free:; get_lock B1; get_lock B1; get_lock C1 = no; keep_lock B1 600000 1 = 1;"
       "unlock C1 free:aaaaaaaa-0000-4000-8000-00000000000a = 0; told A = 0;"

@@ -2,8 +2,8 @@
 # One lock, taken by C and by Java with real Redisson from Maven Central: tests/redisson/run.sh [SECONDS]
 #
 # Two versions of Redisson, on one server and in a cluster each; in all four the last sentence lets both sides contend,
-# for so long in sum: 300, unless it is said. Needs a build with its tests (tests/run.sh), a JDK and Maven. Where there is
-# no JDK or no Maven it says so, and that is no failure.
+# for so long in sum: 300, unless it is said. Needs a build with its tests (tests/run.sh), a JDK and Maven. Where one
+# of these two is missing it says so, and that is no failure.
 set -eu
 
 # shellcheck disable=SC1007 # an empty CDPATH for this cd
