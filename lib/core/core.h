@@ -124,19 +124,20 @@ lsh_lock_of(const struct lsh_resource *resource)
 	return lsh_container(resource, struct lsh_lock, resource);
 }
 
+/* Visit the ops of a list; the body may end the one that it is at. */
+#define lsh_each_op(at, list) lsh_list_each(struct lsh_op, link, at, list)
+
 static inline struct lsh_op *
 lsh_queue_first(struct lsh_queue *queue)
 {
-	const struct lsh_list *waiting;
-	struct lsh_op *op;
+	struct lsh_op *own = lsh_container(queue, struct lsh_op, own);
 
-	if (queue->is_own) {
-		op = lsh_container(queue, struct lsh_op, own);
-	} else {
-		waiting = &lsh_container(queue, struct lsh_lock, plain)->waiting;
-		op = lsh_list_at(waiting->next, waiting, struct lsh_op, link);
-	}
-	return op != NULL && op->queue == queue && op->state == LSH_OP_WAITING ? op : NULL;
+	if (queue->is_own)
+		return own->queue == queue && own->state == LSH_OP_WAITING ? own : NULL;
+	lsh_each_op(op, &lsh_container(queue, struct lsh_lock, plain)->waiting)
+		if (op->queue == queue) /* not that of one that tries */
+			return op;
+	return NULL;
 }
 
 /* For whom the lease is acquired; or NULL. */
@@ -145,9 +146,6 @@ lsh_op_of(const struct lsh_lease *lease)
 {
 	return lease->want != NULL ? lsh_container(lease->want, struct lsh_op, want) : NULL;
 }
-
-/* Visit the ops of a list; the body may end the one that it is at. */
-#define lsh_each_op(at, list) lsh_list_each(struct lsh_op, link, at, list)
 
 /* Visit the holds of a lock that are not lost; likewise. */
 #define lsh_each_hold(at, lock) \

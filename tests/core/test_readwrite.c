@@ -90,6 +90,9 @@ SCENE(readers_are_not_handed_off, "ann holds; bob writes; bob acquires 10000 -> 
       " bob waits; RELEASED; message_granted 2 -> bob OK, ann OK")
 SCENE(who_tries_to_read_is_asked_for_while_somebody_else_waits,
       "ann acquires 10000 -> acquire 1; bob tries -> try 2; HELD; HELD -> ann OK, bob OK")
+SCENE(who_waits_does_not_do_so_for_one_who_tries,
+      "ann writes; bob writes; ann tries -> try 1; bob acquires 10000 -> acquire 2;"
+      "TAKEN; QUEUED -> ann TIMEOUT; message_granted 2 -> bob OK")
 SCENE(who_tries_to_read_while_somebody_of_the_process_writes_does_not_ask,
       "ann writes; ann holds; bob tries -> bob TIMEOUT, bob why other owners have it, nothing sent")
 SCENE(who_gives_up_reading_leaves_its_place_to_the_next_reader,
