@@ -28,15 +28,18 @@ share_of(const struct lsh_lease *lease)
 }
 
 /* Until when the replicas may take; 0: that is not worth while any more. One WAIT serves a batch, and has one timeout:
- * so a lease whose owner is about to give up does not count, as it would shorten that of the others. */
+ * so a lease whose owner is about to give up does not count, as it would shorten that of the others. And it is short,
+ * since the renewals of all others come behind it; it is said again. */
 static int64_t
 limit_of(const struct lsh_lease *lease, int64_t now)
 {
-	int64_t until = lsh_lease_pending_until(lease);
+	int64_t until = lsh_lease_pending_until(lease), limit = lsh_after(now, share_of(lease));
 
 	if (lease->state == LSH_HELD)
-		return lsh_after(now, share_of(lease));
-	return until - now > lsh_lease_time_for_replicas(lease) / 3 ? until : 0;
+		return limit;
+	if (until - now <= lsh_lease_time_for_replicas(lease) / 3)
+		return 0;
+	return until < limit ? until : limit;
 }
 
 /* Can it share a script, and what goes before that, with the first of the batch? */
