@@ -25,8 +25,8 @@ static void
 again(struct lsh_op *op)
 {
 	op->wakes_at = LSH_NEVER;
-	if (!lsh_lease_extend(op->lease, op->reader))
-		op->wakes_at = lsh_after_ms(lsh_now_ns(), 5 + lsh_random32() % 20); /* there is no connection */
+	if (op->lease->traded || !lsh_lease_extend(op->lease, op->reader)) /* or there is no connection */
+		op->wakes_at = lsh_after_ms(lsh_now_ns(), 5 + lsh_random32() % 20);
 }
 
 static void

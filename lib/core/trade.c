@@ -15,16 +15,25 @@
 
 #include <errno.h>
 
-/* The new lease lasts at least as long as the old one: so that one's end stands, whatever comes of the trade. */
+/* The new lease lasts at least as long as the old one, also by a renewal of that which is still under way: so its end
+ * stands, whatever comes of the trade. */
 static void
 set_lease(struct lsh_op *op, const struct lsh_hold *hold)
 {
 	const struct lsh_lease *old = hold->lease;
-	int64_t now = lsh_now_ns(), left_ms = (old->valid_until - now) / LSH_MS, ms = old->lease_ms;
+	int64_t now = lsh_now_ns(), until = old->valid_until, left_ms, ms = lsh_lease_renewing_ms(old);
+	bool is_fixed = hold->terms->no_renew && old->full && ms == 0;
 
-	if (hold->terms->no_renew || lsh_pace_valid_until(now, ms * LSH_MS) < old->valid_until)
+	if (ms < old->lease_ms)
+		ms = old->lease_ms;
+	if (!is_fixed && old->ends_at < lsh_after_ms(now, ms)) {
+		is_fixed = true;
+		until = old->ends_at;
+	}
+	left_ms = (until - now) / LSH_MS;
+	if (is_fixed || lsh_pace_valid_until(now, ms * LSH_MS) < until)
 		ms = left_ms + left_ms / 98 + 4; /* and what lsh_pace_valid_until() takes off, and a little */
-	op->want.lease_ms = lsh_lease_up_to_end_ms(old, ms, now);
+	op->want.lease_ms = ms;
 	op->want.until = old->valid_until;
 }
 

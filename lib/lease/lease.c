@@ -306,6 +306,14 @@ lsh_lease_hand_off(struct lsh_lease *lease)
 	lease->ends_at = LSH_NEVER;
 }
 
+int64_t
+lsh_lease_renewing_ms(const struct lsh_lease *lease)
+{
+	const struct lsh_vote *v = &lease->votes[0];
+
+	return v->batch != NULL || v->saying != NULL || lease->wanted_at != 0 ? lease->longest_ms : 0;
+}
+
 void
 lsh_lease_hurry(struct lsh_lease *lease)
 {

@@ -211,8 +211,8 @@ int64_t lsh_lease_adopt(struct lsh_lease *lease, struct lsh_wish *want);
 bool lsh_lease_extend(struct lsh_lease *lease, struct lsh_parker *reader);
 int64_t lsh_lease_extend_limit(const struct lsh_lease *lease, int64_t now); /* until when it is of use; LSH_NEVER */
 void lsh_lease_hand_off(struct lsh_lease *lease); /* from one who held it, on to another one */
-int64_t lsh_lease_up_to_end_ms(const struct lsh_lease *lease, int64_t ms, int64_t now); /* as max_hold_ms allows */
 int64_t lsh_lease_wants_ms(struct lsh_lease *lease, int64_t now); /* HELD: it is renewed for so long; 0: it must not */
+int64_t lsh_lease_renewing_ms(const struct lsh_lease *lease); /* HELD: a renewal under way is for so long, or less */
 void lsh_lease_hurry(struct lsh_lease *lease); /* HELD: see to renewals at once, after they were put off */
 /* Whoever had it, or waited for it, has no more use for it: what servers may know of it is canceled. The caller's
  * reference goes with it. */

@@ -38,6 +38,7 @@ void lsh_lease_renewed(struct lsh_lease *lease, int64_t sent, int64_t lease_ms);
 void lsh_lease_not_renewed(struct lsh_lease *lease, const char *event, bool may_ask);
 /* A renewal of it found a key without a TTL: for the reader of the log, as nobody else notices. */
 void lsh_lease_warn_of_no_ttl(const struct lsh_lease *lease, const struct lsh_host *host);
+int64_t lsh_lease_up_to_end_ms(const struct lsh_lease *lease, int64_t ms, int64_t now); /* as max_hold_ms allows */
 int64_t lsh_lease_time_for_replicas(const struct lsh_lease *lease); /* how long they may take, in ns; */
 int64_t lsh_lease_pending_until(const struct lsh_lease *lease);     /* PENDING: until then */
 

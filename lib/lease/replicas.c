@@ -35,7 +35,7 @@ limit_of(const struct lsh_lease *lease, int64_t now)
 {
 	int64_t until = lsh_lease_pending_until(lease), limit = lsh_after(now, share_of(lease));
 
-	if (lease->state == LSH_HELD)
+	if (lease->state == LSH_HELD || lease->trades) /* whose owner waits to its end */
 		return limit;
 	if (until - now <= lsh_lease_time_for_replicas(lease) / 3)
 		return 0;

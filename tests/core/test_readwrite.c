@@ -182,5 +182,13 @@ SCENE(a_last_write_that_stays_is_told_and_keeps_others_out,
       "bob acquires 10000 -> bob waits, nothing sent; ann releases -> release 2, acquire 4")
 SCENE(a_release_of_all_that_comes_in_between_ends_it,
       "ann holds; ann writes; ann upgrades; bob acts_for ann; bob reads; bob releases -> ann NOT_HELD")
-SCENE(an_extension_by_the_old_name_ends,
-      "ann holds; bob acts_for ann; bob extends 60000; ann writes; ann upgrades -> renew 1, trade 1 2; KEPT -> bob OK")
+SCENE(an_extension_by_the_old_name_ends_and_the_new_one_has_it,
+      "ann holds; bob acts_for ann; bob extends 60000; ann writes; ann upgrades -> renew 1, trade 1 2; KEPT -> bob OK;"
+      "HELD -> ann OK, ann left 60000 - 600 - 2")
+SCENE(meanwhile_nothing_is_extended,
+      "ann holds; ann writes; bob acts_for ann; ann upgrades -> trade 1 2;"
+      "bob extends 60000 -> bob waits, nothing sent;"
+      "HELD -> bob NOT_HELD, ann OK, ann left 29698")
+SCENE(by_its_new_name_it_is_at_risk_no_more,
+      "ann holds; pass 10000; refuse BUSY -> told ann JEOPARDY; ann writes; ann upgrades; GONE -> nothing told;"
+      "HELD -> told ann RECOVERED")
