@@ -44,8 +44,11 @@ use_all(void *arg)
 
 	for (int i = 0; i < sim_terms.threads; i++) {
 		for (int l = 0; l < sim_terms.locks; l++)
-			if (c->people[i].handles[l] != NULL && c->people[i].own == NULL) /* else that may be freed */
+			if (c->people[i].handles[l] != NULL && c->people[i].own == NULL) { /* else that may be freed */
 				use(c->people[i].handles[l]);
+				if (c->people[i].others[l] != NULL)
+					use(c->people[i].others[l]);
+			}
 		if (c->people[i].permit != NULL)
 			use_permits(&c->people[i]);
 	}

@@ -19,14 +19,21 @@ static struct {
 	int64_t free_since; /* nobody has it, though somebody waits */
 } known[SIM_NAMES];
 
-/* What was told of the last hold of a lock of a client. */
+/* What was told of the last hold of a lock of a client; or, where several may hold it, of a person. */
 static struct told {
 	uint64_t fence;
 	bool at_risk, lost;
-	uint64_t ended; /* this hold's lease was over, by all that the client knew */
-} told[SIM_PROCESSES][SIM_LOCKS];
+	uint64_t past;        /* a hold of that fence has ended: what is told of one may be told of that */
+	int64_t lost_since;   /* and it was not told that; 0: it was, or has not lost it */
+} told[SIM_PROCESSES][SIM_LOCKS][SIM_THREADS];
 
-/* ---- one at a time ---- */
+static struct told *
+told_of(const struct sim_person *p, int l)
+{
+	return &told[p->client->process.number][l][sim_terms.readwrite[l] ? p->number : 0];
+}
+
+/* ---- one at a time, or several who read ---- */
 
 static uint64_t
 holder_in(const struct lsh_lock *lock)
@@ -40,26 +47,69 @@ end_in(const struct lsh_lock *lock)
 	return atomic_load_explicit(&lock->valid_until, memory_order_relaxed);
 }
 
+static bool
+is_alone(const struct lsh_hold *hold)
+{
+	return hold->lock->hold == hold;
+}
+
 /* What is over is over; and nobody has it who is no more there, or for longer than max_hold_ms. */
 static void
-look_at_hold(const struct sim_client *c, int l, const struct lsh_lock *lock)
+look_at_hold(const struct sim_client *c, int l, const struct lsh_hold *hold)
 {
-	uint64_t *ended = &told[c->process.number][l].ended;
-	bool is_over = end_in(lock) <= sim_now;
+	static uint64_t over[SIM_PROCESSES][SIM_LOCKS][16]; /* by all that the client knew; by the numbers of tokens */
+	uint64_t number = hold->lease->token.number, *ended = &over[c->process.number][l][number % 16];
+	int64_t end = hold->lease->valid_until;
 
-	if (lock->hold != NULL && is_over)
-		*ended = lock->hold->fence;
-	else if (lock->hold != NULL && lock->hold->fence == *ended)
+	if (hold->lock->hold != NULL && hold->lock->hold->lease != hold->lease && !hold->lock->hold->lease->traded)
+		sim_breach("lock %d: client %d has it beside one of its own who is alone", l, c->process.number);
+	if (end <= sim_now && !hold->lease->foreign)
+		*ended = number;
+	else if (number == *ended)
 		sim_breach("lock %d: client %d has it again, though its lease was over", l, c->process.number);
+	if (is_alone(hold) && (end_in(hold->lock) != end ||
+	                       holder_in(hold->lock) != (hold->depth > hold->reads ? hold->owner->id : 0)))
+		sim_breach("lock %d: client %d tells another one, or another end, than there is", l, c->process.number);
 	for (const struct sim_person *p = c->people; p < c->people + sim_terms.threads; p++) {
-		if (p->owner != holder_in(lock))
+		if (p->owner != hold->owner->id)
 			continue;
-		if (p->ended && !is_over)
+		if (p->ended && end > sim_now)
 			sim_breach("lock %d: a thread of client %d has it that has ended", l, c->process.number);
-		if (lock->hold != NULL && p->most_ms[l] > 0 && p->got_at[l] > 0 &&
-		    end_in(lock) > p->got_at[l] + p->most_ms[l] * SIM_MS)
+		if (p->most_ms[l] > 0 && p->got_at[l] > 0 && end > p->got_at[l] + p->most_ms[l] * SIM_MS)
 			sim_breach("lock %d: client %d has it for longer than max_hold_ms", l, c->process.number);
 	}
+}
+
+/* Who loses it is told, even if it has been released meanwhile. */
+static void
+look_at_lost(const struct sim_client *c, int l, const struct lsh_lock *lock)
+{
+	for (const struct sim_person *p = c->people; p < c->people + sim_terms.threads; p++) {
+		struct told *t = &told[c->process.number][l][p - c->people];
+
+		for (const struct lsh_hold *hold = lock->lost; hold != NULL; hold = hold->next)
+			if (hold->owner->id == p->owner && !t->lost && t->lost_since == 0)
+				t->lost_since = sim_now;
+		if (t->lost_since != 0 && sim_now - larger_of(t->lost_since, c->process.frozen_until) > 50 * SIM_MS)
+			sim_breach("lock %d: client %d lost it, and one of its threads is not told", l, c->process.number);
+	}
+}
+
+/* The first who waits is asked for, unless somebody here has it and is alone. */
+static void
+look_at_first(const struct sim_client *c, int l, const struct lsh_lock *lock)
+{
+	static int64_t busy_at[SIM_PROCESSES][SIM_LOCKS];
+	int64_t *at = &busy_at[c->process.number][l];
+	const struct lsh_op *first = NULL;
+
+	lsh_each_op(op, &lock->waiting)
+		if (first == NULL && op->queue == &lock->plain)
+			first = op;
+	if (first == NULL || first->lease != NULL || lock->hold != NULL || first->wakes_at != LSH_NEVER)
+		*at = sim_now;
+	else if (sim_now - larger_of(*at, c->process.frozen_until) > 100 * SIM_MS)
+		sim_breach("lock %d: the first who waits in client %d is not asked for", l, c->process.number);
 }
 
 /* Not who has come only now, or goes soon. */
@@ -169,6 +219,19 @@ doubt_what_is_past(const struct sim_instance *n)
 			judge_doubt(l, 2 * sim_terms.longest_ms);
 }
 
+/* Who has a lease has that one, and none beside who is alone. */
+static void
+look_at_chain(const struct sim_client *c, int l, const struct lsh_lease *lease)
+{
+	const struct lsh_hold *hold = lease->user;
+	int left = sim_terms.threads;
+
+	do
+		if (hold == NULL || hold->lease != lease || left-- == 0 || (is_alone(hold) && hold->beside != NULL))
+			sim_breach("lock %d: a lease of client %d is not that of its holds", l, c->process.number);
+	while ((hold = hold->beside) != NULL);
+}
+
 /* The states of a lease are in their order, and it never goes back. */
 static void
 look_at_leases(void)
@@ -187,6 +250,8 @@ look_at_leases(void)
 			lsh_each_lease(lease, &lock->resource) {
 				struct seen *s = &seen[i][l][lease->token.number % 16];
 
+				if (lease->state == LSH_HELD)
+					look_at_chain(&sim_clients[i], l, lease);
 				if (lease->breaks || lease->foreign)
 					continue; /* of a token that another lease may have, too */
 				if (s->token == lease->token.number && s->state > lease->state)
@@ -303,43 +368,54 @@ sim_judge_served(struct sim_instance *n)
 	for (int l = 0; l < sim_terms.locks; l++) {
 		if (sim_climate == SIM_CALM)
 			sim_judge_each_place(n, l, look_at_place);
-		look_at_holder(n, l);
+		if (!sim_terms.readwrite[l])
+			look_at_holder(n, l);
 	}
 }
 
-/* For so long the server lets the hold have the lock. */
+/* For so long the server lets the lease have the lock. */
 static int64_t
-kept_at(const struct sim_instance *n, int l, const struct lsh_hold *hold)
+kept_at(const struct sim_instance *n, int l, const struct lsh_lease *lease)
 {
 	const struct sim_key *key = judge_key_at(n, l, "");
+	char token[LSH_TOKEN_SIZE];
 
-	if (key == NULL || !lsh_lease_has_token(hold->lease, key->members[0]->bytes, key->members[0]->size))
+	lsh_lease_token(lease, token);
+	if (sim_terms.readwrite[l])
+		return judge_share_kept(n, l, token);
+	if (key == NULL || !lsh_lease_has_token(lease, key->members[0]->bytes, key->members[0]->size))
 		return 0;
 	return (key->expires_ms * 1000 - judge_us_at(n)) * SIM_US;
 }
 
-/* Or has lost it, and lets nobody have it. */
+/* Or has lost it, and lets nobody have it. What is traded may be there by the other name already. */
 static int64_t
 left_at(const struct sim_instance *n, int l, const struct lsh_hold *hold)
 {
-	return larger_of(kept_at(n, l, hold), judge_lost_until[n->host.number] - sim_now);
+	int64_t left = larger_of(kept_at(n, l, hold->lease), judge_lost_until[n->host.number] - sim_now);
+
+	if (hold->lease->traded)
+		lsh_each_lease(lease, hold->lease->resource)
+			if (lease->state < LSH_HELD)
+				left = larger_of(left, kept_at(n, l, lease));
+	return left;
 }
 
 /* Nobody counts on a lease for longer than the server keeps it; or a majority of them, also by all that it knows. */
 static void
-look_at_lease(const struct sim_client *c, int l, const struct lsh_lock *lock)
+look_at_lease(const struct sim_client *c, int l, const struct lsh_hold *hold)
 {
 	bool is_quorum = sim_site.deployment == SIM_QUORUM;
 	size_t count = is_quorum ? sim_site.count : 1, kept = 0, known_votes = 0;
-	int64_t left = end_in(lock) - sim_now;
+	int64_t left = hold->lease->valid_until - sim_now;
 
-	if (lock->hold == NULL || lock->hold->lost || c->leaves)
+	if (c->leaves)
 		return;
 	for (size_t i = 0; i < (is_quorum ? count : SIM_SHARDS); i++) {
 		const struct sim_instance *n = is_quorum ? &sim_site.instances[i] : sim_site.masters[i];
 
-		kept += n != NULL && left_at(n, l, lock->hold) >= left;
-		known_votes += is_quorum && lock->hold->lease->round->of[i].valid_until >= end_in(lock);
+		kept += n != NULL && left_at(n, l, hold) >= left;
+		known_votes += is_quorum && hold->lease->round->of[i].valid_until >= hold->lease->valid_until;
 	}
 	if (is_quorum && 2 * known_votes <= count)
 		sim_breach("lock %d: client %d counts on votes that it knows to be gone", l, c->process.number);
@@ -350,28 +426,49 @@ look_at_lease(const struct sim_client *c, int l, const struct lsh_lock *lock)
 
 /* ---- all of it ---- */
 
+/* Two who have it at once both read, and have one fence; unless others may know already that one does not write any
+ * more. */
+static void
+look_at_both(int l, const struct lsh_hold *a, const struct lsh_hold *b)
+{
+	if (a->lease == b->lease || judge_is_doubted(l) || a->lease->traded || b->lease->traded)
+		return;
+	if (is_alone(a) || is_alone(b))
+		sim_breach("lock %d: two have it at once, though one is to be alone", l);
+	if (a->fence != b->fence)
+		sim_breach("lock %d: two read at once with fences %" PRIu64 " and %" PRIu64, l, a->fence, b->fence);
+}
+
 void
 sim_judge_look(void)
 {
 	if (sim_terms.permits > 0)
 		judge_permits_look();
 	for (int l = 0; l < sim_terms.locks; l++) {
-		int first = -1;
+		const struct lsh_hold *first = NULL;
 
 		for (int i = 0; i < sim_client_count; i++) {
 			const struct lsh_lock *lock = judge_lock_in(&sim_clients[i], l);
 
-			if (lock == NULL || holder_in(lock) == 0)
+			if (lock == NULL)
 				continue;
-			look_at_hold(&sim_clients[i], l, lock);
-			if (end_in(lock) <= sim_now)
-				continue;
-			look_at_lease(&sim_clients[i], l, lock);
-			if (first >= 0 && !judge_is_doubted(l))
-				sim_breach("lock %d: clients %d and %d have it at once", l, first, i);
-			first = i;
+			look_at_first(&sim_clients[i], l, lock);
+			if (sim_terms.readwrite[l])
+				look_at_lost(&sim_clients[i], l, lock);
+			lsh_each_hold(hold, lock) {
+				look_at_hold(&sim_clients[i], l, hold);
+				if (hold->lease->valid_until <= sim_now)
+					continue;
+				look_at_lease(&sim_clients[i], l, hold);
+				if (first != NULL)
+					look_at_both(l, first, hold);
+				else
+					first = hold;
+			}
 		}
-		if (first >= 0)
+		if (sim_terms.readwrite[l])
+			judge_look_for_passed(l);
+		if (first != NULL)
 			known[l].free_since = sim_now;
 		else if (sim_now - known[l].free_since > judge_most_free() && judge_is_settled(judge_most_free()) &&
 		         somebody_waits(l))
@@ -419,19 +516,21 @@ is_known_to_most(int l, uint64_t fence)
 static void
 look_at_length(const struct sim_person *p)
 {
-	int64_t left_ms = sim_left_ms(p, p->lock), most_ms = larger_of(p->lease_ms, 3000);
-	const struct lsh_lock *lock = p->lock != SIM_PERMITS ? judge_lock_in(p->client, p->lock) : NULL;
+	const struct lsh_hold *hold = judge_hold_of(p, p->lock);
+	/* who reads beside it may have extended it before the thread goes on */
+	int64_t wanted_ms = hold != NULL && hold->reads > 0 ? sim_terms.longest_ms : p->lease_ms;
+	int64_t left_ms = sim_left_ms(p, p->lock), most_ms = larger_of(wanted_ms, 3000);
 
-	for (size_t i = 0; lock != NULL && lock->hold != NULL && i < sim_site.count; i++)
-		left_ms = larger_of(left_ms, kept_at(&sim_site.instances[i], p->lock, lock->hold) / SIM_MS);
+	for (size_t i = 0; hold != NULL && i < sim_site.count; i++)
+		left_ms = larger_of(left_ms, kept_at(&sim_site.instances[i], p->lock, hold->lease) / SIM_MS);
 	if (left_ms > most_ms)
 		sim_breach("lock %d: %" PRId64 " ms are left of a lease of %" PRId64 " ms", p->lock, left_ms, p->lease_ms);
 }
 
 static void
-look_at_fence(int l, uint64_t fence)
+look_at_fence(int l, uint64_t fence, bool reads)
 {
-	if (fence <= known[l].fence && !judge_is_doubted(l))
+	if (fence + reads <= known[l].fence && !judge_is_doubted(l))
 		sim_breach("lock %d: fence %" PRIu64 " after %" PRIu64, l, fence, known[l].fence);
 	if (!is_known_to_most(l, fence / 256))
 		sim_breach("lock %d: fence %" PRIu64 " is not known to a majority", l, fence);
@@ -440,16 +539,35 @@ look_at_fence(int l, uint64_t fence)
 	known[l].fence = fence > known[l].fence ? fence : known[l].fence;
 }
 
+/* Who comes in beside others of its client passes nobody there who waits to write; and if it has not waited itself, it
+ * does so in their turn. */
+static void
+look_at_joined(const struct sim_person *p, const struct lsh_hold *hold)
+{
+	if (hold == NULL || hold->beside == NULL)
+		return;
+	if (p->waited_until - p->waits_since < SIM_US &&
+	    p->waits_since - hold->lease->turn_began >= hold->beside->terms->handoff_ms * SIM_MS)
+		sim_breach("lock %d: client %d goes on reading past its turn", p->lock, p->client->process.number);
+	lsh_each_op(op, &hold->lock->waiting)
+		if (op->want.need == LSH_NEED_WRITE && op->queue == &hold->lock->plain && op->began < p->waits_since &&
+		    op->deadline > sim_now && !lsh_op_is_canceled(op))
+			sim_breach("lock %d: client %d reads past one of its own who waits to write", p->lock,
+			           p->client->process.number);
+}
+
 static void
 note_grant(const struct sim_person *p)
 {
 	sim_acquired++;
-	if (p->lock == SIM_PERMITS)
-		judge_permits_granted(p);
-	else if (leash_lock_held(p->handles[p->lock]))
-		look_at_fence(p->lock, leash_lock_fence(p->handles[p->lock]));
-	else
-		return; /* that was long ago */
+	if (judge_is_shared(p->lock))
+		judge_share_granted(p);
+	if (p->lock != SIM_PERMITS) {
+		if (!leash_lock_held(p->handles[p->lock]))
+			return; /* that was long ago */
+		look_at_fence(p->lock, leash_lock_fence(p->handles[p->lock]), p->reads[p->lock]);
+		look_at_joined(p, judge_hold_of(p, p->lock));
+	}
 	look_at_length(p);
 }
 
@@ -471,11 +589,26 @@ sim_judge_acquired(const struct sim_person *p, leash_status status, bool cancele
 }
 
 void
+sim_judge_traded(const struct sim_person *p, int l, leash_status status, const leash_error *err)
+{
+	uint64_t fence = leash_lock_fence(p->handles[l]);
+
+	if (status == LEASH_OK && fence != 0) {
+		look_at_fence(l, fence, true);
+		told_of(p, l)->fence = fence;
+		told_of(p, l)->lost = false;
+	} else if (status != LEASH_OK && status != LEASH_TIMEOUT && status != LEASH_LOST && status != LEASH_NOT_HELD &&
+	           (status != LEASH_UNAVAILABLE || sim_climate == SIM_CALM) && !is_excused(p->client, status)) {
+		sim_breach("lock %d: a trade says %s: %s", l, leash_status_name(status), err->text);
+	}
+}
+
+void
 sim_judge_released(const struct sim_person *p, int l, uint64_t fence, bool was_last, leash_status status,
                    const leash_error *err)
 {
-	bool was_told = l == SIM_PERMITS ? p->lost : told[p->client->process.number][l].fence == fence &&
-	                                                 told[p->client->process.number][l].lost;
+	struct told *t = l != SIM_PERMITS ? told_of(p, l) : NULL;
+	bool was_told = t == NULL ? p->lost : t->fence == fence && t->past != fence && t->lost;
 
 	if (status == LEASH_OK && !was_last && !judge_is_doubted(l))
 		sim_breach("lock %d: another one had it, but its release says OK", l);
@@ -486,6 +619,8 @@ sim_judge_released(const struct sim_person *p, int l, uint64_t fence, bool was_l
 		sim_breach("lock %d: a release says %s: %s", l, leash_status_name(status), err->text);
 	if (status == LEASH_OK && sim_climate == SIM_CALM && l == SIM_PERMITS && judge_permits_kept(p) > 0)
 		sim_breach("permits: a release says OK, but they are out");
+	if (sim_terms.readwrite[l]) /* who reads next may have the same fence */
+		*t = (struct told){.past = fence != 0 ? fence : known[l].fence, .lost_since = t->lost_since};
 }
 
 /* Who has it learns of that at its next renewal, after a third of its lease. */
@@ -548,6 +683,37 @@ look_at_reason(int l, const leash_event *event, int64_t lease_ms)
 		sim_breach("lock %d: fences went back", l);
 }
 
+static void
+look_at_told(struct told *t, int l, const leash_event *event, int64_t lease_ms)
+{
+	if (t->fence != event->fence || event->fence == t->past)
+		*t = (struct told){.fence = event->fence, .past = t->past, .lost_since = t->lost_since,
+		                   .at_risk = sim_terms.readwrite[l] && event->type == LEASH_EVENT_RECOVERED};
+	if (t->lost && event->type != LEASH_EVENT_FENCE_REGRESSION)
+		sim_breach("lock %d: %s was told of a hold that was lost", l, leash_event_name(event->type));
+	if (event->type == (t->at_risk ? LEASH_EVENT_JEOPARDY : LEASH_EVENT_RECOVERED))
+		sim_breach("lock %d: %s was told twice in a row", l, leash_event_name(event->type));
+	look_at_reason(l, event, lease_ms);
+	if (event->type == LEASH_EVENT_JEOPARDY || event->type == LEASH_EVENT_RECOVERED)
+		t->at_risk = event->type == LEASH_EVENT_JEOPARDY;
+	t->lost = event->type == LEASH_EVENT_LOST;
+	if (t->lost)
+		t->lost_since = 0;
+	if (event->type == LEASH_EVENT_ABANDONED)
+		t->past = event->fence;
+}
+
+void
+sim_judge_told_person(void *arg, const leash_event *event)
+{
+	const struct sim_person *p = arg;
+	int l = event->lock[0] - 'a';
+
+	sim_trace("%d%c is told %s %s: %s", p->client->process.number, 'a' + p->number, leash_event_name(event->type),
+	          event->lock, event->text);
+	look_at_told(told_of(p, l), l, event, p->limited ? 0 : p->client->lease_ms[l]);
+}
+
 void
 sim_judge_told(void *arg, const leash_event *event)
 {
@@ -566,17 +732,7 @@ sim_judge_told(void *arg, const leash_event *event)
 			look_at_reason(l, event, p->permit_ms);
 		return;
 	}
-	struct told *t = &told[n][l];
-	if (t->fence != event->fence)
-		*t = (struct told){.fence = event->fence, .ended = t->ended};
-	if (t->lost && event->type != LEASH_EVENT_FENCE_REGRESSION)
-		sim_breach("lock %d: %s was told of a hold that was lost", l, leash_event_name(event->type));
-	if (event->type == (t->at_risk ? LEASH_EVENT_JEOPARDY : LEASH_EVENT_RECOVERED))
-		sim_breach("lock %d: %s was told twice in a row", l, leash_event_name(event->type));
-	look_at_reason(l, event, c->lease_ms[l]);
-	if (event->type == LEASH_EVENT_JEOPARDY || event->type == LEASH_EVENT_RECOVERED)
-		t->at_risk = event->type == LEASH_EVENT_JEOPARDY;
-	t->lost = event->type == LEASH_EVENT_LOST;
+	look_at_told(&told[n][l][0], l, event, c->lease_ms[l]);
 }
 
 void
@@ -606,6 +762,7 @@ sim_judge_closed(const struct sim_client *c)
 {
 	if (sim_open_fds(&c->process) > 0)
 		sim_breach("client %d left %zu descriptors open", c->process.number, sim_open_fds(&c->process));
+	memset(told[c->process.number], 0, sizeof told[0]);
 }
 
 /* How long a key of this name may stay when all have gone: fences, and who a client was, are of use to people. */
@@ -628,8 +785,9 @@ sim_judge_end(void)
 		const struct sim_keyspace *keys = &n->server->context.keyspace;
 		int64_t now_ms = judge_us_at(n) / 1000;
 
-		if (sim_climate == SIM_CALM && n->master == NULL && judge_permits_out(n) > 0)
-			sim_breach("server %zu has permits that are out, though all have gone", i);
+		for (int l = 0; l < SIM_NAMES; l++)
+			if (sim_climate == SIM_CALM && n->master == NULL && judge_is_shared(l) && judge_share_out(n, l) > 0)
+				sim_breach("lock %d: server %zu has who holds it, though all have gone", l, i);
 		for (size_t k = 0; k < keys->count; k++) {
 			const struct sim_key *key = keys->slots[k].key;
 

@@ -21,7 +21,7 @@ const char *sim_judge_key(int lock);
 void sim_judge_look(void); /* after each step */
 void sim_judge_serves(const struct sim_instance *instance); /* it is about to execute a command */
 void sim_judge_served(struct sim_instance *instance); /* it has done so */
-/* Likewise, and answered: whom did it let in by that? */
+/* Likewise, and answered: whom did it let in by that, of those who share? */
 void sim_judge_let_in(const struct sim_instance *n, const struct lsh_arg *args, const struct lsh_message *answer);
 
 /* Of each place in the queue of a lock: whose it is, and where that is told. */
@@ -32,6 +32,8 @@ void sim_judge_acquired(const struct sim_person *person, leash_status status, bo
 bool sim_judge_is_last(int lock, uint64_t fence); /* nobody has got it since; UINT64_MAX: that is not known */
 void sim_judge_released(const struct sim_person *person, int lock, uint64_t fence, bool was_last, leash_status status,
                         const leash_error *err);
+/* It was upgraded, or the last write of it was released. */
+void sim_judge_traded(const struct sim_person *person, int lock, leash_status status, const leash_error *err);
 void sim_judge_broken(int lock);      /* now, or before */
 bool sim_judge_is_of(const char *token, const struct sim_client *client);
 void sim_judge_lost(int lock, const char *why); /* although its lease lasts */
@@ -47,6 +49,7 @@ void sim_judge_looked(const struct sim_person *person, int lock, bool holds, boo
 void sim_judge_unopened(const struct sim_client *client, leash_status status, const leash_error *err);
 void sim_judge_closed(const struct sim_client *client);
 void sim_judge_told(void *client, const leash_event *event);
+void sim_judge_told_person(void *person, const leash_event *event); /* of a read-write lock */
 
 void sim_judge_went_back(const struct sim_instance *instance); /* it has older data now */
 void sim_judge_cut_off(int64_t ns); /* a server hears nothing of a client for so long */

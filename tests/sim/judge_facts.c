@@ -68,6 +68,18 @@ judge_lock_in(const struct sim_client *c, int l)
 	return c->leash != NULL && !c->process.dead && c->watched[l] != NULL ? c->watched[l]->lock : NULL;
 }
 
+const struct lsh_hold *
+judge_hold_of(const struct sim_person *p, int name)
+{
+	const struct lsh_lock *lock = name != SIM_PERMITS ? judge_lock_in(p->client, name) : NULL;
+
+	if (lock != NULL)
+		lsh_each_hold(hold, lock)
+			if (hold->owner->id == p->owner)
+				return hold;
+	return NULL;
+}
+
 bool
 sim_judge_is_of(const char *token, const struct sim_client *c)
 {

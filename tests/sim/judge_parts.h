@@ -1,4 +1,4 @@
-/* What the files of the judge have of each other. judge.c uses both others, and judge_permits.c uses judge_facts.c. */
+/* What the files of the judge have of each other. judge.c uses both others, and judge_share.c uses judge_facts.c. */
 #pragma once
 
 #include "tests/sim/faults.h"
@@ -29,6 +29,7 @@ int64_t judge_most_free(void);                 /* how long nobody may have it, t
 int64_t judge_grace(void);                     /* how long a call may take more than it should */
 
 const struct lsh_lock *judge_lock_in(const struct sim_client *client, int lock); /* NULL: it is closed */
+const struct lsh_hold *judge_hold_of(const struct sim_person *person, int name); /* of a lock; NULL: it has none */
 /* Whose token it is: of one that is open, and does not close; or NULL. */
 const struct sim_client *judge_owner_of(const char *token);
 
@@ -38,11 +39,14 @@ const struct sim_key *judge_key_at(const struct sim_instance *instance, int name
 const struct sim_key *judge_key_in(const struct sim_keyspace *older, const struct sim_instance *instance, int name,
                                    const char *suffix);
 
-/* ---- judge_permits.c ---- */
+/* ---- judge_share.c ---- */
 
+bool judge_is_shared(int name);                /* permits, or a read-write lock */
+void judge_look_for_passed(int name);
 void judge_permits_look(void);
-void judge_permits_granted(const struct sim_person *person);
+void judge_share_granted(const struct sim_person *person);
 const struct sim_person *judge_permits_told(const leash_event *event); /* who has them; or NULL */
-size_t judge_permits_out(const struct sim_instance *instance);
+size_t judge_share_out(const struct sim_instance *instance, int name);
+int64_t judge_share_kept(const struct sim_instance *instance, int name, const char *token);
 /* For so long a server keeps what the person has, or has lost it, and lets nobody have it. */
 int64_t judge_permits_kept(const struct sim_person *person);

@@ -43,11 +43,32 @@ fire(void *arg)
 	return NULL;
 }
 
+/* From now on it reads what it wrote, or writes what it read. */
+static void
+change_mode(struct sim_person *p, int l)
+{
+	leash_lock *other = p->others[l];
+
+	if (other == NULL)
+		return;
+	p->others[l] = p->handles[l];
+	p->handles[l] = other;
+	p->reads[l] = !p->reads[l];
+}
+
+static void
+note_hold(struct sim_person *p, int l)
+{
+	p->got_at[l] = sim_now;
+	if (sim_terms.readwrite[l])
+		leash_lock_token(p->handles[l], p->tokens[l], LEASH_TOKEN_MAX);
+}
+
 static void
 got_permits(struct sim_person *p)
 {
 	p->lost = false;
-	leash_permit_token(p->permit, p->token, sizeof p->token);
+	leash_permit_token(p->permit, p->tokens[SIM_PERMITS], LEASH_TOKEN_MAX);
 	p->permit_ms = p->limited ? 0 : p->lease_ms;
 }
 
@@ -88,18 +109,21 @@ acquire(struct sim_person *p, int l)
 	bool cancels = sim_chance(sim_habits.cancels);
 	leash_error err = {0};
 
+	if (sim_terms.readwrite[l] && sim_chance(0.5))
+		change_mode(p, l);
 	if (!sim_chance(sim_habits.at_once))
 		how.wait_ms = sim_between(1, sim_chance(0.7) ? 1000 : sim_terms.wait_ms);
 	if (sim_chance(sim_habits.own_lease))
 		how.lease_ms = sim_between(sim_terms.lease_ms / 2, sim_terms.longest_ms);
-	sim_trace("%s acquires %s, for %lld ms at most", shown(p), names[l], (long long)how.wait_ms);
+	sim_trace("%s acquires %s%s, for %lld ms at most", shown(p), names[l], p->reads[l] ? " to read" : "",
+	          (long long)how.wait_ms);
 	p->lock = l;
 	p->lease_ms = how.lease_ms > 0 ? how.lease_ms : sim_terms.lease_ms;
 	leash_status status = cancels ? acquire_until_canceled(p, &how, &err) : acquire_as(p, &how, &err);
 	sim_acts++;
 	sim_trace("%s acquires %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
 	if (status == LEASH_OK) {
-		p->got_at[l] = sim_now;
+		note_hold(p, l);
 		p->client->gave_up[l] = false;
 		p->client->lease_ms[l] = p->limited ? 0 : p->lease_ms;
 	}
@@ -143,6 +167,60 @@ release(struct sim_person *p, int l, uint64_t fence)
 	sim_judge_released(p, l, fence, was_last, p->said, &p->error);
 }
 
+/* Who reads is refused at once. */
+static leash_status
+nest_other(struct sim_person *p, int l)
+{
+	bool held = leash_lock_held(p->handles[l]);
+	int64_t began = sim_now;
+	leash_error err = {0};
+	leash_status status = leash_lock_acquire(p->others[l], sim_between(0, sim_terms.wait_ms), &err);
+
+	sim_trace("%s nests %s in the other mode: %s %s", shown(p), names[l], leash_status_name(status), err.text);
+	if ((p->reads[l] ? status == LEASH_OK || (held && status != LEASH_DEADLOCK && !p->client->leaves) :
+	                   status == LEASH_DEADLOCK || (status == LEASH_OK) != held) || sim_now - began > SIM_MS)
+		sim_breach("lock %d: who %s nests, and is told %s", l, p->reads[l] ? "reads" : "writes",
+		           leash_status_name(status));
+	return status;
+}
+
+static leash_status
+upgrade(struct sim_person *p, int l)
+{
+	leash_error err = {0};
+	leash_status status = leash_lock_upgrade(p->others[l], &err);
+
+	sim_trace("%s upgrades %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
+	sim_judge_traded(p, l, status, &err);
+	return status;
+}
+
+/* To read and to write; and then to go on with one of the two. The fence by then; UINT64_MAX: that is not known. */
+static uint64_t
+have_both(struct sim_person *p, int l, uint64_t fence)
+{
+	unsigned depth = leash_lock_depth(p->handles[l]);
+	leash_error err = {0};
+	leash_status status;
+
+	p->tokens[l][0] = '\0'; /* it may have another one by and by */
+	status = p->reads[l] && sim_chance(0.5) ? upgrade(p, l) : nest_other(p, l);
+	if ((leash_lock_depth(p->handles[l]) != depth || leash_lock_depth(p->others[l]) != (status == LEASH_OK)) &&
+	    !p->client->leaves)
+		sim_breach("lock %d: who wants both, and is told %s, has it as often as it should not", l,
+		           leash_status_name(status));
+	if (status == LEASH_OK) {
+		sim_sleep(sim_between(0, 10 * SIM_MS));
+		if (sim_chance(0.5))
+			change_mode(p, l);
+		status = leash_lock_release(p->others[l], &err);
+		sim_trace("%s releases the other mode of %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
+		sim_judge_traded(p, l, status, &err);
+	}
+	leash_lock_token(p->handles[l], p->tokens[l], LEASH_TOKEN_MAX);
+	return fence == UINT64_MAX || !leash_lock_held(p->handles[l]) ? fence : leash_lock_fence(p->handles[l]);
+}
+
 static void
 nest(struct sim_person *p, int l)
 {
@@ -179,6 +257,8 @@ break_lock(struct sim_person *p, int l)
 {
 	leash_error err = {0};
 
+	if (sim_terms.readwrite[l])
+		return;
 	sim_trace("%s breaks %s", shown(p), names[l]);
 	sim_judge_broken(l);
 	leash_status status = leash_lock_break(p->handles[l], &err);
@@ -223,6 +303,8 @@ look(struct sim_person *p, int l)
 	leash_error err = {0};
 	leash_status status;
 
+	if (sim_terms.readwrite[l])
+		return;
 	if (which == 0)
 		status = leash_lock_waiters(p->handles[l], see_waiter, NULL, &err);
 	else if (which == 1)
@@ -333,7 +415,9 @@ hold(struct sim_person *p, int l, bool adopted)
 	while (acts-- > 0) {
 		if (outlast(p, l))
 			continue;
-		if (sim_chance(sim_habits.nests))
+		if (sim_terms.readwrite[l] && sim_chance(sim_habits.nests))
+			fence = have_both(p, l, fence);
+		else if (sim_chance(sim_habits.nests))
 			nest(p, l);
 		else if (sim_chance(sim_habits.extends))
 			extend(p, l);
@@ -353,26 +437,45 @@ hold(struct sim_person *p, int l, bool adopted)
 		release(p, l, fence);
 }
 
-/* What somebody had who has died, and did not give it up before: that may still be under way. */
+/* By what somebody has it who has died, and did not give it up before: that may still be under way. */
+static bool
+find_token(struct sim_person *p, int l, char token[static LEASH_TOKEN_MAX])
+{
+	const struct sim_client *dead = p->client->heir_of;
+	leash_lock_info info = {.size = sizeof info};
+
+	for (int k = 0; k < sim_terms.threads && sim_terms.readwrite[l]; k++) {
+		const struct sim_person *had = &dead->people[k];
+
+		if (had->got_at[l] == 0 || had->ended || had->tokens[l][0] == '\0')
+			continue;
+		if (had->reads[l] != p->reads[l])
+			change_mode(p, l);
+		memcpy(token, had->tokens[l], LEASH_TOKEN_MAX);
+		return true;
+	}
+	if (sim_terms.readwrite[l] || dead->gave_up[l] || leash_lock_inspect(p->handles[l], &info, NULL) != LEASH_OK)
+		return false;
+	memcpy(token, info.holder.token, LEASH_TOKEN_MAX);
+	return sim_judge_is_of(token, dead);
+}
+
 static void
 adopt(struct sim_person *p, int l)
 {
-	leash_lock_info info = {.size = sizeof info};
+	char token[LEASH_TOKEN_MAX];
 	leash_error err = {0};
 
-	if (p->client->heir_of->gave_up[l] || p->client->heir_of->leaves || p->client->adopted[l])
+	if (p->client->heir_of->leaves || p->client->adopted[l] || !find_token(p, l, token))
 		return;
-	if (leash_lock_inspect(p->handles[l], &info, &err) != LEASH_OK ||
-	    !sim_judge_is_of(info.holder.token, p->client->heir_of))
-		return;
-	sim_trace("%s adopts %s from %s", shown(p), names[l], info.holder.token);
+	sim_trace("%s adopts %s from %s", shown(p), names[l], token);
 	p->client->adopted[l] = true;
-	leash_status status = leash_lock_adopt(p->handles[l], info.holder.token, &err);
+	leash_status status = leash_lock_adopt(p->handles[l], token, &err);
 	sim_trace("%s adopts %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
 	p->client->adopted[l] = status == LEASH_OK;
 	if (status != LEASH_OK)
 		return;
-	p->got_at[l] = sim_now;
+	note_hold(p, l);
 	hold(p, l, true);
 }
 
@@ -408,8 +511,9 @@ adopt_permits(struct sim_person *p)
 		dead->permit = NULL;
 		p->count = dead->count;
 		p->lease_ms = sim_terms.lease_ms;
-		leash_status status = leash_semaphore_adopt(p->semaphore, p->count, dead->token, &p->permit, &err);
-		sim_trace("%s adopts %s: %s %s", shown(p), dead->token, leash_status_name(status), err.text);
+		leash_status status = leash_semaphore_adopt(p->semaphore, p->count, dead->tokens[SIM_PERMITS], &p->permit,
+		                                            &err);
+		sim_trace("%s adopts %s: %s %s", shown(p), dead->tokens[SIM_PERMITS], leash_status_name(status), err.text);
 	}
 	if (p->permit == NULL)
 		return;
@@ -457,6 +561,12 @@ options_of(struct sim_person *person, int l)
 		options.fair = sim_terms.fair[l];
 		options.no_handoff = sim_terms.alone[l];
 		options.owner = person != NULL ? person->own : NULL;
+		options.mode = sim_terms.readwrite[l] ? LEASH_WRITE : LEASH_MUTEX;
+	}
+	if (person != NULL && options.mode == LEASH_WRITE) {
+		options.on_event = sim_judge_told_person;
+		options.event_arg = person;
+		options.handoff_ms = sim_terms.lease_ms / 4; /* so that some meet in a turn */
 	}
 	if (person != NULL && sim_terms.limits && sim_chance(0.2))
 		options.no_renew = person->limited = true;
@@ -480,6 +590,9 @@ open_handles(const struct sim_client *c, leash_lock *handles[SIM_LOCKS], struct 
 
 		if (!make_handle(c, &handles[l], names[l], &options))
 			return false;
+		options.mode = LEASH_READ;
+		if (person != NULL && sim_terms.readwrite[l] && !make_handle(c, &person->others[l], names[l], &options))
+			return false;
 	}
 	return true;
 }
@@ -493,6 +606,13 @@ free_handles(leash_lock *handles[SIM_LOCKS])
 		handles[l] = NULL;
 		leash_lock_free(handle);
 	}
+}
+
+static void
+free_all_handles(struct sim_person *p)
+{
+	free_handles(p->handles);
+	free_handles(p->others);
 }
 
 static void
@@ -545,7 +665,7 @@ live(void *arg)
 	leash_semaphore_free(p->semaphore);
 	p->semaphore = NULL;
 	if (frees_first)
-		free_handles(p->handles);
+		free_all_handles(p);
 	leash_owner_free(p->own);
 	p->client->living--;
 	p->ended = true;
@@ -573,7 +693,7 @@ work(struct sim_client *c)
 		leash_close(c->leash);
 	for (int i = 0; i < sim_terms.threads; i++) {
 		sim_fiber_join(fibers[i]);
-		free_handles(c->people[i].handles);
+		free_all_handles(&c->people[i]);
 	}
 	free_handles(c->watched);
 	if (!closes_first)

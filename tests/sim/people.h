@@ -8,6 +8,7 @@
 #include <leash/lock.h>
 #include <leash/multi.h>
 #include <leash/owner.h>
+#include <leash/readwrite.h>
 #include <leash/semaphore.h>
 #include <leash/takeover.h>
 
@@ -27,6 +28,7 @@ struct sim_terms {
 	bool meddles;                 /* others use the servers, too */
 	int permits;                  /* of the semaphore; 0: there is none */
 	bool fair[SIM_LOCKS], alone[SIM_LOCKS]; /* alone: not handed off */
+	bool readwrite[SIM_NAMES];    /* it is a read-write lock */
 };
 extern struct sim_terms sim_terms;
 
@@ -47,13 +49,15 @@ struct sim_person {
 	struct sim_client *client;
 	int number;
 	leash_lock *handles[SIM_LOCKS];
+	leash_lock *others[SIM_LOCKS]; /* of a read-write lock: of the mode that it does not use now; else NULL */
+	bool reads[SIM_NAMES]; /* by `handles` */
 	leash_multi *set;      /* of all of them; or NULL */
 	leash_semaphore *semaphore; /* or NULL */
 	leash_permit *permit;  /* that it has, and does not give back yet; or NULL */
 	int64_t count;         /* so many, or it waits for them */
-	char token[LEASH_TOKEN_MAX]; /* theirs */
 	bool lost;             /* that they are it was told */
-	int64_t passed_since;  /* who came later has got some, while it waits for them; 0: nobody has */
+	char tokens[SIM_NAMES][LEASH_TOKEN_MAX]; /* theirs, and of what it has of read-write locks */
+	int64_t passed_since;  /* who came later has got what it waits for; 0: nobody has */
 	bool waits;            /* in an acquire of `lock`, */
 	int lock;
 	int64_t waits_since, waits_until;

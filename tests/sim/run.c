@@ -151,7 +151,9 @@ run_world(void)
 	limit(&sim_terms.clients, less.most[0]);
 	limit(&sim_terms.threads, less.most[1]);
 	limit(&sim_terms.locks, less.most[2]);
-	sim_terms.sets = seed % 4 == 3;
+	for (int l = 0; l < sim_terms.locks; l++)
+		sim_terms.readwrite[l] = seed % 7 == 0 && deployment != SIM_QUORUM && (l == 0 || seed / 7 % 2 == 0);
+	sim_terms.sets = seed % 4 == 3 && !sim_terms.readwrite[0];
 	sim_terms.forks = seed % 16 == 1;
 	sim_terms.meddles = seed % 8 == 7;
 	sim_terms.permits = seed % 5 == 2 && deployment != SIM_QUORUM ? 1 + (int)(seed / 5 % 5) : 0;
