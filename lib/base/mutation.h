@@ -59,6 +59,9 @@ enum lsh_mutation {
 	LSH_OLD_FENCES_ARE_NEWS,    /* a message grants though its fence is not larger than the last one here */
 	LSH_CALLS_TRUST_THE_WATCHDOG, /* a lease that is over is not lost before the watchdog says so */
 	LSH_ANY_TERMS_FOLLOW,       /* a hold is handed on within the process whatever the next one asks for */
+	LSH_TURNS_NEVER_END,        /* who reads joins others of its process for as long as they have their lease */
+	LSH_READERS_PASS_WRITERS,   /* and though somebody there waits to write */
+	LSH_READERS_READ_ON,        /* nobody loses what it reads when the server lets another one write */
 };
 
 #ifdef LSH_MUTATIONS

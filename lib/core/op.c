@@ -311,7 +311,7 @@ joinable(const struct lsh_op *op)
 	if (op->want.need != LSH_NEED_READ || lock->fair)
 		return NULL;
 	lsh_each_op(waiting, &lock->waiting)
-		if (waiting->want.need == LSH_NEED_WRITE)
+		if (waiting->want.need == LSH_NEED_WRITE && !LSH_MUTATES(LSH_READERS_PASS_WRITERS))
 			return NULL;
 	now = lsh_now_ns();
 	lsh_each_lease(lease, &lock->resource)
@@ -470,7 +470,8 @@ lose_others(struct lsh_lock *lock, const struct lsh_lease *lease)
 	lock->plain.driving = true; /* it rests on, for the next hold */
 	lsh_each_lease(other, &lock->resource)
 		if (other != lease && other->state == LSH_HELD && !other->traded &&
-		    (!lsh_is_shared(lock) || lease->need == LSH_NEED_WRITE || other->need == LSH_NEED_WRITE))
+		    (!lsh_is_shared(lock) || (lease->need == LSH_NEED_WRITE && !LSH_MUTATES(LSH_READERS_READ_ON)) ||
+		     other->need == LSH_NEED_WRITE))
 			lsh_lease_lose(other, "the server gave the lock to another owner");
 	lock->plain.driving = false;
 }
