@@ -2,6 +2,7 @@
 #include "tools/holding.h"
 
 #include "tools/environment.h"
+#include "tools/sharing.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -80,7 +81,8 @@ lock_look(struct holding *h, struct holding_outer *outer, leash_error *err)
 	leash_lock_info info = {.size = sizeof info};
 	leash_status status = leash_lock_inspect(h->lock, &info, err);
 
-	if (status != LEASH_OK || !info.held || info.remaining_ms <= 0 || !environment_has_token(info.holder.token))
+	if (status != LEASH_OK || info.kind != LEASH_KIND_MUTEX || info.remaining_ms <= 0 ||
+	    !environment_has_token(info.holder.token))
 		return status;
 	may_enter(outer, info.holder.token, info.remaining_ms, info.fence);
 	strcpy(outer->never, "a run around this one has it");
@@ -115,13 +117,22 @@ static const struct holding_kind mutex = {
 	.who = lock_who,
 };
 
+/* Through the handle that there is, which is told of any kind. */
+static leash_status
+look(const struct holding *h, struct sharing *found, leash_error *err)
+{
+	*found = (struct sharing){.info = {.size = sizeof found->info}};
+	return h->semaphore != NULL ? leash_semaphore_inspect(h->semaphore, &found->info, sharing_note, found, err)
+	                            : leash_lock_holders(h->lock, &found->info, sharing_note, found, err);
+}
+
 /* Who writes may read; who reads may read. */
 static leash_status
 readwrite_look(struct holding *h, struct holding_outer *outer, leash_error *err)
 {
-	struct sharing_found found;
-	leash_status status = sharing_look(&h->sharing, h->cli, h->name, &found, err);
-	const leash_permit_info *own = &found.own;
+	struct sharing found;
+	leash_status status = look(h, &found, err);
+	const leash_hold_info *own = &found.own;
 	bool reads = own->size != 0 && sharing_reads(own), writes = own->size != 0 && sharing_writes(own);
 
 	if (status != LEASH_OK || found.out == 0)
@@ -139,13 +150,10 @@ readwrite_look(struct holding *h, struct holding_outer *outer, leash_error *err)
 static bool
 readwrite_who(const struct holding *h, char *out, char *whose)
 {
-	struct sharing sharing = {NULL, NULL};
-	struct sharing_found found;
+	struct sharing found;
 	char who[CLI_PARTY_SIZE], more[40] = "";
-	leash_status status = sharing_look(&sharing, h->cli, h->name, &found, NULL);
 
-	sharing_end(&sharing);
-	if (status != LEASH_OK || found.others == 0) {
+	if (look(h, &found, NULL) != LEASH_OK || found.others == 0) {
 		snprintf(out, HOLDING_WHO_SIZE, "%s was held by others, or others came first", h->shown);
 		return false;
 	}
@@ -230,8 +238,8 @@ permits_remaining_ms(const struct holding *h)
 static leash_status
 permits_look(struct holding *h, struct holding_outer *outer, leash_error *err)
 {
-	struct sharing_found found;
-	leash_status status = sharing_look(&h->sharing, h->cli, h->name, &found, err);
+	struct sharing found;
+	leash_status status = look(h, &found, err);
 
 	if (status != LEASH_OK)
 		return status;
@@ -291,53 +299,33 @@ holding_open(struct holding *h, leash_client *client, const leash_lock_options *
 	return h->kind->open(h, &own, err);
 }
 
-/* What stands behind "in use", for a name that is no mutex's. */
-static bool
-find_sharers(const struct holding *h, char *out, size_t size)
+/* What stands behind "in use"; "": it is of the kind that was wanted. */
+static void
+say_use(const struct holding *h, const leash_lock_info *info, char *out, size_t size)
 {
-	struct sharing sharing = {NULL, NULL};
-	struct sharing_found found;
-	leash_status status = sharing_look(&sharing, h->cli, h->name, &found, NULL);
-
-	sharing_end(&sharing);
-	if (status != LEASH_OK || found.holds == 0)
-		return false;
-	if (sharing_writes(&found.one) || sharing_reads(&found.one))
-		snprintf(out, size, "to read or to write: --shared or --exclusive is missing");
-	else
-		snprintf(out, size, "as a semaphore: --slots %" PRId64 " is missing", found.one.limit);
-	return true;
-}
-
-/* The same for a mutex. */
-static bool
-find_mutex(const struct holding *h, char *out, size_t size)
-{
-	leash_options options = cli_client_options(h->cli, NULL);
-	leash_lock_info info = {.size = sizeof info};
-	leash_client *client = NULL;
-	leash_lock *lock = NULL;
-	bool is_mutex = leash_open(&client, &options, NULL) == LEASH_OK &&
-	                leash_lock_new(&lock, client, h->name, CLI_LOOKING, NULL) == LEASH_OK &&
-	                leash_lock_inspect(lock, &info, NULL) == LEASH_OK && info.held;
-
-	leash_lock_free(lock);
-	leash_close(client);
-	if (is_mutex)
+	out[0] = '\0';
+	if (info->kind == LEASH_KIND_NONE || (info->kind == LEASH_KIND_MUTEX) == (h->kind == &mutex))
+		return;
+	if (info->kind == LEASH_KIND_MUTEX)
 		snprintf(out, size, "as a mutex: leave %s out", h->need.shared      ? "--shared"
 		                                               : h->need.exclusive ? "--exclusive"
 		                                                                     : "--slots");
-	return is_mutex;
+	else if (info->kind == LEASH_KIND_READ_WRITE)
+		snprintf(out, size, "to read or to write: --shared or --exclusive is missing");
+	else
+		snprintf(out, size, "as a semaphore: --slots %" PRId64 " is missing", info->permits);
 }
 
 void
 holding_explain(const struct holding *h, leash_error *err)
 {
+	struct sharing found;
 	char use[80];
 
-	if (err->status != LEASH_MISMATCH)
+	if (err->status != LEASH_MISMATCH || look(h, &found, NULL) != LEASH_OK)
 		return;
-	if (h->kind == &mutex ? find_sharers(h, use, sizeof use) : find_mutex(h, use, sizeof use))
+	say_use(h, &found.info, use, sizeof use);
+	if (use[0] != '\0')
 		snprintf(err->text, sizeof err->text, "%.140s: the name is in use %s", h->shown, use);
 }
 
@@ -396,5 +384,4 @@ holding_end(struct holding *h)
 	if (h->kind == NULL)
 		return;
 	h->kind->free(h);
-	sharing_end(&h->sharing);
 }

@@ -3,7 +3,6 @@
 #define LEASH_TOOLS_HOLDING_H
 
 #include "tools/hold.h"
-#include "tools/sharing.h"
 
 enum { HOLDING_SHOWN_SIZE = HOLD_NAME_SIZE + 60, HOLDING_WHO_SIZE = HOLDING_SHOWN_SIZE + HOLD_HOLDER_SIZE + 40 };
 
@@ -22,7 +21,6 @@ struct holding {
 	leash_lock *lock;
 	leash_semaphore *semaphore;
 	leash_permit *permit; /* while it is held */
-	struct sharing sharing; /* of `look` */
 
 	/* Set by acquire and adopt, or for what a run around this one holds. */
 	struct holder_watch *outer; /* NULL: it is our own */
@@ -53,7 +51,7 @@ struct holding_kind {
 	leash_status (*release)(struct holding *holding, leash_error *err);
 	int64_t (*remaining_ms)(const struct holding *holding);
 
-	/* Does a run around this one have it? By one thread at a time. */
+	/* Does a run around this one have it? */
 	leash_status (*look)(struct holding *holding, struct holding_outer *outer, leash_error *err);
 
 	/* Why we cannot have it, in words, into `out` of HOLDING_WHO_SIZE. False: by now we could, or have it, or nobody

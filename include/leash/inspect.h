@@ -26,31 +26,48 @@ typedef struct leash_party {
 	int64_t since_ms;                 /**< when the client was opened, by its own clock, in ms since 1970 */
 } leash_party;
 
+/** What a lock is. The server knows it of one that is held. */
+typedef enum leash_kind {
+	LEASH_KIND_NONE,       /**< nobody has it, so it can become anything */
+	LEASH_KIND_MUTEX,      /**< one has it */
+	LEASH_KIND_READ_WRITE, /**< see leash/readwrite.h */
+	LEASH_KIND_SEMAPHORE,  /**< see leash/semaphore.h */
+} leash_kind;
+
 /** What the server knows of a lock. Set `size` before the call. */
 typedef struct leash_lock_info {
 	size_t size;                    /**< sizeof(leash_lock_info) */
 	char name[LEASH_NAME_MAX + 8];  /**< of the lock */
-	leash_party holder;             /**< who has it; all zero if nobody has */
+	leash_party holder;             /**< who has it, of several whose lease ends last; all zero if nobody has */
 	uint64_t fence;                 /**< of the hold, as leash_lock_fence() first had it; else the last; 0: unknown */
-	int64_t held_since_ms;          /**< when the holder's process got it: server's clock, ms since 1970; 0: not held */
+	int64_t held_since_ms;          /**< when the holder's process got it, of those who share when the first of them
+	                                     came in: server's clock, ms since 1970; 0: not held */
 	int64_t remaining_ms;           /**< of the lease if not renewed; 0: not held; -1: no end, so not made by leash */
-	uint32_t depth;                 /**< how deep it is nested, as of the last renewal; 0: not held */
-	uint32_t waiting;               /**< places: a plain lock has one for each process, a fair one for each thread */
+	uint32_t depth;                 /**< how deep it is nested, as of the last renewal; 1: no mutex; 0: not held */
+	uint32_t waiting;               /**< places: a plain lock has one for each process, a fair one for each thread, a
+	                                     semaphore one for each call */
 	bool held;                      /**< somebody has it */
 	bool no_queue;                  /**< a quorum, or Redisson: nobody knows who waits, and `waiting` is 0 */
-	bool reserved_[6];
+	bool reserved_[2];
+	leash_kind kind;                /**< of what is held, whatever the handle is for */
+	int64_t out;                    /**< permits, or who reads; 1: a mutex, or who writes; 0: not held */
+	int64_t count;                  /**< of that the holder has so many; 0: it is alone, or nobody has it */
+	int64_t permits;                /**< of a semaphore, as the holder says: how many there are; else 0 */
+	int64_t limit;                  /**< an operator's, for a while; 0: closed; -1: none; see leash_semaphore_limit() */
 	/* Add fields here, at the end, and nowhere else. */
 } leash_lock_info;
 
 /**
  * Ask the server about `lock`: who has it, since when, for how long still, and how many wait.
  *
+ * It is about all that may be held under the name, whatever the handle is for; `kind` says what that is.
+ *
  * @param info  receives the answer; its `size` must be set. Untouched unless the result is LEASH_OK.
  * @param err   filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           `*info` is what the server said; it may be old news already
  * @retval LEASH_UNAVAILABLE  the server did not answer within the client's `timeout_ms`
- * @retval LEASH_MISMATCH     the key holds something that is not this kind of lock
+ * @retval LEASH_MISMATCH     the key holds something that is no lock of any kind
  * @retval LEASH_DENIED       the server does not permit a command; the text names it
  * @retval LEASH_PROTOCOL     the answer is not what a Redis server says
  * @retval LEASH_INVALID      no lock, no info, or its size is not set
@@ -60,13 +77,46 @@ typedef struct leash_lock_info {
  */
 LEASH_API leash_status leash_lock_inspect(leash_lock *lock, leash_lock_info *info, leash_error *err);
 
+enum {
+	LEASH_HOLDS_MAX = 100, /**< holds that a call tells of, or breaks */
+};
+
+/** One of those who have a lock. */
+typedef struct leash_hold_info {
+	size_t size;           /**< of this struct, as leash was built */
+	leash_party who;
+	int64_t count;         /**< of a semaphore: how many permits; else 1: it reads; 0: it is alone */
+	int64_t limit;         /**< of a semaphore: of how many, as it says itself; else 0 */
+	int64_t remaining_ms;  /**< of its lease if not renewed; -1: no end, so not made by leash */
+	/* Add fields here, at the end, and nowhere else. */
+} leash_hold_info;
+
+/** Receives one who has the lock, on the thread that asked; `hold` is valid during the call only. False: enough. */
+typedef bool (*leash_hold_fn)(void *arg, const leash_hold_info *hold);
+
+/**
+ * Ask the server about `lock`, as leash_lock_inspect(), and who all have it.
+ *
+ * @param info   receives the answer, before the first visit.
+ * @param visit  NULL, or called for each hold, those first whose leases end last, and for LEASH_HOLDS_MAX of them at
+ *               most; with no mutex held, when all is known. May call leash.
+ * @param err    filled in unless the result is LEASH_OK; may be NULL.
+ *
+ * @return as leash_lock_inspect(); `*info` and what was visited are what the server said at one moment.
+ *
+ * Threads: any; not from a leash callback. Not a cancellation point, but for what `visit` does. Since 0.1.
+ */
+LEASH_API leash_status
+leash_lock_holders(leash_lock *lock, leash_lock_info *info, leash_hold_fn visit, void *arg, leash_error *err);
+
 /** One who waits in a lock's queue. */
 typedef struct leash_waiter_info {
 	size_t size;           /**< of this struct, as leash was built */
 	leash_party who;
 	int64_t waiting_since_ms; /**< when it came, by the server's clock, in ms since 1970 */
 	uint64_t position;     /**< 1: the next one */
-	int64_t count;         /**< of a semaphore: how many permits it waits for; 0: to be alone; of a lock always 0 */
+	int64_t count;         /**< as in leash_hold_info, of what it waits for */
+	int64_t limit;         /**< likewise */
 	/* Add fields here, at the end, and nowhere else. */
 } leash_waiter_info;
 
@@ -90,7 +140,7 @@ LEASH_API leash_status leash_lock_waiters(leash_lock *lock, leash_waiter_fn visi
 typedef bool (*leash_scan_fn)(void *arg, const leash_lock_info *info);
 
 /**
- * Visit every lock that is held in the client's deployment and whose name fits `pattern`.
+ * Visit every lock that is held in the client's deployment, of whatever kind, and whose name fits `pattern`.
  *
  * Goes through the keys in small steps (SCAN) over a connection of its own, so it blocks neither the server nor the
  * client, and needs the same memory for ten locks as for ten million. Locks that are held from the beginning to the end

@@ -28,7 +28,6 @@ typedef struct leash_permit leash_permit;
 enum {
 	LEASH_PERMITS_MAX = 1000,         /**< permits acquired together */
 	LEASH_SEMAPHORE_LIMIT_MAX = 1000000, /**< permits of a semaphore */
-	LEASH_HOLDS_MAX = 100,            /**< holds that leash_semaphore_inspect() tells of */
 };
 
 /**
@@ -169,52 +168,22 @@ LEASH_API size_t leash_permit_token(const leash_permit *permit, char *out, size_
 /** Tell the watchdog that work goes on, see `alive_ms`; as leash_lock_alive(). Threads: any. Since 0.1. */
 LEASH_API void leash_permit_alive(leash_permit *permit);
 
-/** What the server knows of a semaphore. Set `size` before the call. */
-typedef struct leash_semaphore_info {
-	size_t size;                    /**< sizeof(leash_semaphore_info) */
-	char name[LEASH_NAME_MAX + 8];  /**< of the semaphore */
-	int64_t out;                    /**< permits that are out, whoever has them */
-	int64_t waiting;                /**< places in the queue: one for each call that waits */
-	int64_t limit;                  /**< an operator's, for a while; 0: closed; -1: none, so each has its own */
-	/* Add fields here, at the end, and nowhere else. */
-} leash_semaphore_info;
-
-/** Permits that were acquired together. */
-typedef struct leash_permit_info {
-	size_t size;           /**< of this struct, as leash was built */
-	leash_party who;       /**< who has them */
-	int64_t count;         /**< how many they are; 0: whoever has it is alone, which no call of leash asks for */
-	int64_t limit;         /**< of the semaphore that they were acquired from; 0: none, which no call asks for */
-	int64_t remaining_ms;  /**< of the lease if not renewed */
-	/* Add fields here, at the end, and nowhere else. */
-} leash_permit_info;
-
-/** Receives permits that are out, on the thread that asked; `permit` is valid during the call only. False: enough. */
-typedef bool (*leash_permit_fn)(void *arg, const leash_permit_info *permit);
-
 /**
- * Ask the server about `semaphore`: how many permits are out, how many calls wait, and who has them.
- *
- * @param info   receives the answer, before the first visit; its `size` must be set. Untouched unless the result is
- *               LEASH_OK.
- * @param visit  NULL, or called for permits that were acquired together, those first whose leases end last, and for
- *               LEASH_HOLDS_MAX of them at most; with no mutex held, when all is known. May call leash.
- * @param err    filled in unless the result is LEASH_OK; may be NULL.
- *
- * @retval LEASH_OK           `*info` and what was visited are what the server said at one moment; it may be old news
- *                            already
- * @retval LEASH_UNAVAILABLE  the server did not answer within the client's `timeout_ms`
- * @retval LEASH_MISMATCH     the key holds something that is no semaphore
- * @retval LEASH_DENIED       the server does not permit a command; the text names it
- * @retval LEASH_PROTOCOL     the answer is not what a Redis server says
- * @retval LEASH_INVALID      no semaphore, no info, or its size is not set
- * @retval LEASH_UNSUPPORTED, LEASH_NO_MEMORY, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
+ * Ask the server about `semaphore`: how many permits are out, how many calls wait, and who has them; as
+ * leash_lock_holders().
  *
  * Threads: any; not from a leash callback. Not a cancellation point, but for what `visit` does. Since 0.1.
  */
 LEASH_API leash_status
-leash_semaphore_inspect(leash_semaphore *semaphore, leash_semaphore_info *info, leash_permit_fn visit, void *arg,
+leash_semaphore_inspect(leash_semaphore *semaphore, leash_lock_info *info, leash_hold_fn visit, void *arg,
                         leash_error *err);
+
+/**
+ * Take the permits that are out from whoever has them; those who wait get them. As leash_lock_break().
+ *
+ * Threads: any; not from a leash callback. Not a cancellation point. Since 0.1.
+ */
+LEASH_API leash_status leash_semaphore_break(leash_semaphore *semaphore, leash_error *err);
 
 /**
  * Ask the server who waits for permits, first comes first.

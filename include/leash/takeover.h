@@ -50,6 +50,10 @@ LEASH_API LEASH_MUST_CHECK leash_status leash_lock_adopt(leash_lock *lock, const
 /**
  * Take the lock from whoever has it. The next in its queue gets it, with a larger fence; the caller does not.
  *
+ * Of a read-write lock all who have it lose it, whichever mode the handle has: those who were found to, and nobody who
+ * comes in meanwhile. If more than LEASH_HOLDS_MAX share it, those lose it whose leases end last: call it again. To the
+ * server permits of a semaphore are the same, and a handle of a read-write lock breaks them, too.
+ *
  * For people who know that the holder is of no use any more. It is not asked; a live one learns of it at its next
  * renewal, at most a third of its lease later (one that does not renew: when its lease ends), and until then goes on
  * as if it held the lock: only fences protect what both of them write to. A hold of this very client, the caller's own
@@ -59,7 +63,8 @@ LEASH_API LEASH_MUST_CHECK leash_status leash_lock_adopt(leash_lock *lock, const
  *
  * @retval LEASH_OK           whoever had it when this was called has it no more
  * @retval LEASH_NOT_HELD     nobody has it
- * @retval LEASH_UNKNOWN      the server did not answer in time: perhaps it was done
+ * @retval LEASH_UNKNOWN      the server did not answer in time: perhaps it was done. Of several holds the text says how
+ *                            many were broken before, as with each failure
  * @retval LEASH_UNAVAILABLE  the server could not be asked who has it; nothing was done
  * @retval LEASH_MISMATCH     the key holds something that is not this kind of lock; it was left alone
  * @retval LEASH_DENIED, LEASH_UNSUPPORTED, LEASH_PROTOCOL, LEASH_INVALID, LEASH_NO_MEMORY, LEASH_CLOSED, LEASH_FORKED,

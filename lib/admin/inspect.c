@@ -2,9 +2,11 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "lease/electorate.h"
 #include "lease/tally.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* ---- who has it ---- */
@@ -64,7 +66,7 @@ lsh_agreement(const leash_lock_info *infos, size_t count, unsigned majority, lea
 	return most;
 }
 
-/* What the servers have said so far. */
+/* What the servers of a quorum have said so far. */
 struct opinion {
 	unsigned majority; /* so many have to agree */
 	unsigned answered, pending;
@@ -77,7 +79,10 @@ struct opinion {
 bool
 lsh_ask_read(const struct lsh_ask *a, leash_lock_info *info)
 {
-	return a->state == LSH_REPLIED && lsh_lock_line_read(a->text, strlen(a->text), info);
+	leash_hold_info hold;
+	size_t count;
+
+	return a->state == LSH_REPLIED && lsh_lock_lines_read(a->text, info, &hold, 1, &count);
 }
 
 static void
@@ -86,7 +91,7 @@ form_opinion(const struct lsh_query *q, struct opinion *o)
 	leash_lock_info infos[LSH_QUORUM_MAX] = {0};
 	uint64_t fence = 0;
 
-	*o = (struct opinion){.majority = q->by_slot ? 1 : q->backend->majority};
+	*o = (struct opinion){.majority = q->backend->majority};
 	for (size_t i = 0; i < q->count; i++) {
 		const struct lsh_ask *a = &q->asks[i];
 		bool pending = lsh_ask_is_pending(a), known = lsh_ask_read(a, &infos[i]);
@@ -99,14 +104,9 @@ form_opinion(const struct lsh_query *q, struct opinion *o)
 		if (infos[i].fence > fence)
 			fence = infos[i].fence;
 	}
-	if (q->by_slot) {
-		o->info = infos[0];
-		o->agree = o->answered;
-		return;
-	}
 	o->agree = lsh_agreement(infos, q->count, o->majority, &o->info);
 	if (o->agree < o->majority) /* single votes make no holder */
-		o->info = (leash_lock_info){.fence = fence, .no_queue = true};
+		o->info = (leash_lock_info){.fence = fence, .limit = -1, .no_queue = true};
 }
 
 /* When one has a majority, or nobody can have, enough is known; what most servers cannot say yet is waited for. */
@@ -123,51 +123,88 @@ is_formed(const struct lsh_query *q)
 }
 
 static leash_status
-explain(const struct lsh_query *q, const struct opinion *o, const char *shown, leash_error *err)
+hear_all(struct lsh_sight *sight, const struct lsh_query *q, leash_error *why)
 {
-	leash_error why;
-
-	lsh_ask_explain(o->in_the_way, &why);
-	if (!q->by_slot)
-		lsh_electorate_fail(&why, (unsigned)q->count - o->answered, q->count, "did not answer", &why);
-	return lsh_fail(err, why.status, why.sys_errno, "lock '%s': not known who has it: %s", shown, why.text);
-}
-
-static leash_status
-ask(struct lsh_lock *lock, struct lsh_query *q, int64_t deadline, leash_lock_info *info, leash_error *err)
-{
-	const char *shown = lsh_lock_shown(lock);
-	leash_status status;
 	struct opinion o;
-	leash_error why;
 
-	if (q != NULL)
-		q->is_enough = is_formed;
-	status = lsh_queries_ask(lsh_lock_resource(lock)->backend, &q, 1, deadline, &why);
-	if (status != LEASH_OK)
-		return lsh_fail(err, status, why.sys_errno, "lock '%s': %s", shown, why.text);
 	form_opinion(q, &o);
-	if (o.answered < o.majority)
-		return explain(q, &o, shown, err);
-	*info = o.info;
-	info->size = sizeof *info;
-	info->no_queue |= q->kind->channel != NULL;
-	strcpy(info->name, lsh_lock_name(lock));
+	if (o.answered < o.majority) {
+		lsh_ask_explain(o.in_the_way, why);
+		return lsh_electorate_fail(why, (unsigned)q->count - o.answered, q->count, "did not answer", why);
+	}
+	sight->info = o.info;
+	sight->count = o.info.held;
+	sight->hold[0].size = sizeof sight->hold[0];
+	sight->hold[0].who = o.info.holder;
+	sight->hold[0].remaining_ms = o.info.remaining_ms;
 	return LEASH_OK;
 }
 
+static leash_status
+ask(struct lsh_sight *sight, struct lsh_query *q, size_t most, int64_t deadline, leash_error *why)
+{
+	leash_status status;
+
+	if (q != NULL && !q->by_slot)
+		q->is_enough = is_formed;
+	status = lsh_queries_ask(sight->backend, &q, 1, deadline, why);
+	if (status != LEASH_OK)
+		return status;
+	if (!q->by_slot)
+		status = hear_all(sight, q, why);
+	else if (q->asks[0].state != LSH_REPLIED ||
+	         !lsh_lock_lines_read(q->asks[0].text, &sight->info, sight->hold, most, &sight->count))
+		status = lsh_ask_explain(&q->asks[0], why);
+	if (status != LEASH_OK)
+		lsh_fail(why, status, why->sys_errno, "not known who has it: %s", why->text);
+	return status;
+}
+
+/* Of each hold, as far as that is known. */
+static leash_status
+identify(struct lsh_sight *sight, int64_t deadline, leash_error *why)
+{
+	leash_party *who[LSH_QUERIES];
+	leash_status status = LEASH_OK;
+
+	for (size_t i = 0, n; i < sight->count && status == LEASH_OK; i += n) {
+		for (n = 0; n < LSH_QUERIES && i + n < sight->count; n++)
+			who[n] = &sight->hold[i + n].who;
+		status = lsh_identify(sight->backend, NULL, who, n, deadline, why);
+	}
+	if (sight->count > 0)
+		sight->info.holder = sight->hold[0].who;
+	return status;
+}
+
 leash_status
-lsh_inspect(struct lsh_lock *lock, bool who, leash_lock_info *info, leash_error *err)
+lsh_inspect(struct lsh_sight **out, struct lsh_lock *lock, bool all, bool who, leash_error *err)
 {
 	const struct lsh_resource *r = lsh_lock_resource(lock);
-	struct lsh_query *q = lsh_query_new(r->backend, LSH_WHO_HAS, r->kind, lsh_resource_key(r), r->key_size);
+	size_t most = all ? LSH_HOLDS : 1;
+	struct lsh_sight *sight = lsh_alloc(sizeof *sight + most * sizeof sight->hold[0]);
+	struct lsh_query *q = lsh_query_new(r->backend, all ? LSH_WHO_SHARES : LSH_WHO_HAS, r->kind, lsh_resource_key(r),
+	                                    r->key_size);
 	int64_t deadline = lsh_after(lsh_now_ns(), r->backend->options.timeout);
-	leash_status status = ask(lock, q, deadline, info, err);
+	leash_status status = LEASH_NO_MEMORY;
+	leash_error why = {.sys_errno = ENOMEM, .text = "out of memory"};
 
+	if (sight != NULL) {
+		sight->backend = r->backend;
+		status = ask(sight, q, most, deadline, &why);
+	}
+	if (status == LEASH_OK && who)
+		status = identify(sight, deadline, &why);
 	lsh_query_drop(q);
-	if (status == LEASH_OK && info->held && who)
-		lsh_identify(r->backend, NULL, (leash_party *[]){&info->holder}, 1, deadline, NULL);
-	return status;
+	if (status != LEASH_OK) {
+		lsh_free(sight);
+		return lsh_fail(err, status, why.sys_errno, "%s '%s': %s", r->kind->name, lsh_resource_shown(r), why.text);
+	}
+	sight->info.size = sizeof sight->info;
+	sight->info.no_queue |= r->kind->channel != NULL;
+	strcpy(sight->info.name, lsh_lock_name(lock));
+	*out = sight;
+	return LEASH_OK;
 }
 
 /* ---- who that is ---- */

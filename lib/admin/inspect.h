@@ -1,12 +1,20 @@
-/* Inspecting a lock: who has it, and who that is. */
+/* Inspecting a lock of whatever kind: who has it, and who that is. */
 #ifndef LSH_ADMIN_INSPECT_H
 #define LSH_ADMIN_INSPECT_H
 
 #include "admin/lock_line.h"
 #include "admin/query.h"
 
-/* What the servers say of a lock. `who`: also who the holder is, as far as that is known. */
-leash_status lsh_inspect(struct lsh_lock *lock, bool who, leash_lock_info *info, leash_error *err);
+struct lsh_sight {
+	struct lsh_backend *backend;
+	leash_lock_info info;
+	size_t count;
+	leash_hold_info hold[]; /* the longest leases first */
+};
+
+/* What the servers say of a lock. `all`: of up to LSH_HOLDS holds, else of the one whose lease ends last; `who`: also
+ * whose they are, as far as that is known. `*out`, to be freed, is set only with LEASH_OK. */
+leash_status lsh_inspect(struct lsh_sight **out, struct lsh_lock *lock, bool all, bool who, leash_error *err);
 
 /* What one server said of a lock, to LSH_WHO_HAS. False: nothing that can be read; `info` is untouched. */
 bool lsh_ask_read(const struct lsh_ask *ask, leash_lock_info *info);

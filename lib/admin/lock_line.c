@@ -88,86 +88,38 @@ lsh_token_is_one(const char *text, size_t size, const char **why)
 
 /* ---- answers ---- */
 
-/* A token, and for how many ms it has the lock, or -1: without an end; or "-" and -2: nobody has it. */
-static bool
-read_holder(struct word token, struct word left, bool *held, int64_t *remaining_ms)
-{
-	uint64_t ttl;
-
-	*held = !is(token, "-");
-	*remaining_ms = is(left, "-1") ? -1 : 0;
-	if (!*held)
-		return is(left, "-2");
-	if (!lsh_token_is_one(token.text, token.size, NULL))
-		return false;
-	if (*remaining_ms == -1)
-		return true;
-	if (!read_number(left, INT64_MAX, &ttl))
-		return false;
-	*remaining_ms = ttl > 0 ? (int64_t)ttl : 1; /* there is a part of a millisecond left */
-	return true;
-}
-
-bool
-lsh_lock_line_read(const char *text, size_t size, leash_lock_info *info)
-{
-	enum { TOKEN, DEPTH, TTL, FENCE, WAITING, NOW, WORDS };
-	struct word word[WORDS];
-	uint64_t depth, fence, waiting, now;
-	leash_party holder = {.token = ""};
-	int64_t remaining_ms;
-	bool held;
-
-	if (!split(text, size, word, WORDS) || !read_holder(word[TOKEN], word[TTL], &held, &remaining_ms))
-		return false;
-	if (!read_number(word[DEPTH], LEASH_DEPTH_MAX, &depth) || (depth > 0) != held ||
-	    !read_number(word[FENCE], LSH_FENCE_MAX, &fence) || !read_number(word[WAITING], UINT64_MAX, &waiting) ||
-	    !read_number(word[NOW], LSH_FENCE_MAX, &now))
-		return false;
-	if (held)
-		memcpy(holder.token, word[TOKEN].text, word[TOKEN].size);
-	info->holder = holder;
-	info->fence = fence * 256;
-	info->held_since_ms = held ? (int64_t)(fence / 1000) : 0;
-	info->remaining_ms = remaining_ms;
-	info->depth = (uint32_t)depth;
-	info->waiting = waiting < UINT32_MAX ? (uint32_t)waiting : UINT32_MAX;
-	info->held = held;
-	info->no_queue = false;
-	memset(info->reserved_, 0, sizeof info->reserved_);
-	return true;
-}
-
 /* "<count>/<limit>"; or "w", which is 0 of both: alone. A limit of 0 is none. */
 static bool
-read_need(struct word need, int64_t *count, int64_t *limit)
+read_need(struct word word, int64_t *count, int64_t *limit)
 {
-	const char *slash = memchr(need.text, '/', need.size);
-	size_t before = slash != NULL ? (size_t)(slash - need.text) : need.size;
-	struct word words[] = {{need.text, before}, {need.text + before + 1, need.size - before - (slash != NULL)}};
-	uint64_t n = 0, of = 0;
+	uint32_t need;
 
-	if (!is(need, "w") && (slash == NULL || !read_number(words[0], LSH_NEED_COUNT_MAX, &n) || n == 0 ||
-	                       !read_number(words[1], LSH_NEED_LIMIT_MAX, &of) || (of < n && of != 0)))
+	if (!lsh_need_read(&need, word.text, word.size))
 		return false;
-	*count = (int64_t)n;
-	*limit = (int64_t)of;
+	*count = lsh_need_count(need);
+	*limit = *count > 0 ? lsh_need_limit(need) : 0;
 	return true;
 }
 
+/* Who has how much of it, and for how many ms; "<token> <need>", or "<token> <depth>" of a mutex. */
 static bool
-read_permit(struct word who, struct word left, leash_permit_info *permit)
+read_hold(struct word who, struct word left, leash_hold_info *hold, uint64_t *depth)
 {
 	enum { TOKEN, NEED, WORDS };
 	struct word word[WORDS];
-	uint64_t ttl;
+	bool endless = is(left, "-1"), is_mutex;
+	uint64_t ttl = 0;
 
-	*permit = (leash_permit_info){.size = sizeof *permit};
+	*hold = (leash_hold_info){.size = sizeof *hold};
+	*depth = 0;
 	if (!split(who.text, who.size, word, WORDS) || !lsh_token_is_one(word[TOKEN].text, word[TOKEN].size, NULL) ||
-	    !read_need(word[NEED], &permit->count, &permit->limit) || !read_number(left, INT64_MAX, &ttl) || ttl == 0)
+	    (!endless && (!read_number(left, INT64_MAX, &ttl) || ttl == 0)))
 		return false;
-	memcpy(permit->who.token, word[TOKEN].text, word[TOKEN].size);
-	permit->remaining_ms = (int64_t)ttl;
+	is_mutex = read_number(word[NEED], LEASH_DEPTH_MAX, depth);
+	if (is_mutex ? *depth == 0 : endless || !read_need(word[NEED], &hold->count, &hold->limit))
+		return false;
+	memcpy(hold->who.token, word[TOKEN].text, word[TOKEN].size);
+	hold->remaining_ms = endless ? -1 : (int64_t)ttl;
 	return true;
 }
 
@@ -180,45 +132,77 @@ take_line(const char **text)
 	return line;
 }
 
-bool
-lsh_share_lines_read(const char *lines, leash_semaphore_info *info, leash_permit_info *permits, size_t most,
-                     size_t *count)
+/* What is told of the lock is told of that hold. */
+static void
+take_holder(leash_lock_info *info, const leash_hold_info *hold, uint64_t depth)
+{
+	info->kind = depth > 0 ? LEASH_KIND_MUTEX : hold->limit > 0 ? LEASH_KIND_SEMAPHORE : LEASH_KIND_READ_WRITE;
+	info->holder = hold->who;
+	info->held = true;
+	info->held_since_ms = (int64_t)(info->fence / 256 / 1000);
+	info->remaining_ms = hold->remaining_ms;
+	info->depth = depth > 0 ? (uint32_t)depth : 1;
+	info->count = hold->count;
+	info->permits = hold->limit;
+}
+
+static bool
+read_numbers(const char **lines, leash_lock_info *info)
 {
 	enum { NOW, OUT, WAITING, FENCE, LIMIT, NUMBERS };
 	struct word word[NUMBERS];
-	uint64_t out, waiting, limit;
+	uint64_t out, waiting, fence, limit = 0;
 	bool limited;
 
 	for (int i = 0; i < NUMBERS; i++)
-		word[i] = take_line(&lines);
+		word[i] = take_line(lines);
 	limited = !is(word[LIMIT], "-1");
 	if (!read_number(word[OUT], INT64_MAX, &out) || !read_number(word[WAITING], INT64_MAX, &waiting) ||
+	    !read_number(word[FENCE], LSH_FENCE_MAX, &fence) ||
 	    (limited && !read_number(word[LIMIT], LSH_NEED_LIMIT_MAX, &limit)))
 		return false;
+	info->fence = fence * 256;
+	info->waiting = waiting < UINT32_MAX ? (uint32_t)waiting : UINT32_MAX;
 	info->out = (int64_t)out;
-	info->waiting = (int64_t)waiting;
 	info->limit = limited ? (int64_t)limit : -1;
-	for (*count = 0; *lines != '\0'; ++*count) {
-		struct word who = take_line(&lines), left = take_line(&lines);
-
-		if (*count == most || !read_permit(who, left, &permits[*count]))
-			return false;
-	}
 	return true;
 }
 
 bool
-lsh_place_read(const char *text, size_t size, bool shared, leash_waiter_info *waiter)
+lsh_lock_lines_read(const char *lines, leash_lock_info *info, leash_hold_info *holds, size_t most, size_t *count)
+{
+	leash_lock_info read = {.size = info->size};
+	uint64_t depth;
+
+	memcpy(read.name, info->name, sizeof read.name);
+	if (!read_numbers(&lines, &read))
+		return false;
+	for (*count = 0; *lines != '\0'; ++*count) {
+		struct word who = take_line(&lines), left = take_line(&lines);
+
+		if (*count == most || !read_hold(who, left, &holds[*count], &depth) || (depth > 0 && read.out != 1))
+			return false;
+		if (*count == 0)
+			take_holder(&read, &holds[0], depth);
+	}
+	if (read.held != (read.out > 0))
+		return false;
+	*info = read;
+	return true;
+}
+
+bool
+lsh_place_read(const char *text, size_t size, leash_waiter_info *waiter)
 {
 	enum { TOKEN, NEED, CLAIM, WORDS };
-	size_t count = shared ? WORDS : WORDS - 1;
 	struct word word[WORDS];
+	size_t count = split(text, size, word, WORDS) ? WORDS : WORDS - 1;
 	uint64_t claim;
-	int64_t limit;
 
 	*waiter = (leash_waiter_info){.size = sizeof *waiter};
 	if (!split(text, size, word, count) || !lsh_token_is_one(word[TOKEN].text, word[TOKEN].size, NULL) ||
-	    !read_number(word[count - 1], UINT64_MAX, &claim) || (shared && !read_need(word[NEED], &waiter->count, &limit)))
+	    !read_number(word[count - 1], UINT64_MAX, &claim) ||
+	    (count == WORDS && !read_need(word[NEED], &waiter->count, &waiter->limit)))
 		return false;
 	memcpy(waiter->who.token, word[TOKEN].text, word[TOKEN].size);
 	return true;

@@ -12,16 +12,17 @@
 enum {
 	LIST_SIZE = LSH_TEXT_SIZE + LSH_ITEMS * LSH_DECIMAL_SIZE, /* of all items, with the ends of their lines */
 	PARTY_MOST = 200, /* bytes; what is longer is not leash's */
-	SHARES_HEAD = 5,  /* numbers, before the holds */
+	HEAD = 5,         /* numbers, before the holds */
 };
 
-_Static_assert(SHARES_HEAD + 2 * LSH_HOLDS <= (int)LSH_ITEMS && LSH_HOLDS * LSH_WHO_SIZE <= (int)LSH_TEXT_SIZE,
-               "what an answer can hold");
+_Static_assert(HEAD + 2 * LSH_HOLDS <= (int)LSH_ITEMS && LSH_HOLDS * LSH_WHO_SIZE <= (int)LSH_TEXT_SIZE &&
+               (HEAD + 1) * LSH_DECIMAL_SIZE + LSH_WHO_SIZE < (int)LSH_REPLY_TEXT, "what an answer can hold");
 
-static bool
-wants_list(enum lsh_question question)
+/* For the text of an answer. */
+static size_t
+room_of(enum lsh_question question)
 {
-	return question == LSH_WHO_WAITS || question == LSH_WHO_SHARES;
+	return question == LSH_WHO_WAITS || question == LSH_WHO_SHARES ? LIST_SIZE : LSH_REPLY_TEXT;
 }
 
 #define LOOK_AGAIN (5 * LSH_MS) /* for a connection: nobody tells when it is there */
@@ -52,8 +53,14 @@ home(struct lsh_call *call)
 	return &a->host->server;
 }
 
+static unsigned
+most_holds(const struct lsh_query *q)
+{
+	return q->question == LSH_WHO_SHARES ? LSH_HOLDS : 1;
+}
+
 static void
-begin_inspection(const struct lsh_query *q, struct lsh_script_call *command)
+make_inspection(const struct lsh_query *q, struct lsh_script_call *command)
 {
 	unsigned keys = 0;
 
@@ -62,6 +69,7 @@ begin_inspection(const struct lsh_query *q, struct lsh_script_call *command)
 	lsh_script_begin(command, q->kind->inspect, keys);
 	for (unsigned i = 0; i < keys; i++)
 		lsh_script_push_joined(command, (struct lsh_arg){q->subject, q->subject_size}, q->kind->suffix[i]);
+	lsh_script_push_number(command, most_holds(q));
 }
 
 static void
@@ -86,11 +94,8 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 	(void)now, (void)patience;
 	switch (q->question) {
 	case LSH_WHO_HAS:
-		begin_inspection(q, command);
-		break;
 	case LSH_WHO_SHARES:
-		begin_inspection(q, command);
-		lsh_script_push_number(command, q->most);
+		make_inspection(q, command);
 		break;
 	case LSH_WHO_IS: /* not by GET: anybody may have written there, and a value of any size */
 		subject = (struct lsh_arg){party, lsh_party_key(party, q->backend->options.prefix, q->subject)};
@@ -137,9 +142,8 @@ is_answer(const struct lsh_call *call, const struct lsh_message *message)
 
 	switch (q->question) {
 	case LSH_WHO_HAS:
-		return message->type == LSH_STRING;
 	case LSH_WHO_SHARES:
-		return is_list(message, SHARES_HEAD, q->most, LSH_INTEGER);
+		return is_list(message, HEAD, most_holds(q), LSH_INTEGER);
 	case LSH_WHO_WAITS:
 		return is_list(message, 0, LSH_QUERIES, LSH_STRING);
 	case LSH_LET_IN:
@@ -152,19 +156,18 @@ is_answer(const struct lsh_call *call, const struct lsh_message *message)
 static void
 take_answer(struct lsh_ask *a, const struct lsh_message *m)
 {
-	const struct lsh_item *first = &m->item[0];
-	size_t n = 0;
+	size_t room = room_of(a->query->question), n = 0;
 
 	a->state = LSH_REPLIED;
-	if (!wants_list(a->query->question)) {
-		snprintf(a->text, LSH_REPLY_TEXT, "%s", m->type == LSH_STRING ? first->text : "");
+	if (m->type != LSH_ARRAY) {
+		snprintf(a->text, room, "%s", m->type == LSH_STRING ? m->item[0].text : "");
 		return;
 	}
-	for (unsigned i = 0; i < m->count && n < LIST_SIZE; i++)
+	for (unsigned i = 0; i < m->count && n < room; i++)
 		if (m->item[i].type == LSH_INTEGER)
-			n += (size_t)snprintf(a->text + n, LIST_SIZE - n, "%lld\n", (long long)m->item[i].integer);
+			n += (size_t)snprintf(a->text + n, room - n, "%lld\n", (long long)m->item[i].integer);
 		else
-			n += (size_t)snprintf(a->text + n, LIST_SIZE - n, "%s\n", m->item[i].text);
+			n += (size_t)snprintf(a->text + n, room - n, "%s\n", m->item[i].text);
 }
 
 static void
@@ -246,7 +249,7 @@ lsh_query_new(struct lsh_backend *b, enum lsh_question question, const struct ls
               size_t size)
 {
 	size_t count = b->strategy->has_queue ? 1 : lsh_router_count(b->router);
-	size_t room = wants_list(question) ? LIST_SIZE : LSH_REPLY_TEXT;
+	size_t room = room_of(question);
 	struct lsh_query *q = lsh_alloc(sizeof *q + count * (sizeof q->asks[0] + room) + size + 1);
 	char *text, key[LSH_PARTY_KEY_SIZE];
 
@@ -297,7 +300,7 @@ lsh_ask_explain(const struct lsh_ask *a, leash_error *why)
 
 	*why = a->why;
 	if (a->state == LSH_REPLIED)
-		return lsh_fail(why, LEASH_PROTOCOL, 0, "%.100s: the answer is not what a Redis server says", shown);
+		return lsh_fail(why, LEASH_MISMATCH, 0, "%.100s: its key holds something that is no lock", shown);
 	if (a->garbled)
 		return lsh_fail(why, LEASH_PROTOCOL, 0, "%.100s: what it sends is not what a Redis server says", shown);
 	if (why->status == LEASH_OK)

@@ -13,9 +13,9 @@
 #include "lease/host.h"
 
 enum lsh_question {
-	LSH_WHO_HAS,   /* the lock with this key: the line of inspect.lua */
-	LSH_WHO_SHARES, /* the lock with this key: what share_inspect.lua answers, with up to `most` holds, a line for each
-	                 * of its items */
+	LSH_WHO_HAS,   /* the lock with this key: what inspect.lua answers, a line for each of its items; with the hold
+	                * whose lease ends last */
+	LSH_WHO_SHARES, /* the same, with up to LSH_HOLDS of them */
 	LSH_WHO_IS,    /* the client of this token: what it wrote about itself */
 	LSH_WHO_WAITS, /* for the lock with this key: up to LSH_QUERIES places behind the arrival `after`, and their scores,
 	                * a line for each */
@@ -50,7 +50,6 @@ struct lsh_query {
 	char *subject;              /* the key, or the token */
 	size_t subject_size;
 	uint64_t after;
-	unsigned most;
 	int64_t limit, for_ms;
 	unsigned slot;
 	bool by_slot;               /* whichever server has the slot is asked */

@@ -36,7 +36,7 @@ struct lsh_scan {
 	struct lsh_backend *backend;
 	locale_t bytes;              /* the C locale, where a character is a byte */
 	char pattern[LSH_PATTERN_MAX + 1];
-	char prefix[80], match[84];  /* of keys; and what SCAN is to look for */
+	char prefix[80], match[84];  /* of keys; and what SCAN is to look for: of a lock its first key, of whatever type */
 
 	size_t at;                   /* the server that is gone through; there may be others behind it */
 	struct lsh_host *host;       /* in use */
@@ -296,7 +296,7 @@ turn_page(struct lsh_scan *s, leash_error *err)
 {
 	struct lsh_arg args[] = {
 		LSH_ARG("SCAN"), lsh_arg_text(s->cursor), LSH_ARG("MATCH"), lsh_arg_text(s->match),
-		LSH_ARG("COUNT"), LSH_ARG("200"), LSH_ARG("TYPE"), LSH_ARG("hash"),
+		LSH_ARG("COUNT"), LSH_ARG("200"),
 	};
 	const struct redisReply *answer;
 	leash_status status = check_way(s, err);

@@ -1,4 +1,4 @@
-/* A scan: every lock that is held in a deployment, one after the other, in constant memory.
+/* A scan: every lock that is held in a deployment, of whatever kind, one after the other, in constant memory.
  *
  * In a cluster it goes through the servers that have slots. A lock whose slot moves meanwhile, or is taken over by a
  * replica, may be missed, or told of twice.

@@ -50,12 +50,10 @@ lsh_waiters_close(struct lsh_waiters *queue)
 
 /* A place and its arrival. */
 static bool
-read_place(const struct lsh_waiters *queue, const char *member, size_t size, const char *score, size_t score_size,
-           leash_waiter_info *waiter, uint64_t *arrival)
+read_place(const char *member, size_t size, const char *score, size_t score_size, leash_waiter_info *waiter,
+           uint64_t *arrival)
 {
-	bool shared = (lsh_lock_resource(queue->lock)->kind->flags & LSH_SHARED) != 0;
-
-	if (!lsh_place_read(member, size, shared, waiter) || !lsh_decimal_read(score, score_size, arrival) ||
+	if (!lsh_place_read(member, size, waiter) || !lsh_decimal_read(score, score_size, arrival) ||
 	    *arrival > LSH_FENCE_MAX)
 		return false;
 	waiter->waiting_since_ms = (int64_t)(*arrival / 1000);
@@ -72,7 +70,7 @@ read_places(struct lsh_waiters *queue, const char *text, leash_error *why)
 		uint64_t arrival;
 
 		if (queue->count == LSH_QUERIES ||
-		    !read_place(queue, text, size, text + size + 1, score_size, waiter, &arrival))
+		    !read_place(text, size, text + size + 1, score_size, waiter, &arrival))
 			return lsh_fail(why, LEASH_MISMATCH, 0, "its queue holds something that is no place");
 		if (arrival <= queue->last) /* so it would go on for ever */
 			return lsh_fail(why, LEASH_PROTOCOL, 0, "the answer is not what a Redis server says to ZRANGEBYSCORE");

@@ -41,6 +41,9 @@ leash_status lsh_handle_new(leash_lock **out, leash_client *client, const char *
 
 void lsh_handle_end(leash_lock *lock); /* but for its memory */
 
+/* Of a handle that was checked: leash_lock_break(). */
+leash_status lsh_handle_break(leash_lock *lock, leash_error *err);
+
 /* Of this call: are `out`, the client and the name there, and is that a name? Else INVALID, FORKED or CLOSED. */
 leash_status lsh_handle_check_new(const void *out, const leash_client *client, const char *name, const char *call,
                                   leash_error *err);

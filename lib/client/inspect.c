@@ -2,7 +2,6 @@
 #include "client/handle.h"
 
 #include "admin/inspect.h"
-#include "admin/share.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -34,59 +33,78 @@ copy_out(void *out, size_t size, const void *from, size_t from_size)
 	memcpy((char *)out + sizeof(size_t), (const char *)from + sizeof(size_t), n - sizeof(size_t));
 }
 
-leash_status
-leash_lock_inspect(leash_lock *lock, leash_lock_info *info, leash_error *err)
-{
-	static const char call[] = "leash_lock_inspect";
-	lsh_guarded();
-	leash_status status = lsh_handle_check(lock, call, err);
-	leash_lock_info found;
-
-	if (status == LEASH_OK && info == NULL)
-		status = lsh_fail(err, LEASH_INVALID, 0, "%s: `info` is NULL", call);
-	if (status == LEASH_OK)
-		status = check_size(info->size, offsetof(leash_lock_info, holder), call, "lock_info", err);
-	if (status == LEASH_OK)
-		status = lsh_inspect(lock->lock, true, &found, err);
-	if (status == LEASH_OK)
-		copy_out(info, info->size, &found, sizeof found);
-	return status;
-}
-
 /* Of what was told already, so whatever the application does in a visit harms nothing: it may be canceled, or fork. */
 static void
-visit_each(struct lsh_share *share, leash_permit_fn visit, void *arg, struct lsh_guard *guard)
+visit_each(struct lsh_sight *sight, leash_hold_fn visit, void *arg, struct lsh_guard *guard)
 {
-	bool more = true;
+	bool more = visit != NULL;
 
-	pthread_cleanup_push(lsh_free, share);
-	for (size_t i = 0; i < share->count && more; i++) {
+	pthread_cleanup_push(lsh_free, sight);
+	for (size_t i = 0; i < sight->count && more; i++) {
 		lsh_leave(guard);
-		more = visit(arg, &share->permit[i]);
+		more = visit(arg, &sight->hold[i]);
 		*guard = lsh_enter();
 	}
 	pthread_cleanup_pop(1);
 }
 
+/* Through a handle that was checked. */
+static leash_status
+look(const leash_lock *lock, leash_lock_info *info, leash_hold_fn visit, void *arg, const char *call,
+     struct lsh_guard *guard, leash_error *err)
+{
+	leash_status status = LEASH_OK;
+	struct lsh_sight *sight;
+
+	if (info == NULL)
+		status = lsh_fail(err, LEASH_INVALID, 0, "%s: `info` is NULL", call);
+	if (status == LEASH_OK)
+		status = check_size(info->size, offsetof(leash_lock_info, holder), call, "lock_info", err);
+	if (status == LEASH_OK)
+		status = lsh_inspect(&sight, lock->lock, visit != NULL, true, err);
+	if (status != LEASH_OK)
+		return status;
+	copy_out(info, info->size, &sight->info, sizeof sight->info);
+	visit_each(sight, visit, arg, guard);
+	return LEASH_OK;
+}
+
 leash_status
-leash_semaphore_inspect(leash_semaphore *semaphore, leash_semaphore_info *info, leash_permit_fn visit, void *arg,
+leash_lock_holders(leash_lock *lock, leash_lock_info *info, leash_hold_fn visit, void *arg, leash_error *err)
+{
+	static const char call[] = "leash_lock_holders";
+	struct lsh_guard guard = lsh_enter();
+	leash_status status = lsh_handle_check(lock, call, err);
+
+	if (status == LEASH_OK)
+		status = look(lock, info, visit, arg, call, &guard, err);
+	lsh_leave(&guard);
+	return status;
+}
+
+leash_status
+leash_lock_inspect(leash_lock *lock, leash_lock_info *info, leash_error *err)
+{
+	static const char call[] = "leash_lock_inspect";
+	struct lsh_guard guard = lsh_enter();
+	leash_status status = lsh_handle_check(lock, call, err);
+
+	if (status == LEASH_OK)
+		status = look(lock, info, NULL, NULL, call, &guard, err);
+	lsh_leave(&guard);
+	return status;
+}
+
+leash_status
+leash_semaphore_inspect(leash_semaphore *semaphore, leash_lock_info *info, leash_hold_fn visit, void *arg,
                         leash_error *err)
 {
 	static const char call[] = "leash_semaphore_inspect";
 	struct lsh_guard guard = lsh_enter();
 	leash_status status = lsh_semaphore_check(semaphore, call, err);
-	struct lsh_share *share;
 
-	if (status == LEASH_OK && info == NULL)
-		status = lsh_fail(err, LEASH_INVALID, 0, "%s: `info` is NULL", call);
 	if (status == LEASH_OK)
-		status = check_size(info->size, offsetof(leash_semaphore_info, out), call, "semaphore_info", err);
-	if (status == LEASH_OK)
-		status = lsh_share_inspect(&share, semaphore->handle->lock, visit != NULL, err);
-	if (status == LEASH_OK) {
-		copy_out(info, info->size, &share->info, sizeof share->info);
-		visit_each(share, visit, arg, &guard);
-	}
+		status = look(semaphore->handle, info, visit, arg, call, &guard, err);
 	lsh_leave(&guard);
 	return status;
 }

@@ -324,23 +324,56 @@ leash_lock_extend(leash_lock *lock, int64_t lease_ms, leash_error *err)
 	return lsh_wait_run(&w, &lsh_extending, err);
 }
 
-/* First it is found out who has it. */
+/* Each of those who were found to have it. */
+static leash_status
+break_holds(leash_lock *lock, const struct lsh_sight *found, leash_error *err)
+{
+	bool is_mutex = (lsh_lock_resource(lock->lock)->kind->flags & LSH_SHARED) == 0;
+	leash_error why = {0};
+	struct lsh_wait w;
+
+	if (found->count == 0)
+		return lsh_handle_named(lock, lsh_fail(err, LEASH_NOT_HELD, 0, "nobody has it"), err);
+	if (is_mutex != (found->info.kind == LEASH_KIND_MUTEX))
+		return lsh_handle_named(lock, lsh_fail(err, LEASH_MISMATCH, 0, "what is held there is of another kind"), err);
+	for (size_t i = 0; i < found->count; i++) {
+		const leash_hold_info *hold = &found->hold[i];
+
+		if (lsh_wait_make(&w, lock, err) != LEASH_OK)
+			return LEASH_NO_MEMORY;
+		w.op.token = hold->who.token;
+		if (!is_mutex)
+			w.op.want.need = hold->count > 0 ? lsh_need((uint32_t)hold->count, (uint32_t)hold->limit) : LSH_NEED_WRITE;
+		if (lsh_wait_run(&w, &lsh_breaking, &why) == LEASH_OK)
+			continue;
+		if (found->count == 1)
+			return lsh_fail(err, why.status, why.sys_errno, "%s", why.text);
+		return lsh_fail(err, why.status, why.sys_errno, "%s; %zu of %zu holds were broken before", why.text, i,
+		                found->count);
+	}
+	return LEASH_OK;
+}
+
+leash_status
+lsh_handle_break(leash_lock *lock, leash_error *err)
+{
+	struct lsh_sight *found;
+	leash_status status = lsh_inspect(&found, lock->lock, true, false, err);
+
+	if (status != LEASH_OK)
+		return status;
+	status = break_holds(lock, found, err);
+	lsh_free(found);
+	return status;
+}
+
 leash_status
 leash_lock_break(leash_lock *lock, leash_error *err)
 {
 	lsh_guarded();
 	leash_status status = lsh_handle_check(lock, "leash_lock_break", err);
-	leash_lock_info info;
-	struct lsh_wait w;
 
-	if (status == LEASH_OK)
-		status = lsh_inspect(lock->lock, false, &info, err);
-	if (status == LEASH_OK && !info.held)
-		status = lsh_handle_named(lock, lsh_fail(err, LEASH_NOT_HELD, 0, "nobody has it"), err);
-	if (status != LEASH_OK || (status = lsh_wait_make(&w, lock, err)) != LEASH_OK)
-		return status;
-	w.op.token = info.holder.token;
-	return lsh_wait_run(&w, &lsh_breaking, err);
+	return status == LEASH_OK ? lsh_handle_break(lock, err) : status;
 }
 
 /* ---- memory only ---- */

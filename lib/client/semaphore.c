@@ -2,7 +2,7 @@
  * whoever has the pointer has them; all else is what a handle of that owner does. */
 #include "client/wait.h"
 
-#include "admin/share.h"
+#include "admin/limit.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/process.h"
@@ -200,7 +200,16 @@ leash_semaphore_limit(leash_semaphore *semaphore, int64_t limit, int64_t for_ms,
 	status = check_number(shown, "the limit", limit, 0, LSH_NEED_LIMIT_MAX, err);
 	if (status == LEASH_OK)
 		status = check_number(shown, "for_ms", for_ms, 0, LIMIT_MAX_MS, err);
-	return status == LEASH_OK ? lsh_share_limit(semaphore->handle->lock, limit, for_ms, err) : status;
+	return status == LEASH_OK ? lsh_limit(semaphore->handle->lock, limit, for_ms, err) : status;
+}
+
+leash_status
+leash_semaphore_break(leash_semaphore *semaphore, leash_error *err)
+{
+	lsh_guarded();
+	leash_status status = lsh_semaphore_check(semaphore, "leash_semaphore_break", err);
+
+	return status == LEASH_OK ? lsh_handle_break(semaphore->handle, err) : status;
 }
 
 /* ---- permits ---- */

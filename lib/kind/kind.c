@@ -13,15 +13,11 @@ begin(struct lsh_script_call *command, enum lsh_verb verb, const struct lsh_requ
 		lsh_script_push_joined(command, r->key, r->kind->suffix[i]);
 }
 
-/* With all of them. */
+/* With all that its steps name. */
 static void
 begin_whole(struct lsh_script_call *command, enum lsh_verb verb, const struct lsh_request *r)
 {
-	unsigned keys = 0;
-
-	while (r->kind->suffix[keys] != NULL)
-		keys++;
-	begin(command, verb, r, keys);
+	begin(command, verb, r, r->kind->keys);
 }
 
 static void

@@ -117,9 +117,10 @@ struct lsh_kind {
 	const char *name;             /* in messages: "lock" */
 	const char *taken, *was_taken; /* likewise, why a try and a wait end without it */
 	unsigned flags;
-	const char *suffix[5];        /* of its keys, behind the name; the first is "", NULL ends */
+	const char *suffix[5];        /* of its keys, behind the name; the first is "", NULL ends: who looks names all */
+	unsigned keys;                /* its steps name so many of them */
 	unsigned batch;               /* so many renewals at most share a script; 1: none do */
-	const struct lsh_script *inspect; /* by its keys: who has it; lib/lua/README.md specifies its answer */
+	const struct lsh_script *inspect; /* who has it; lib/lua/README.md specifies what it is told and answers */
 
 	/* Make the command for `n` tokens: more than one of HEARTBEAT, with one key and one lease; and of RENEW. */
 	void (*make)(struct lsh_script_call *command, enum lsh_verb verb, const struct lsh_request *requests, size_t n);

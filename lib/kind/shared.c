@@ -15,7 +15,7 @@ static const struct lsh_script *const script[LSH_VERBS] = {
 };
 
 #define SHARED \
-	.suffix = {"", ":fence", ":queue", ":limit"}, .batch = 100, .inspect = &lsh_script_share_inspect, \
+	.suffix = {"", ":fence", ":queue", ":limit"}, .keys = 4, .batch = 100, .inspect = &lsh_script_inspect, \
 	.make = lsh_kind_make, .make_one_key = lsh_kind_make_one_key, .read = lsh_kind_read, .script = script
 
 const struct lsh_kind lsh_semaphore = {

@@ -3,7 +3,7 @@
 -- comes too late does nothing.
 --
 -- KEYS[1]  lock      hash: its holder, "<uuid>:<number>" -> depth; its TTL is the lease. No other field, no other key
--- ARGV[1]  step      acquire, renew, heartbeat or release; not there: inspect
+-- ARGV[1]  step      acquire, renew, heartbeat or release; a number: inspect
 -- ARGV[2]  token     <client uuid>:<n>
 -- ARGV[3]  lease     ms, 1 to a day; release: PUBLISH, or in a cluster of Redis 7 or later SPUBLISH
 -- ARGV[4]  acquire: not_after, us of this server's TIME; renew: depth; release: the lock's channel
@@ -12,7 +12,7 @@
 -- renew      1: still held; 2: the same, and its key had no TTL; 0: not held, nothing was done
 -- heartbeat  to go on with the hold of another client: {now, ttl, fence}, or {now, ttl, -1} if the token has it not
 -- release    1 and how many connections heard of it; 0: not held, nothing was done
--- inspect    "<token> <depth> <ttl> 0 0 <now>", as inspect.lua
+-- inspect    {now, 1, 0, 0, -1, "<token> <depth>", ttl} or {now, 0, 0, 0, -1}, as inspect.lua
 --
 -- The fence is TIME in us: there is no key for one. PEXPIRE also where the TTL is long enough: without a write, a
 -- replica with old data would say yes. HSET is the first write of an acquire, which a full server refuses.
@@ -28,17 +28,19 @@ end
 local t = call('TIME')
 local now = t[1] * 1000000 + t[2]
 
-if not step then
+if tonumber(step) then
 	local fields = call('HLEN', lock)
-	local hash = fields == 1 and call('HGETALL', lock) or {'-', '0'}
+	local hash = fields == 1 and call('HGETALL', lock) or {}
 	local x = string.rep('%x', 4)
 	local uuid = x .. x .. string.rep('%-' .. x, 4) .. x .. x
 	if fields > 1 or fields == 1 and (#hash[1] > 57 or not string.match(hash[1], '^' .. uuid .. ':%d+$')) then
 		return {err = 'WRONGTYPE leash: the hash is not a lock: its field is no owner, or not the only one'}
 	end
 	local depth = tonumber(hash[2])
-	if fields == 1 and not (depth and depth >= 1 and depth <= 65535) then depth = 1 end
-	return string.format('%s %.0f %.0f 0 0 %.0f', hash[1], depth, call('PTTL', lock), now)
+	if not (depth and depth >= 1 and depth <= 65535) then depth = 1 end
+	if fields == 0 then return {now, 0, 0, 0, -1} end
+	local left = call('PTTL', lock)
+	return {now, 1, 0, 0, -1, string.format('%s %.0f', hash[1], depth), left == 0 and 1 or left}
 end
 
 if not (lease and lease >= 1 and lease <= 86400000) then return {err = 'ERR leash: a lease has 1 to 86400000 ms'} end

@@ -20,7 +20,6 @@ extern const struct lsh_script lsh_script_release;
 extern const struct lsh_script lsh_script_renew;
 extern const struct lsh_script lsh_script_share_acquire;
 extern const struct lsh_script lsh_script_share_heartbeat;
-extern const struct lsh_script lsh_script_share_inspect;
 extern const struct lsh_script lsh_script_share_limit;
 extern const struct lsh_script lsh_script_share_trade;
 extern const struct lsh_script lsh_script_share_release;

@@ -20,6 +20,7 @@ CALL(acquire_with, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 5000),
 CALL(release, leash_lock_release(lock, error))
 CALL(extend, leash_lock_extend(lock, 1000, error))
 CALL(inspect, leash_lock_inspect(lock, &(leash_lock_info){.size = sizeof(leash_lock_info)}, error))
+CALL(holders, leash_lock_holders(lock, &(leash_lock_info){.size = sizeof(leash_lock_info)}, NULL, NULL, error))
 CALL(waiters, leash_lock_waiters(lock, count_waiter, &(int){0}, error))
 CALL(upgrade, leash_lock_upgrade(lock, error))
 CALL(adopt, leash_lock_adopt(lock, TOKEN, error))
@@ -29,8 +30,8 @@ CALL(stats, leash_client_stats(client, &(leash_stats){.size = sizeof(leash_stats
 CALL(acquire_permit, leash_semaphore_acquire(semaphore, 1, 0, &got, error))
 CALL(acquire_permit_with, leash_semaphore_acquire_with(semaphore, 1, LEASH_ACQUIRE(.wait_ms = 5000), &got, error))
 CALL(adopt_permit, leash_semaphore_adopt(semaphore, 1, TOKEN, &got, error))
-CALL(look, leash_semaphore_inspect(semaphore, &(leash_semaphore_info){.size = sizeof(leash_semaphore_info)}, NULL, NULL,
-                                   error))
+CALL(look, leash_semaphore_inspect(semaphore, &(leash_lock_info){.size = sizeof(leash_lock_info)}, NULL, NULL, error))
+CALL(break_permits, leash_semaphore_break(semaphore, error))
 CALL(permit_waiters, leash_semaphore_waiters(semaphore, count_waiter, &(int){0}, error))
 CALL(limit, leash_semaphore_limit(semaphore, 1, 1000, error))
 CALL(release_some, leash_permit_release_some(permit, 1, error))
@@ -67,6 +68,7 @@ static const struct call {
 	{"leash_lock_release", release, false},
 	{"leash_lock_extend", extend, false},
 	{"leash_lock_inspect", inspect, false},
+	{"leash_lock_holders", holders, false},
 	{"leash_lock_waiters", waiters, false},
 	{"leash_lock_upgrade", upgrade, false},
 	{"leash_lock_adopt", adopt, false},
@@ -80,6 +82,7 @@ static const struct call {
 	{"leash_semaphore_adopt", adopt_permit, false},
 	{"leash_semaphore_inspect", look, false},
 	{"leash_semaphore_waiters", permit_waiters, false},
+	{"leash_semaphore_break", break_permits, false},
 	{"leash_semaphore_limit", limit, false},
 	{"leash_permit_release_some", release_some, false},
 	{"leash_permit_extend", extend_permit, false},

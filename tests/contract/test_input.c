@@ -19,6 +19,7 @@ SENTENCE(null_arguments_are_refused_by_every_function)
 	assert_refused(LEASH_INVALID, "leash_lock_new", leash_lock_new(NULL, client, "x", NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_lock_new", leash_lock_new(&untouched, client, NULL, NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_lock_inspect", leash_lock_inspect(lock, NULL, &err));
+	assert_refused(LEASH_INVALID, "leash_lock_holders", leash_lock_holders(lock, NULL, NULL, NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_lock_waiters", leash_lock_waiters(lock, NULL, NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_client_stats", leash_client_stats(client, NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_client_scan", leash_client_scan(client, NULL, NULL, NULL, &err));

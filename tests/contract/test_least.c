@@ -84,9 +84,9 @@ struct permits {
 };
 
 static bool
-count_permit(void *arg, const leash_permit_info *permit)
+count_permit(void *arg, const leash_hold_info *hold)
 {
-	(void)arg, (void)permit;
+	(void)arg, (void)hold;
 	return true;
 }
 
@@ -230,7 +230,7 @@ wait_for_permits(void *arg)
 static void
 share(struct life *life)
 {
-	leash_semaphore_info info = { .size = sizeof info };
+	leash_lock_info info = { .size = sizeof info };
 	struct permits p;
 	leash_permit *permit = NULL, *adopted = NULL;
 	char name[48], token[LEASH_TOKEN_MAX];

@@ -55,7 +55,8 @@ lie(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_
 }
 
 #define ONE_LOCK "*2\r\n$1\r\n0\r\n*1\r\n$9\r\nleash:{x}\r\n"
-#define ITS_LINE "$81\r\n0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1 1 9999 1760000000015330 0 1760000000015330\r\n"
+#define ITS_LINES "*7\r\n:1760000000015330\r\n:1\r\n:0\r\n:1760000000015330\r\n:-1\r\n" \
+                  "$40\r\n0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1 1\r\n:9999\r\n"
 
 static const struct lying {
 	const char *name, *scan, *eval, *who;
@@ -87,22 +88,24 @@ static const struct lying {
 	{"an_error", .scan = "-WHAT is that\r\n", .status = LEASH_PROTOCOL},
 	{"a_server_that_loads", .scan = "-LOADING Redis is loading\r\n", .status = LEASH_UNAVAILABLE},
 	{"keys_that_are_no_locks", .scan = "*2\r\n$1\r\n0\r\n*2\r\n$9\r\nother:{x}\r\n$7\r\nleash:{\r\n"},
-	/* lines of a lock */
-	{"a_line_that_is_a_status", .scan = ONE_LOCK, .eval = "+OK\r\n", .status = LEASH_PROTOCOL},
-	{"a_line_that_is_a_number", .scan = ONE_LOCK, .eval = ":1\r\n", .status = LEASH_PROTOCOL},
-	{"a_line_that_is_an_array", .scan = ONE_LOCK, .eval = "*1\r\n$3\r\nfoo\r\n", .status = LEASH_PROTOCOL},
-	{"a_line_that_is_nil", .scan = ONE_LOCK, .eval = "$-1\r\n", .status = LEASH_PROTOCOL},
-	{"a_line_without_words", .scan = ONE_LOCK, .eval = "$5\r\nhello\r\n", .status = LEASH_PROTOCOL},
-	{"a_line_that_is_an_error", .scan = ONE_LOCK, .eval = "-WHAT is that\r\n", .status = LEASH_PROTOCOL},
+	/* what a lock is */
+	{"a_lock_that_is_a_status", .scan = ONE_LOCK, .eval = "+OK\r\n", .status = LEASH_PROTOCOL},
+	{"a_lock_that_is_a_number", .scan = ONE_LOCK, .eval = ":1\r\n", .status = LEASH_PROTOCOL},
+	{"a_lock_that_is_a_string", .scan = ONE_LOCK, .eval = "$5\r\nhello\r\n", .status = LEASH_PROTOCOL},
+	{"a_lock_that_is_nil", .scan = ONE_LOCK, .eval = "$-1\r\n", .status = LEASH_PROTOCOL},
+	{"a_lock_of_one_word", .scan = ONE_LOCK, .eval = "*1\r\n$3\r\nfoo\r\n", .status = LEASH_PROTOCOL},
+	{"a_lock_of_texts", .scan = ONE_LOCK, .eval = "*5\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\n0\r\n",
+	 .status = LEASH_PROTOCOL},
+	{"a_lock_that_is_an_error", .scan = ONE_LOCK, .eval = "-WHAT is that\r\n", .status = LEASH_PROTOCOL},
 	/* nor is EVAL */
 	{"a_script_that_is_not_there", .scan = ONE_LOCK, .eval = "-NOSCRIPT none\r\n", .status = LEASH_UNSUPPORTED},
 	/* who has it is not known then */
-	{"a_client_that_is_an_array", .scan = ONE_LOCK, .eval = ITS_LINE, .who = "*3\r\n:1\r\n:2\r\n:3\r\n", .visits = 1},
-	{"a_client_that_is_a_number", .scan = ONE_LOCK, .eval = ITS_LINE, .who = ":5\r\n", .visits = 1},
-	{"a_client_that_is_an_error", .scan = ONE_LOCK, .eval = ITS_LINE, .who = "-ERR no\r\n", .visits = 1},
-	{"a_client_that_is_loading", .scan = ONE_LOCK, .eval = ITS_LINE, .who = "-LOADING no\r\n", .visits = 1},
-	{"a_client_that_is_nil", .scan = ONE_LOCK, .eval = ITS_LINE, .who = "$-1\r\n", .visits = 1},
-	{"a_client_with_a_byte_that_is_no_text", .scan = ONE_LOCK, .eval = ITS_LINE, .who = "$7\r\n1 2 3\xff" "4\r\n",
+	{"a_client_that_is_an_array", .scan = ONE_LOCK, .eval = ITS_LINES, .who = "*3\r\n:1\r\n:2\r\n:3\r\n", .visits = 1},
+	{"a_client_that_is_a_number", .scan = ONE_LOCK, .eval = ITS_LINES, .who = ":5\r\n", .visits = 1},
+	{"a_client_that_is_an_error", .scan = ONE_LOCK, .eval = ITS_LINES, .who = "-ERR no\r\n", .visits = 1},
+	{"a_client_that_is_loading", .scan = ONE_LOCK, .eval = ITS_LINES, .who = "-LOADING no\r\n", .visits = 1},
+	{"a_client_that_is_nil", .scan = ONE_LOCK, .eval = ITS_LINES, .who = "$-1\r\n", .visits = 1},
+	{"a_client_with_a_byte_that_is_no_text", .scan = ONE_LOCK, .eval = ITS_LINES, .who = "$7\r\n1 2 3\xff" "4\r\n",
 	 .visits = 1},
 	/* queues */
 	{"a_queue_that_is_a_status", .queue = "+OK\r\n", .status = LEASH_PROTOCOL},

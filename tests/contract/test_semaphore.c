@@ -327,14 +327,14 @@ SENTENCE(wherever_memory_runs_out_none_is_held, .but = PLACE_NO_QUEUE)
 
 /* ---- what is told of it ---- */
 
-static leash_semaphore_info info;
+static leash_lock_info info;
 static struct {
 	size_t count, most;
-	leash_permit_info permit[LEASH_HOLDS_MAX];
+	leash_hold_info permit[LEASH_HOLDS_MAX];
 } seen;
 
 static bool
-see(void *arg, const leash_permit_info *permit)
+see(void *arg, const leash_hold_info *permit)
 {
 	(void)arg;
 	assert_int_equal(permit->size, sizeof *permit);
@@ -362,7 +362,9 @@ told(void)
 	assert_status(LEASH_OK, inspect());
 	assert_int_equal(info.size, sizeof info);
 	assert_string_equal(info.name, "gpu");
-	n = snprintf(text, sizeof text, "%lld out, %lld wait, limit %lld:", (long long)info.out, (long long)info.waiting,
+	assert_int_equal(info.kind, info.out == 0 ? LEASH_KIND_NONE : info.permits > 0 ? LEASH_KIND_SEMAPHORE : LEASH_KIND_READ_WRITE);
+	assert_true(info.out == 0 || seen.count == 0 || strcmp(info.holder.token, seen.permit[0].who.token) == 0);
+	n = snprintf(text, sizeof text, "%lld out, %u wait, limit %lld:", (long long)info.out, info.waiting,
 	             (long long)info.limit);
 	for (size_t i = 0; i < seen.count && n < (int)sizeof text; i++)
 		n += snprintf(text + n, sizeof text - (size_t)n, " %lld/%lld", (long long)seen.permit[i].count,
@@ -429,9 +431,9 @@ SENTENCE(who_waits_is_told_with_how_many_it_wants, .but = PLACE_NO_QUEUE)
 	assert_status(LEASH_OK, leash_semaphore_waiters(mine, note_waiter, NULL, &err));
 	assert_true(queue.count == 2 && queue.wants[0] == 3 && queue.wants[1] == 0);
 	assert_string_equal(queue.last.who.token, TOKEN);
-	place_say("leash:{gpu}", add, "9000000000000001", TOKEN " 3000");
+	place_say("leash:{gpu}", add, "9000000000000001", TOKEN " x 3000");
 	assert_refused(LEASH_MISMATCH, "semaphore 'gpu': ", leash_semaphore_waiters(mine, note_waiter, NULL, &err));
-	place_say("leash:{gpu}", "ZREM leash:{gpu}:queue %s %s", TOKEN " 3000", TOKEN " w 3000");
+	place_say("leash:{gpu}", "ZREM leash:{gpu}:queue %s %s", TOKEN " x 3000", TOKEN " w 3000");
 	give(all);
 	assert_heard(LEASH_OK, &waiter);
 	give(got);
@@ -534,7 +536,7 @@ SENTENCE(what_is_no_semaphore_is_a_mismatch, .but = PLACE_NO_QUEUE)
 	static const struct {
 		const char *command, *who;
 	} none[] = {
-		{"SET leash:{gpu} 1", ""}, {"HSET leash:{gpu} %s 1", TOKEN}, {"SET leash:{gpu}:queue 1", ""},
+		{"SET leash:{gpu} 1", ""}, {"HSET leash:{gpu} %s 1", "user"}, {"SET leash:{gpu}:queue 1", ""},
 		{"SADD leash:{gpu}:fence 1", ""}, {"SADD leash:{gpu}:limit 1", ""}, {"ZADD leash:{gpu} inf %s", TOKEN " 1/4"},
 		{add, "x"}, {add, TOKEN}, {add, TOKEN " "}, {add, TOKEN " x"}, {add, TOKEN " 0/4"}, {add, TOKEN " 2/1"},
 		{add, TOKEN " 1/"}, {add, TOKEN " /1"}, {add, TOKEN " 1001/0"}, {add, TOKEN " 1/1000001"}, {add, TOKEN " W"},
@@ -580,7 +582,7 @@ SENTENCE(a_permission_that_is_missing_is_named, .but = PLACE_NO_QUEUE)
 		leash_status (*ask)(void);
 		const char *commands[9];
 	} needs[] = {
-		{inspect, {"TIME", "GET", "ZCOUNT", "ZREVRANGE", "EVALSHA"}},
+		{inspect, {"TIME", "GET", "HLEN", "ZCOUNT", "ZREVRANGE", "EVALSHA"}},
 		{ask_who_waits, {"ZRANGEBYSCORE"}},
 		{limit, {"ZCOUNT", "GET", "SET", "EVALSHA"}},
 	};
@@ -678,8 +680,8 @@ SENTENCE(what_cannot_be_is_refused_by_name, .but = PLACE_NO_QUEUE)
 	assert_refused(LEASH_INVALID, "'gpu': for_ms is -1", leash_semaphore_limit(mine, 1, -1, &err));
 	assert_refused(LEASH_INVALID, "'gpu': for_ms is 86400001", leash_semaphore_limit(mine, 1, 86400001, &err));
 	for (size_t size = 0; size < 3; size++) {
-		info.size = (size_t[]){0, offsetof(leash_semaphore_info, out) - 1, 65537}[size];
-		assert_refused(LEASH_INVALID, "semaphore_info", leash_semaphore_inspect(mine, &info, see, NULL, &err));
+		info.size = (size_t[]){0, offsetof(leash_lock_info, holder) - 1, 65537}[size];
+		assert_refused(LEASH_INVALID, "lock_info", leash_semaphore_inspect(mine, &info, see, NULL, &err));
 	}
 	leash_owner_free(owner);
 }

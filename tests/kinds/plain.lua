@@ -2,7 +2,7 @@
 --
 -- KEYS[1]  lock   string: "<token> <fence>"; its TTL is the lease
 -- KEYS[2]  queue  sorted set: "<token> <claim ms>" at its arrival, us; exists only while somebody waits
--- ARGV[1]  step   acquire, renew, release or heartbeat; not there: inspect
+-- ARGV[1]  step   acquire, renew, release or heartbeat; a number: inspect
 -- ARGV[2]  cfg    "<claim ms> <fence ms> <alive ms> <exact> PUBLISH <channel prefix>"; claim 0: take no place
 -- ARGV[3]  lease  ms
 -- ARGV[4]  acquire: not_after, us of this server's TIME
@@ -49,9 +49,10 @@ end
 local token = ARGV[5]
 local has, fence = holder()
 
-if not step then
-	return string.format('%s %d %d %.0f %d %.0f', has or '-', has and 1 or 0, call('PTTL', lock), fence or 0,
-		call('ZCARD', queue), now)
+if tonumber(step) then
+	local told = {now, has and 1 or 0, call('ZCARD', queue), fence or 0, -1}
+	if has then told[6], told[7] = has .. ' 1', call('PTTL', lock) end
+	return told
 end
 
 if step == 'renew' then

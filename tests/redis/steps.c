@@ -28,7 +28,7 @@ static const struct script {
 	{"renewals", &lsh_script_renew, "0", "*"},
 	{"release", &lsh_script_release, "3", "1 cfg"},
 	{"raise", &lsh_script_raise, "2", "1 3600000"},
-	{"inspect", &lsh_script_inspect, "3", ""},
+	{"inspect", &lsh_script_inspect, "4", "1:100"},
 	{"share", &lsh_script_share_acquire, "4", "1 2:600000 3:9000000000000000 cfg"},
 	{"probe", &lsh_script_share_acquire, "4", "1 2:600000 3:9000000000000000 try"},
 	{"beat", &lsh_script_share_heartbeat, "4", "client 2:600000 1 cfg"},
@@ -39,12 +39,11 @@ static const struct script {
 	{"drop", &lsh_script_share_release, "1", "1 cfg"},
 	{"trade", &lsh_script_share_trade, "4", "1 2 3:600000 4:9000000000000000 cfg"},
 	{"limit", &lsh_script_share_limit, "4", "1 2:600000 cfg"},
-	{"survey", &lsh_script_share_inspect, "4", "1:100"},
 	{"get_lock", &lsh_script_redisson, "1", "acquire 1 2:600000 3:9000000000000000"},
 	{"keep_lock", &lsh_script_redisson, "1", "renew 1 2 3"},
 	{"adopt_lock", &lsh_script_redisson, "1", "heartbeat 1 2:600000"},
 	{"unlock", &lsh_script_redisson, "1", "release 1 PUBLISH 2:nobody"},
-	{"look_at", &lsh_script_redisson, "1", ""},
+	{"look_at", &lsh_script_redisson, "1", "1:1"},
 };
 
 /* What the words of an answer may be called. */

@@ -18,9 +18,9 @@
  *     prolong WHO LEASE [FENCE_MS]            share_renew; prolongs FENCE_MS and LOCK WHO LEASE for each: of many
  *     part WHO                                share_release
  *     trade WHO WHO [LEASE [NOT_AFTER]]       share_trade, of the first for the second
- *     limit N [MS], survey [N]                share_limit, share_inspect
  *     get_lock TOKEN [LEASE [NOT_AFTER]], keep_lock TOKEN LEASE DEPTH, adopt_lock TOKEN [LEASE], look_at
  *     unlock TOKEN [CHANNEL]                  redisson
+ *     limit N [MS]; inspect [N]               share_limit; of whatever kind
  *     line TOKENS                             the first asks and has it, the others ask and wait
  *     crowd WHO...                            they ask for a share, one after the other
  *     cfg WORDS                               what steps say of the client from now on

@@ -29,7 +29,7 @@ SCENE(all_who_listen_are_told_of_a_release_and_of_nothing_else,
       "unlock B1 free:aaaaaaaa-0000-4000-8000-00000000000a = 2; message A = 0")
 SCENE(a_hold_of_theirs_is_adopted_as_it_is, "mess but TTLs;" THEIRS "adopt_lock C2 = now ~600000 now;"
       "HGETALL LOCK = C2 2; PTTL LOCK = ~600000; adopt_lock A1 = now ~600000 -1")
-SCENE(who_looks_is_told_who_has_it, "mess but TTLs; look_at = * 0 -2 0 0 now;" THEIRS "look_at = C2 2 ~30000 0 0 now;"
+SCENE(who_looks_is_told_who_has_it, "mess but TTLs; look_at = now 0 0 0 -1;" THEIRS "look_at = now 1 0 0 -1 C2 2 ~30000;"
       "HSET LOCK more 1; look_at = !WRONGTYPE; DEL LOCK; HSET LOCK mode read; PEXPIRE LOCK 1000; look_at = !WRONGTYPE")
 SCENE(a_key_that_is_no_lock_is_left_alone, "mess; RPUSH LOCK theirs; get_lock A1 = !WRONGTYPE;"
       "keep_lock A1 600000 1 = !WRONGTYPE; unlock A1 = !WRONGTYPE; look_at = !WRONGTYPE; LRANGE LOCK 0 -1 = theirs")

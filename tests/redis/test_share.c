@@ -38,7 +38,7 @@ SCENE(a_pair_costs_seven_calls_and_beside_others_eleven,
 
 SCENE(asked_again_it_answers_the_same_and_shortens_nothing,
       "each n w 1/2 2/2; share A1_$n 20000 = fence; share A1_$n = f; PTTL LOCK = ~600000; probe A1_$n 1000 = f;"
-      "PTTL LOCK = ~600000; survey = now * 0 f -1 A1 $n ~600000; part A1_$n = 1; next")
+      "PTTL LOCK = ~600000; inspect = now * 0 f -1 A1 $n ~600000; part A1_$n = 1; next")
 SCENE(asked_again_a_place_keeps_its_rank_and_its_client_lives,
       "crowd A1_w B1_1/0 C1_w; bury B; share B1_1/0 = no; waiting = B1 1/0 C1 w; until B = >now+100000000")
 SCENE(asked_again_it_gets_a_new_fence_where_the_old_one_is_gone,
@@ -51,7 +51,7 @@ SCENE(who_comes_in_keeps_the_fence_of_the_others, /* when half of its time is ov
 /* ---- leases end one by one ---- */
 
 SCENE(whose_lease_ended_is_out, /* and goes when somebody comes in */
-      "crowd A1_1/2 B1_1/2; ZADD LOCK 1 A1_1/2 = 0; survey = now 1 0 last -1 B1 1/2 ~600000; prolong A1_1/2 600000 = 0;"
+      "crowd A1_1/2 B1_1/2; ZADD LOCK 1 A1_1/2 = 0; inspect = now 1 0 last -1 B1 1/2 ~600000; prolong A1_1/2 600000 = 0;"
       "ZCARD LOCK = 2; share C1_1/2 = last; in = B1 1/2 C1 1/2; ZCARD LOCK = 2; share A1_1/2 = no")
 SCENE(when_all_leases_ended_somebody_alone_comes_in, "crowd A1_1/0 B1_1/0; each t A1 B1; ZADD LOCK 1 $t_1/0 = 0; next;"
       "share C1_w = >last-1; in = C1 w; ZCARD LOCK = 1")
@@ -154,7 +154,7 @@ SCENE(what_is_not_held_is_not_traded,
       "trade A1_1/0 A2_1/0 = -1; in = B1 1/0")
 SCENE(a_trade_has_a_lease_of_its_own_and_comes_in_time,
       "share A1_1/0 20000; each x 0 -1 86400001 nan; trade A1_1/0 A2_w $x = !ERR; next; trade A1_1/0 A2_w 1000 1 = late;"
-      "in = A1 1/0; trade A1_1/0 A2_w 900000 = last; survey = now 1 0 last -1 A2 w ~900000; PTTL LOCK = ~900000;"
+      "in = A1 1/0; trade A1_1/0 A2_w 900000 = last; inspect = now 1 0 last -1 A2 w ~900000; PTTL LOCK = ~900000;"
       "trade A2_w A3_x = !ERR; trade rubbish A3_w = !ERR; in = A2 w")
 SCENE(a_trade_is_refused_by_a_full_server_and_by_a_replica_and_changes_nothing,
       "share A1_1/0; CONFIG SET maxmemory 1; trade A1_1/0 A2_w = !OOM; CONFIG SET maxmemory 0; in = A1 1/0;"
@@ -165,7 +165,7 @@ SCENE(a_trade_is_refused_by_a_full_server_and_by_a_replica_and_changes_nothing,
 SCENE(a_limit_stands_in_place_of_every_number_and_lets_in_when_it_ends,
       "listen B; listen C; limit 1 = 1; PTTL MOST = ~600000; share A1_1/2 = fence; share B1_1/0 = no;"
       "share C1_1/2 = no;"
-      "survey = now 1 2 f 1 A1 1/2 ~600000; limit 2 = 1; in = B1 1/0 A1 1/2; limit 2 0 = 1; EXISTS MOST = 0;"
+      "inspect = now 1 2 f 1 A1 1/2 ~600000; limit 2 = 1; in = B1 1/0 A1 1/2; limit 2 0 = 1; EXISTS MOST = 0;"
       "waiting = C1 1/2")
 SCENE(a_limit_of_0_closes_and_who_is_in_stays, /* and that no lease ends is said */
       "share A1_1/2; limit 0; share B1_1/2 = no; prolong A1_1/2 600000 = 1; part A1_1/2 = 1; beat B1_1/2 = * -1 0;"
@@ -175,13 +175,13 @@ SCENE(who_wants_more_than_the_limit_comes_in_alone, "limit 2; share A1_4/8 = fen
 SCENE(a_limit_is_a_number_for_a_day_at_most_and_what_is_none_limits_nobody,
       "each x -1 1000001 nan x ''; limit '$x' = !ERR; next; each x -1 86400001 nan ''; limit 1 '$x' = !ERR; next;"
       "DBSIZE = 0; each x rubbish -1 nan 1e300; SET MOST '$x' PX 60000; share A1_1/2 = fence;"
-      "survey = now 1 0 f -1 A1 1/2 ~600000; part A1_1/2 = 1; next")
+      "inspect = now 1 0 f -1 A1 1/2 ~600000; part A1_1/2 = 1; next")
 
 /* ==== renewing and looking ==== */
 
 SCENE(a_renewal_lengthens_its_own_lease_and_no_other,
       "share A1_1/2 20000; share B1_1/2 30000; prolong A1_1/2 60000 = 1; prolong B1_1/2 1000 = 1; PTTL LOCK = ~60000;"
-      "survey = now 2 0 last -1 A1 1/2 ~60000 B1 1/2 ~30000; prolong C1_1/2 1000 = 0; prolong A1_w 1000 = 0;"
+      "inspect = now 2 0 last -1 A1 1/2 ~60000 B1 1/2 ~30000; prolong C1_1/2 1000 = 0; prolong A1_w 1000 = 0;"
       "each x 0 -5 86400001; prolong A1_1/2 $x = !ERR; next; PERSIST LOCK = 1; prolong B1_1/2 40000 = 2;"
       "PTTL LOCK = ~40000")
 SCENE(a_renewal_keeps_the_fence_when_half_of_its_time_is_over,
@@ -194,9 +194,12 @@ SCENE(many_are_renewed_each_for_itself,
       " BILLS B1_w 600000 BILLS A1_w 1 = 1 -1 -1 -1 1 0; PTTL LOCK = ~600000; PTTL BILLS = ~600000;"
       "in = A1 2/4 A1 2/4 2")
 SCENE(a_look_tells_of_so_many_whose_leases_end_last,
-      "survey = now 0 0 0 -1; share A1_2/0 30000; share B1_1/0 20000; share C1_1/0 40000; crowd A2_w;"
-      "survey 2 = now 4 1 last -1 C1 1/0 ~40000 A1 2/0 ~30000; survey 0 = now 4 1 last -1; ZADD LOCK 1 C1_1/0 = 0;"
-      "survey = now 3 1 last -1 A1 2/0 ~30000 B1 1/0 ~20000")
+      "inspect = now 0 0 0 -1; share A1_2/0 30000; share B1_1/0 20000; share C1_1/0 40000; crowd A2_w;"
+      "inspect 2 = now 4 1 last -1 C1 1/0 ~40000 A1 2/0 ~30000; inspect 0 = now 4 1 last -1; ZADD LOCK 1 C1_1/0 = 0;"
+      "inspect = now 3 1 last -1 A1 2/0 ~30000 B1 1/0 ~20000")
+SCENE(who_looks_is_told_of_a_mutex_as_well,
+      "ask A1; renew A1 600000 3; inspect = now 1 0 last -1 A1 3 ~600000; ask B1; mess; PERSIST LOCK; inspect = now 1 1 last -1 A1 3 -1;"
+      "inspect 0 = now 1 1 last -1")
 
 /* ==== servers that cannot as they should, and keys that are somebody else's ==== */
 
@@ -220,10 +223,10 @@ SCENE(keys_that_are_somebody_elses_are_left_alone,
       "each k LOCK QUEUE MOST; FLUSHALL; RPUSH $k theirs; beat A1_w = !WRONGTYPE; limit 1 = !WRONGTYPE; DBSIZE = 1;"
       "next;"
       "FLUSHALL; RPUSH QUEUE theirs; part A1_w = !WRONGTYPE; FLUSHALL; RPUSH LOCK theirs;"
-      "prolong A1_w 1000 = !WRONGTYPE; part A1_w = !WRONGTYPE; survey = !WRONGTYPE")
+      "prolong A1_w 1000 = !WRONGTYPE; part A1_w = !WRONGTYPE; inspect = !WRONGTYPE")
 SCENE(a_mutex_and_a_set_of_others_are_no_lock_that_is_shared,
       "mess; ask A1 = fence; each n w 1/2 2/2; share B1_$n = !WRONGTYPE; next; prolong A1 1000 = !WRONGTYPE;"
       "holder = A1;"
       "FLUSHALL; ZADD LOCK now+60000000 theirs; each n w 1/0 2/4; share B1_$n = !WRONGTYPE; probe B1_$n = !WRONGTYPE;"
-      "next; beat B1_w = !WRONGTYPE; survey = !WRONGTYPE; part B1_w = 0; prolong B1_w 1000 = 0; ask A1 = !WRONGTYPE;"
+      "next; beat B1_w = !WRONGTYPE; inspect = !WRONGTYPE; part B1_w = 0; prolong B1_w 1000 = 0; ask A1 = !WRONGTYPE;"
       "ZADD LOCK 1 theirs; share B1_w = !WRONGTYPE; ZRANGE LOCK 0 -1 = theirs; PTTL LOCK = -1; DBSIZE = 1")

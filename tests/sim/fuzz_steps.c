@@ -23,9 +23,10 @@ static const struct rule {
 	{"release", "EVALSHA #release 3 $keys $token $cfg"},
 	{"heartbeat", "EVALSHA #heartbeat 3 $keys $client $ms $token(| $token| $token $token) $cfg(9*| $moment)"},
 	{"renew", "EVALSHA #renew (1 $lock $token $ms (1|2|x) $ms|0 $ms $item(| $item| $item $item| $item $item $item))"},
-	{"look", "3*EVALSHA #inspect 3 $keys|2*EVALSHA #raise 2 $lock $fence $moment $ms"},
+	{"look", "3*EVALSHA #inspect 4 $keys $limits (0|1|9|x)|2*EVALSHA #raise 2 $lock $fence $moment $ms"},
 	{"keys", "$lock $fence $queued"},
 	{"lock", "32*leash:{orders}|$key"},
+	{"limits", "32*leash:{orders}:limit|$key"},
 	{"fence", "32*leash:{orders}:fence|$key"},
 	{"queued", "32*leash:{orders}:queue|$key"},
 	{"item", "(3*leash:{orders}|$key) $token $ms (1|2|x)"},
@@ -38,7 +39,7 @@ static const struct rule {
 	          "2*EVALSHA #share_heartbeat 4 $pool $client $ms $who(| $who| $who $who) $cfg|"
 	          "2*EVALSHA #share_trade 4 $pool $who $who $ms (9*9000000000000000|$moment) $cfg|"
 	          "EVALSHA #share_renew (1 leash:{share} $who $ms $ms|0 $ms $hold(| $hold| $hold $hold))|"
-	          "EVALSHA #share_limit 4 $pool $most $ms $cfg|EVALSHA #share_inspect 4 $pool (0|1|9|x)"},
+	          "EVALSHA #share_limit 4 $pool $most $ms $cfg|EVALSHA #inspect 4 $pool (0|1|9|x)"},
 	{"pool", "32*leash:{share} leash:{share}:fence leash:{share}:queue leash:{share}:limit|$key $key $key $key"},
 	{"who", "$client:(1|2)_(3*w|3*1/2|3*1/0|2*2/3|3/3|3/2|x|)"},
 	{"hold", "(9*leash:{share}|$key) $who $ms"},

@@ -135,7 +135,8 @@ SCENE(a_clock_that_drifts_gains_from_when_it_was_set,
 /* ---- restarts ---- */
 
 SCENE(a_server_that_was_restarted_knows_no_script_and_has_the_keys_that_it_is_given,
-      "say EVALSHA inspect 3 " KEYS "= NOSCRIPT; say SCRIPT LOAD inspect; say EVALSHA inspect 3 " KEYS "!~ NOSCRIPT;"
+      "say EVALSHA inspect 3 " KEYS "= NOSCRIPT; say SCRIPT LOAD inspect;"
+      "say EVALSHA inspect 4 " KEYS LOCK ":limit 1 !~ NOSCRIPT;"
       "say SET a 1; restart; say EVALSHA inspect 3 " KEYS "= NOSCRIPT; say EXISTS a = 1;"
       "restart_empty; say EXISTS a = 0")
 SCENE(servers_share_an_interpreter_and_nothing_else,

@@ -9,104 +9,117 @@
 
 /* ---- locks ---- */
 
-SENTENCE(a_line_that_is_none_is_not_read)
-{
-	static const char *const lines[] = {
-		"", " ", "x", "hello",
-		/* too few words, too many, empty ones */
-		"- 0 -2 0 0", "- 0 -2 0 0 1 1", "-  0 -2 0 0 1", "- 0 -2 0 0 1 ", " - 0 -2 0 0 1",
-		/* nobody has it, and somebody does */
-		"- 1 -2 0 0 1", "- 0 -1 0 0 1", "- 0 5 0 0 1", TOKEN " 0 5 1 0 1", TOKEN " 1 -2 1 0 1",
-		/* numbers */
-		"- 0 -2 -1 0 1", "- 0 -2 0 -1 1", "- 0 -2 0 0 -1", "- 0 -2 36028797018963968 0 1",
-		"- 0 -2 0 0 99999999999999999999", "- 0 -2 0 99999999999999999999 1",
-		"- 0 -2 00 0 1", "- 0 -2 +1 0 1", "- 0 -2 0x1 0 1", "- 0 -2 1e3 0 1",
-		TOKEN " 65536 5 1 0 1", TOKEN " 1 -3 1 0 1", TOKEN " 1 9223372036854775808 1 0 1",
-		/* tokens */
-		UUID " 1 5 1 0 1", UUID ": 1 5 1 0 1", UUID ":1x 1 5 1 0 1", UUID ":123456789012345678901 1 5 1 0 1",
-		"0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b1\033:42 1 5 1 0 1", "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10\n42 1 5 1 0 1",
-		"0c6f1d52x8a1e-4b7e-9d0a-3f1c5e7a9b10:42 1 5 1 0 1", (H71 H71 H71 H71),
-	};
-
-	for (size_t i = 0; i < COUNT(lines); i++) {
-		leash_lock_info info = {.depth = 77};
-
-		if (lsh_lock_line_read(lines[i], strlen(lines[i]), &info) || info.depth != 77)
-			fail_msg("'%s' was read", lines[i]);
-	}
-}
-
-SENTENCE(a_line_is_read_to_the_largest_numbers_that_it_may_have)
-{
-	static const char largest[] =
-		UUID ":99999999999999999999 65535 9223372036854775807 9007199254740991 18446744073709551615 0";
-	leash_lock_info info = {.size = 0};
-
-	assert_true(lsh_lock_line_read(largest, strlen(largest), &info));
-	assert_true(info.held);
-	assert_string_equal(info.holder.token, UUID ":99999999999999999999");
-	assert_int_equal(info.depth, 65535);
-	assert_true(info.remaining_ms == INT64_MAX);
-	assert_true(info.fence == UINT64_C(9007199254740991) * 256);
-	assert_true(info.held_since_ms == INT64_C(9007199254740));
-	assert_int_equal(info.waiting, UINT32_MAX);
-	assert_true(lsh_lock_line_read(TOKEN " 1 0 0 0 0", strlen(TOKEN " 1 0 0 0 0"), &info));
-	assert_int_equal(info.remaining_ms, 1); /* less than a millisecond is something */
-	assert_true(lsh_lock_line_read(TOKEN " 1 -1 0 0 0", strlen(TOKEN " 1 -1 0 0 0"), &info));
-	assert_int_equal(info.remaining_ms, -1);
-	assert_true(lsh_lock_line_read("- 0 -2 5 3 0", strlen("- 0 -2 5 3 0"), &info));
-	assert_false(info.held);
-	assert_int_equal(info.fence, 5 * 256);
-	assert_int_equal(info.waiting, 3);
-	assert_int_equal(info.held_since_ms, 0);
-}
-
-/* ---- what is shared ---- */
+static leash_lock_info info;
+static leash_hold_info holds[2];
+static size_t count;
 
 static bool
-read_share(const char *lines, leash_semaphore_info *info, leash_permit_info *permits, size_t *count)
+read_lines(const char *lines)
 {
-	*count = 0;
-	return lsh_share_lines_read(lines, info, permits, 2, count);
+	info = (leash_lock_info){.size = 5, .name = "law", .depth = 77};
+	count = 0;
+	return lsh_lock_lines_read(lines, &info, holds, 2, &count);
 }
 
-SENTENCE(lines_of_what_is_shared_that_are_none_are_not_read)
-{
 #define HEAD "1\n2\n0\n5\n-1\n"
+#define ONE "1\n1\n0\n5\n-1\n"
+
+SENTENCE(lines_that_are_none_are_not_read)
+{
 	static const char *const texts[] = {
-		"", "\n", "1\n2\n0\n5\n", "1\n2\n0\n5\n\n", "1\n-1\n0\n5\n-1\n", "1\n2\n-1\n5\n-1\n", "1\n2\n0\n5\n-2\n",
-		"1\n2\n0\n5\n1000001\n", "1\n2x\n0\n5\n-1\n", HEAD "\n", HEAD TOKEN, HEAD TOKEN " 1/4\n", HEAD TOKEN " 1/4\n0\n",
-		HEAD TOKEN " 1/4\n-1\n", HEAD TOKEN " 1/4\n5x\n", HEAD TOKEN "\n5\n", HEAD TOKEN " \n5\n", HEAD TOKEN " /\n5\n",
-		HEAD TOKEN " 1\n5\n", HEAD TOKEN " 1/\n5\n", HEAD TOKEN " /1\n5\n", HEAD TOKEN " 0/1\n5\n", HEAD TOKEN " 2/1\n5\n",
-		HEAD TOKEN " 1/2 2\n5\n", HEAD TOKEN " 1001/2000\n5\n", HEAD TOKEN " 1/1000001\n5\n", HEAD TOKEN " 1/+4\n5\n",
-		HEAD TOKEN " ww\n5\n", HEAD UUID " 1/4\n5\n", HEAD TOKEN " 1/4\n9223372036854775808\n",
+		"", "\n", "hello", "1\n2\n0\n5\n", "1\n2\n0\n5\n\n",
+		/* numbers */
+		"1\n-1\n0\n5\n-1\n", "1\n0\n-1\n5\n-1\n", "1\n0\n0\n-5\n-1\n", "1\n0\n0\n5\n-2\n", "1\n0\n0\n5\n1000001\n",
+		"1\n0\n0\n36028797018963968\n-1\n", "1\n0x\n0\n5\n-1\n",
+		/* nobody has it, and somebody does */
+		HEAD, "1\n0\n0\n5\n-1\n" TOKEN " 1/4\n5\n",
+		/* how long still */
+		HEAD TOKEN " 1/4\n", HEAD TOKEN " 1/4\n0\n", HEAD TOKEN " 1/4\n-1\n", HEAD TOKEN " 1/4\n-2\n",
+		HEAD TOKEN " 1/4\n5x\n", HEAD TOKEN " 1/4\n9223372036854775808\n", ONE TOKEN " 1\n0\n", ONE TOKEN " 1\n-2\n",
+		/* needs and depths */
+		HEAD "\n", HEAD TOKEN, HEAD TOKEN "\n5\n", HEAD TOKEN " \n5\n", HEAD TOKEN " /\n5\n", HEAD TOKEN " 1/\n5\n",
+		HEAD TOKEN " /1\n5\n", HEAD TOKEN " 0/1\n5\n", HEAD TOKEN " 2/1\n5\n", HEAD TOKEN " 1/2 2\n5\n",
+		HEAD TOKEN " 1001/2000\n5\n", HEAD TOKEN " 1/1000001\n5\n", HEAD TOKEN " 1/+4\n5\n", HEAD TOKEN " ww\n5\n",
+		ONE TOKEN " 65536\n5\n", ONE TOKEN " 0\n5\n", ONE TOKEN " -1\n5\n", ONE TOKEN " 1e3\n5\n",
+		HEAD TOKEN " 1\n5\n", /* a mutex has one holder */
+		/* more holds than there may be */
 		HEAD TOKEN " 1/4\n5\n" TOKEN " 1/4\n5\n" TOKEN " 1/4\n5\n",
+		/* tokens */
+		HEAD UUID " 1/4\n5\n", HEAD UUID ": 1/4\n5\n", HEAD UUID ":1x 1/4\n5\n",
+		HEAD UUID ":123456789012345678901 1/4\n5\n", HEAD "0c6f1d52x8a1e-4b7e-9d0a-3f1c5e7a9b10:42 1/4\n5\n",
+		HEAD "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b1\033:42 1/4\n5\n",
 	};
-	leash_semaphore_info info;
-	leash_permit_info permits[2];
-	size_t count;
 
 	for (size_t i = 0; i < COUNT(texts); i++)
-		if (read_share(texts[i], &info, permits, &count))
+		if (read_lines(texts[i]) || info.depth != 77)
 			fail_msg("'%s' was read", texts[i]);
 }
 
-SENTENCE(lines_of_what_is_shared_are_read_to_the_largest_numbers_that_they_may_have)
+SENTENCE(a_mutex_is_read_to_the_largest_numbers_that_it_may_have)
 {
-	leash_semaphore_info info;
-	leash_permit_info permits[2];
-	size_t count;
+	assert_true(read_lines("0\n1\n9223372036854775807\n9007199254740991\n-1\n"
+	                       UUID ":99999999999999999999 65535\n9223372036854775807\n"));
+	assert_true(info.held && info.kind == LEASH_KIND_MUTEX && info.out == 1 && info.count == 0 && info.permits == 0);
+	assert_string_equal(info.holder.token, UUID ":99999999999999999999");
+	assert_int_equal(info.depth, 65535);
+	assert_true(info.remaining_ms == INT64_MAX && holds[0].remaining_ms == INT64_MAX);
+	assert_true(info.fence == UINT64_C(9007199254740991) * 256);
+	assert_true(info.held_since_ms == INT64_C(9007199254740));
+	assert_int_equal(info.waiting, UINT32_MAX);
+	assert_true(read_lines(ONE TOKEN " 1\n-1\n"));
+	assert_true(info.remaining_ms == -1 && holds[0].remaining_ms == -1 && count == 1);
+	assert_true(info.size == 5 && strcmp(info.name, "law") == 0);
+}
 
-	assert_true(read_share(HEAD, &info, permits, &count));
-	assert_true(info.out == 2 && info.waiting == 0 && info.limit == -1 && count == 0);
-	assert_true(read_share("1\n9223372036854775807\n9223372036854775807\n0\n1000000\n" TOKEN
-	                       " 1000/1000000\n9223372036854775807\n" TOKEN " w\n1\n", &info, permits, &count));
-	assert_true(info.out == INT64_MAX && info.waiting == INT64_MAX && info.limit == 1000000 && count == 2);
-	assert_true(permits[0].count == 1000 && permits[0].limit == 1000000 && permits[0].remaining_ms == INT64_MAX);
-	assert_true(permits[1].count == 0 && permits[1].limit == 0 && permits[1].remaining_ms == 1);
-	assert_string_equal(permits[0].who.token, TOKEN);
-	assert_true(read_share("1\n2\n0\n5\n0\n" TOKEN " 1/0\n1\n", &info, permits, &count));
-	assert_true(info.limit == 0 && permits[0].count == 1 && permits[0].limit == 0);
+SENTENCE(what_nobody_has_is_of_no_kind)
+{
+	assert_true(read_lines("0\n0\n3\n5\n0\n"));
+	assert_true(!info.held && info.kind == LEASH_KIND_NONE && info.out == 0 && info.limit == 0 && count == 0);
+	assert_true(info.fence == 5 * 256 && info.waiting == 3 && info.held_since_ms == 0 && info.remaining_ms == 0);
+	assert_string_equal(info.holder.token, "");
+}
+
+SENTENCE(permits_are_read_to_the_largest_numbers_that_they_may_have)
+{
+	assert_true(read_lines("1\n9223372036854775807\n0\n5000000\n1000000\n" TOKEN " 1000/1000000\n9223372036854775807\n"
+	                       UUID ":1 1/4\n1\n"));
+	assert_true(info.kind == LEASH_KIND_SEMAPHORE && info.held && info.depth == 1 && count == 2);
+	assert_true(info.out == INT64_MAX && info.count == 1000 && info.permits == 1000000 && info.limit == 1000000);
+	assert_true(info.remaining_ms == INT64_MAX && info.held_since_ms == 5000);
+	assert_string_equal(info.holder.token, TOKEN);
+	assert_true(holds[0].count == 1000 && holds[0].limit == 1000000 && holds[0].remaining_ms == INT64_MAX);
+	assert_true(holds[1].count == 1 && holds[1].limit == 4 && holds[1].remaining_ms == 1);
+	assert_string_equal(holds[1].who.token, UUID ":1");
+}
+
+SENTENCE(who_reads_and_who_writes_has_a_read_write_lock)
+{
+	assert_true(read_lines(HEAD TOKEN " 1/0\n5\n" UUID ":1 1/0\n4\n"));
+	assert_true(info.kind == LEASH_KIND_READ_WRITE && info.out == 2 && info.count == 1 && info.permits == 0);
+	assert_true(holds[1].count == 1 && holds[1].limit == 0 && holds[1].remaining_ms == 4);
+	assert_true(read_lines(ONE TOKEN " w\n5\n"));
+	assert_true(info.kind == LEASH_KIND_READ_WRITE && info.out == 1 && info.count == 0 && info.permits == 0);
+	assert_true(holds[0].count == 0 && holds[0].limit == 0);
+}
+
+SENTENCE(a_place_is_read_with_what_it_waits_for)
+{
+	static const char *const none[] = {"", TOKEN, TOKEN " ", TOKEN " x", TOKEN " -1", TOKEN " 1/4 ", TOKEN " w x",
+	                                   TOKEN " x 3000", TOKEN " 1/4 1 3000", UUID " 3000", TOKEN "  3000"};
+	static const struct {
+		const char *text;
+		int64_t count, limit;
+	} places[] = {{TOKEN " 3000", 0, 0}, {TOKEN " w 3000", 0, 0}, {TOKEN " 1/0 3000", 1, 0}, {TOKEN " 2/3 3000", 2, 3}};
+	leash_waiter_info waiter;
+
+	for (size_t i = 0; i < COUNT(places); i++) {
+		assert_true(lsh_place_read(places[i].text, strlen(places[i].text), &waiter));
+		assert_true(waiter.count == places[i].count && waiter.limit == places[i].limit);
+		assert_string_equal(waiter.who.token, TOKEN);
+	}
+	for (size_t i = 0; i < COUNT(none); i++)
+		if (lsh_place_read(none[i], strlen(none[i]), &waiter))
+			fail_msg("'%s' was read", none[i]);
 }
 
 /* ---- clients ---- */
