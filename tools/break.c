@@ -1,13 +1,14 @@
-/* leash break: take a lock from whoever has it, after asking those who do it whether they mean it.
+/* leash break: take a lock of whatever kind from all who have it, after asking those who do it whether they mean it.
  *
  *   look --nobody has it--> 0
  *     `--held--> ask on the terminal (not with --force) --anything but yes--> left alone: 75
  *                  `--yes--> look again --another has it by now--> left alone: 75
- *                              `--still the same--> taken away: 0
+ *                              `--none but the same--> taken away: 0
  *
- * What was answered was about one holder. Whoever got the lock while the question stood there is not the one that
+ * What was answered was about those holders. Whoever got the lock while the question stood there is not the one that
  * hangs. */
 #include "tools/hold.h"
+#include "tools/look.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,9 +26,9 @@ struct breaking {
 	int terminal; /* to ask on */
 	leash_client *client;
 	leash_lock *lock;
-	leash_lock_info info;          /* who has it, or had it */
-	char holder[HOLD_HOLDER_SIZE]; /* in words */
-	bool dead;                     /* the holder was a process of this machine, and has ended */
+	struct look look;              /* who has it, or had it */
+	char holder[HOLD_HOLDER_SIZE]; /* the first of them, in words */
+	bool dead;                     /* all of them were processes of this machine, and have ended */
 };
 
 static const char consequences[] =
@@ -35,6 +36,12 @@ static const char consequences[] =
 	"of its lease from now; until then it goes on as if it had the lock, also when\n"
 	"somebody else has it: only fences protect what both of them write to.\n"
 	"Take it away? [y/N] ";
+
+static const char consequences_for_all[] =
+	"None of them will be asked. Who is alive learns of it by its next renewal, at\n"
+	"most a third of its lease from now, and goes on until then, also when somebody\n"
+	"else has come in.\n"
+	"Take it away from all of them? [y/N] ";
 
 static const char consequences_of_death[] =
 	"It does not run on this machine any more, as far as can be seen from here: a\n"
@@ -59,13 +66,32 @@ read_line(int fd, char *line, size_t size)
 	return got == 1;
 }
 
+/* Each in a line; one alone in full. */
+static void
+show_holders(const struct breaking *b)
+{
+	char who[CLI_PARTY_SIZE], need[LOOK_NEED_SIZE], left[CLI_TIME_SIZE];
+	const char *noun = look_noun(&b->look.info);
+
+	dprintf(b->terminal, "%c%s '%s' is held by\n", noun[0] - 'a' + 'A', noun + 1, b->shown);
+	if (b->look.count == 1)
+		dprintf(b->terminal, "  %s.\n", b->holder);
+	for (size_t i = 0; i < b->look.count && b->look.count > 1; i++) {
+		const leash_hold_info *hold = &b->look.holds[i];
+
+		dprintf(b->terminal, "  %s%s, %s left of its lease\n", cli_party(who, &hold->who),
+		        look_need(need, &b->look.info, hold->count, hold->limit), cli_span(left, hold->remaining_ms));
+	}
+}
+
 static bool
 is_wanted(const struct breaking *b)
 {
 	char answer[8];
 
-	dprintf(b->terminal, "Lock '%s' is held by\n  %s.\n%s", b->shown, b->holder,
-	        b->dead ? consequences_of_death : consequences);
+	show_holders(b);
+	dprintf(b->terminal, "%s",
+	        b->look.count > 1 ? consequences_for_all : b->dead ? consequences_of_death : consequences);
 	if (!read_line(b->terminal, answer, sizeof answer)) {
 		dprintf(b->terminal, "\n");
 		return false;
@@ -81,7 +107,7 @@ end(const struct breaking *b, int status, bool broken)
 {
 	json_t *object;
 
-	if (b->cli.json && (object = cli_json_info(&b->info)) != NULL) {
+	if (b->cli.json && (object = look_json(&b->look)) != NULL) {
 		json_object_set_new(object, "broken", json_boolean(broken));
 		cli_print(object);
 	}
@@ -98,7 +124,7 @@ nobody_has_it(const struct breaking *b)
 static int
 left_alone(const struct breaking *b, const char *why)
 {
-	cli_say(&b->cli, CLI_INFO, "%s: lock '%s' was left alone", why, b->shown);
+	cli_say(&b->cli, CLI_INFO, "%s: %s '%s' was left alone", why, look_noun(&b->look.info), b->shown);
 	return end(b, EXIT_CONFLICT, false);
 }
 
@@ -110,52 +136,102 @@ look(struct breaking *b)
 {
 	leash_error err;
 
-	b->info.size = sizeof b->info;
-	if (leash_lock_inspect(b->lock, &b->info, &err) != LEASH_OK)
+	if (look_at(&b->look, b->lock, &err) != LEASH_OK)
 		return cli_fail_with(&b->cli, &err);
-	if (b->info.held)
-		hold_holder(b->holder, b->client, &b->info);
-	b->dead = b->info.held && hold_is_of_the_dead(&b->info);
+	if (b->look.info.held)
+		hold_holder(b->holder, b->client, &b->look.info);
+	b->dead = b->look.info.held;
+	for (size_t i = 0; i < b->look.count; i++)
+		b->dead = b->dead && hold_is_of_the_dead(&b->look.holds[i].who);
 	return CLI_GO_ON;
+}
+
+/* By a handle of its kind. What is shared is all one to the server. */
+static leash_status
+break_it(struct breaking *b, leash_error *err)
+{
+	leash_status st = LEASH_OK;
+
+	if (b->look.info.kind != LEASH_KIND_MUTEX) {
+		leash_lock_free(b->lock);
+		b->lock = NULL;
+		st = leash_lock_new(&b->lock, b->client, b->name, LEASH_LOCK_OPTIONS(.mode = LEASH_READ), err);
+	}
+	return st == LEASH_OK ? leash_lock_break(b->lock, err) : st;
+}
+
+static void
+tell(const struct breaking *b)
+{
+	const char *noun = look_noun(&b->look.info);
+
+	if (b->look.count > 1)
+		cli_say(&b->cli, CLI_INFO, "%s '%s' was taken from %zu who had it; %s%s", noun, b->shown, b->look.count,
+		        b->dead ? "they do not run on this machine any more"
+		                : "who is alive learns of that within a third of its lease",
+		        b->look.count == LEASH_HOLDS_MAX ? "; if there are more, say it again" : "");
+	else
+		cli_say(&b->cli, CLI_INFO, "%s '%s' was taken from %s; %s", noun, b->shown, b->holder,
+		        b->dead ? "it does not run on this machine any more"
+		                : "alive, it learns of that within a third of its lease");
 }
 
 static int
 take_away(struct breaking *b)
 {
 	leash_error err;
-	leash_status st = leash_lock_break(b->lock, &err);
+	leash_status st = break_it(b, &err);
 
 	if (st == LEASH_NOT_HELD)
 		return nobody_has_it(b);
 	if (st != LEASH_OK)
 		return cli_fail_with(&b->cli, &err);
-	cli_say(&b->cli, CLI_INFO, "lock '%s' was taken from %s; %s", b->shown, b->holder,
-	        b->dead ? "it does not run on this machine any more"
-	                : "alive, it learns of that within a third of its lease");
+	tell(b);
 	return end(b, EXIT_OK, true);
+}
+
+static bool
+has_it(const struct look *look, const leash_party *who)
+{
+	size_t i = 0;
+
+	while (i < look->count && strcmp(look->holds[i].who.token, who->token) != 0)
+		i++;
+	return i < look->count;
+}
+
+/* None has it who did not before. */
+static bool
+is_the_same(const struct look *before, const struct look *now)
+{
+	for (size_t i = 0; i < now->count; i++)
+		if (!has_it(before, &now->holds[i].who))
+			return false;
+	return before->info.kind == now->info.kind &&
+	       (now->info.kind != LEASH_KIND_MUTEX || before->info.fence == now->info.fence);
 }
 
 static int
 break_lock(struct breaking *b)
 {
-	leash_lock_info before;
+	struct look before;
 	int status = look(b);
 
 	if (status != CLI_GO_ON)
 		return status;
-	if (!b->info.held)
+	if (!b->look.info.held)
 		return nobody_has_it(b);
 	if (b->force)
 		return take_away(b);
-	before = b->info;
+	before = b->look;
 	if (!is_wanted(b))
 		return left_alone(b, "the answer was not yes");
 	status = look(b);
 	if (status != CLI_GO_ON)
 		return status;
-	if (!b->info.held)
+	if (!b->look.info.held)
 		return nobody_has_it(b);
-	if (strcmp(before.holder.token, b->info.holder.token) != 0 || before.fence != b->info.fence)
+	if (!is_the_same(&before, &b->look))
 		return left_alone(b, "meanwhile somebody else has got it");
 	return take_away(b);
 }
@@ -213,7 +289,8 @@ const struct command command_break = {
 	"Usage: leash break [OPTION...] NAME\n"
 	"Take the lock NAME from whoever has it, after a question on the terminal. The\n"
 	"next in its queue gets it. For holders that are of no use any more: one that is\n"
-	"alive learns of it within a third of its lease, and goes on until then.\n"
+	"alive learns of it within a third of its lease, and goes on until then. Of a\n"
+	"semaphore, or a lock that several read, it is taken from all, up to 100.\n"
 	"\n"
 	"  -f, --force        do not ask\n"
 	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"

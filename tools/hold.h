@@ -51,13 +51,14 @@ int hold_check(const struct cli *cli, struct hold_need *need, const struct hold_
 const char *hold_name_and_token(const struct cli *cli, int argc, char **argv, const char **token);
 
 /* "backup.sh, pid 4711 on web3, since 2026-11-20 08:42:05, 12.3 s left of its lease, 2 waiting", by our clock;
- * `client` knows the server's. On a quorum nobody knows who waits. Returns `out`, of HOLD_HOLDER_SIZE. */
+ * `client` knows the server's. Where several share it, how many are out, too. On a quorum nobody knows who waits.
+ * Returns `out`, of HOLD_HOLDER_SIZE. */
 char *hold_holder(char *out, leash_client *client, const leash_lock_info *info);
 
 /* Is that this process? */
 bool hold_is_ours(const leash_party *holder);
 
 /* Was the holder a process of this machine that has ended? For a leash acquire, also the process that called it. */
-bool hold_is_of_the_dead(const leash_lock_info *info);
+bool hold_is_of_the_dead(const leash_party *holder);
 
 #endif

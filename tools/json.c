@@ -105,12 +105,44 @@ party(const leash_party *p)
 	                 "program", cli_json_text(p->program), "since_ms", (json_int_t)p->since_ms);
 }
 
+const char *
+cli_kind(leash_kind kind)
+{
+	static const char *const kinds[] = {NULL, "mutex", "read-write", "semaphore"};
+
+	return kind <= LEASH_KIND_SEMAPHORE ? kinds[kind] : "unknown";
+}
+
+void
+cli_json_set_need(json_t *object, leash_kind kind, int64_t count, int64_t limit)
+{
+	if (limit > 0) {
+		json_object_set_new(object, "slots", json_integer((json_int_t)limit));
+		json_object_set_new(object, "take", json_integer((json_int_t)count));
+	} else if (count > 0 || kind == LEASH_KIND_READ_WRITE) {
+		json_object_set_new(object, "mode", json_string(count > 0 ? "read" : "write"));
+	}
+}
+
+json_t *
+cli_json_hold(const leash_hold_info *hold, leash_kind kind)
+{
+	json_t *object = party(&hold->who);
+
+	json_object_set_new(object, "remaining_ms", json_integer((json_int_t)hold->remaining_ms));
+	cli_json_set_need(object, kind, hold->count, hold->limit);
+	return object;
+}
+
 json_t *
 cli_json_info(const leash_lock_info *info)
 {
-	json_t *rest = json_pack("{sb so so sI sI sI so}", "held", info->held, "holder", party(&info->holder),
+	json_t *rest = json_pack("{sb so so sI sI ss? sI so sI so}", "held", info->held, "holder", party(&info->holder),
 	                         "fence", cli_json_fence(info->fence), "held_since_ms", (json_int_t)info->held_since_ms,
-	                         "remaining_ms", (json_int_t)info->remaining_ms, "depth", (json_int_t)info->depth,
+	                         "remaining_ms", (json_int_t)info->remaining_ms, "kind", cli_kind(info->kind),
+	                         "out", (json_int_t)info->out,
+	                         "limit", info->limit < 0 ? json_null() : json_integer((json_int_t)info->limit),
+	                         "depth", (json_int_t)info->depth,
 	                         "waiting", info->no_queue ? json_null() : json_integer((json_int_t)info->waiting));
 
 	return cli_json_named(info->name, rest);

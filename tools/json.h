@@ -16,6 +16,13 @@ json_t *cli_json_text(const char *text);  /* UTF-8 as it is, other bytes as cli_
 json_t *cli_json_fence(uint64_t fence);   /* a string: many readers of JSON cannot take 64 bits */
 json_t *cli_json_hold_fence(uint64_t fence); /* of what is held: null if it is 0, for permits have none */
 json_t *cli_json_info(const leash_lock_info *info);
+json_t *cli_json_hold(const leash_hold_info *hold, leash_kind kind); /* of a lock of that kind */
+
+/* What somebody has of a lock of that kind, or waits for: "slots" and "take", or "mode"; of a mutex nothing. */
+void cli_json_set_need(json_t *object, leash_kind kind, int64_t count, int64_t limit);
+
+/* "mutex", "read-write", "semaphore"; NULL: of what nobody has. */
+const char *cli_kind(leash_kind kind);
 
 /* The name of a lock, or NULL: a string if it is UTF-8, else null, and base64 under "<key>_base64", so that no two
  * names look the same. */

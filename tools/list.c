@@ -2,7 +2,7 @@
  *
  * They are printed as the scan comes by them, and none is kept, so the memory that this takes does not grow with
  * their number. That is why they come in no order. */
-#include "tools/cli.h"
+#include "tools/look.h"
 #include "tools/moment.h"
 #include "tools/table.h"
 
@@ -12,8 +12,9 @@
 
 static const char help[] =
 	"Usage: leash list [OPTION...] [PATTERN]\n"
-	"List the locks that are held, in no order: name, holder, program, since when,\n"
-	"how long, the lease that is left, depth, how many wait, and fence.\n"
+	"List the locks that are held, of whatever kind, in no order: name, holder (of\n"
+	"several the one whose lease ends last), program, since when, how long, the lease\n"
+	"that is left, depth, how many wait, fence, kind, and how many are out.\n"
 	"\n"
 	"  -w, --wide          leave no column out and cut nothing, also on a terminal\n"
 	"  -r, --redis URI     the server (else $LEASH_URI, redis://127.0.0.1:6379)\n"
@@ -25,12 +26,12 @@ static const char help[] =
 	"\n"
 	"PATTERN is a glob over names, as the shell has it: 'nightly-*' (quote it).\n"
 	"Goes through the server in small steps (SCAN), which blocks nobody. A lock that\n"
-	"is taken or released meanwhile may be listed or not; and while the number of\n"
-	"keys in the server grows or shrinks by much, some may be listed twice.\n"
+	"is taken or released meanwhile may be listed or not, and some may be twice.\n"
 	"\n"
 	"'?' is not known: the client left no name. LEASE none: the key has no expiry, so\n"
-	"leash did not make it. In a pipe there are always nine columns; a space in a\n"
-	"name is \\x20, a \\ is \\x5c, and bytes that are not printable ASCII likewise.\n"
+	"leash did not make it. OUT 3/8: 3 permits of 8, or of an operator's limit. In a\n"
+	"pipe there are always eleven columns; a space in a name is \\x20, a \\ is \\x5c,\n"
+	"and bytes that are not printable ASCII likewise.\n"
 	"With --escaped each command takes names in this form.\n"
 	"\n"
 	"Exit status: 0; 64 usage; 69 no server, or it does not permit it.\n";
@@ -47,9 +48,11 @@ print_lock(void *arg, const leash_lock_info *info)
 {
 	struct list *list = arg;
 	char line[TABLE_LINE_SIZE];
+	struct look look;
 
 	if (list->cli->json) {
-		cli_print(cli_json_info(info));
+		look_further(&look, list->client, info);
+		cli_print(look_json(&look));
 	} else {
 		struct moment now = moment_now(list->client);
 

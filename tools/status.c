@@ -1,5 +1,5 @@
 /* leash status: who has a lock, since when, for how long still, and who waits for it. */
-#include "tools/cli.h"
+#include "tools/look.h"
 #include "tools/moment.h"
 
 #include <inttypes.h>
@@ -9,8 +9,9 @@
 
 static const char help[] =
 	"Usage: leash status [OPTION...] NAME...\n"
-	"Say of each lock who has it, since when, how deep it is nested, for how long its\n"
-	"lease still lasts, its fence, and who waits for it, the next one first.\n"
+	"Say of each lock of what kind it is and who has it, since when, how deep it is\n"
+	"nested, for how long its lease still lasts, its fence, and who waits for it, the\n"
+	"next one first. Of one that several share, as permits are: each, up to 100.\n"
 	"\n"
 	"  -a, --all           all who wait, not only the first ten\n"
 	"  -r, --redis URI     the server (else $LEASH_URI, redis://127.0.0.1:6379)\n"
@@ -39,7 +40,8 @@ struct query {
 	bool all;
 	bool held;       /* one of them */
 	uint64_t blocks; /* printed */
-	uint64_t shown;  /* of those who wait for the lock at hand */
+	struct look look; /* the lock at hand */
+	uint64_t shown;  /* of those who wait for it */
 	json_t *waiters;
 	struct moment now;
 };
@@ -73,15 +75,15 @@ print_running_since(const struct query *q, const char *before, const leash_party
 }
 
 static void
-print_lease(const leash_lock_info *info)
+print_lease(int64_t remaining_ms)
 {
 	char span[CLI_TIME_SIZE];
 
-	if (info->remaining_ms < 0)
+	if (remaining_ms < 0)
 		puts("  lease    none: its key has no expiry, and was not made by leash; it stays until somebody deletes it "
 		     "(leash break)");
 	else
-		printf("  lease    %s left, unless it is renewed\n", cli_span(span, info->remaining_ms));
+		printf("  lease    %s left, unless it is renewed\n", cli_span(span, remaining_ms));
 }
 
 static void
@@ -94,17 +96,43 @@ print_fence(const char *what, uint64_t fence)
 }
 
 static void
-print_held(const struct query *q, const leash_lock_info *info)
+print_hold(const struct query *q, const leash_hold_info *hold)
 {
-	char who[CLI_PARTY_SIZE], when[WHEN_SIZE], token[4 * LEASH_TOKEN_MAX];
+	char who[CLI_PARTY_SIZE], need[LOOK_NEED_SIZE], token[4 * LEASH_TOKEN_MAX];
 
-	printf("  held by  %s\n", cli_party(who, &info->holder));
-	print_running_since(q, "           ", &info->holder);
-	printf("  token    %s\n", cli_show(token, sizeof token, info->holder.token));
+	printf("  held by  %s%s\n", cli_party(who, &hold->who), look_need(need, &q->look.info, hold->count, hold->limit));
+	print_running_since(q, "           ", &hold->who);
+	printf("  token    %s\n", cli_show(token, sizeof token, hold->who.token));
+	print_lease(hold->remaining_ms);
+}
+
+static void
+print_held(const struct query *q)
+{
+	const leash_lock_info *info = &q->look.info;
+	bool is_mutex = info->kind == LEASH_KIND_MUTEX;
+	char when[WHEN_SIZE];
+
+	printf("  kind     %s", cli_kind(info->kind));
+	if (!is_mutex)
+		printf(", %" PRId64 " out", info->out);
+	putchar('\n');
+	for (size_t i = 0; i < q->look.count; i++)
+		print_hold(q, &q->look.holds[i]);
+	if (q->look.count == LEASH_HOLDS_MAX)
+		puts("           and perhaps more, whose leases end earlier");
 	printf("  since    %s\n", say_when(when, &q->now, info->held_since_ms));
-	print_lease(info);
-	printf("  depth    %" PRIu32 "\n", info->depth);
-	print_fence("fence    ", info->fence);
+	if (is_mutex)
+		printf("  depth    %" PRIu32 "\n", info->depth);
+	if (info->kind != LEASH_KIND_SEMAPHORE)
+		print_fence("fence    ", info->fence);
+}
+
+static void
+print_limit(const leash_lock_info *info)
+{
+	if (info->limit >= 0)
+		printf("  limit    %" PRId64 ", for a while%s\n", info->limit, info->limit == 0 ? ": nobody comes in" : "");
 }
 
 static void
@@ -121,9 +149,10 @@ static bool
 print_waiter(void *arg, const leash_waiter_info *waiter)
 {
 	struct query *q = arg;
-	char who[CLI_PARTY_SIZE], when[WHEN_SIZE];
+	char who[CLI_PARTY_SIZE], when[WHEN_SIZE], need[LOOK_NEED_SIZE];
 
-	printf("  %6" PRIu64 ".  %s, since %s\n", waiter->position, cli_party(who, &waiter->who),
+	printf("  %6" PRIu64 ".  %s%s, since %s\n", waiter->position, cli_party(who, &waiter->who),
+	       look_need(need, &q->look.info, waiter->count, waiter->limit),
 	       say_when(when, &q->now, waiter->waiting_since_ms));
 	print_running_since(q, "           ", &waiter->who);
 	return ++q->shown < FIRST || q->all;
@@ -136,18 +165,20 @@ note_waiter(void *arg, const leash_waiter_info *waiter)
 {
 	struct query *q = arg;
 	const leash_party *p = &waiter->who;
+	json_t *object = json_pack("{sI ss so sI so sI sI}", "position", (json_int_t)waiter->position, "token", p->token,
+	                           "host", cli_json_text(p->host), "pid", (json_int_t)p->pid,
+	                           "program", cli_json_text(p->program), "since_ms", (json_int_t)p->since_ms,
+	                           "waiting_since_ms", (json_int_t)waiter->waiting_since_ms);
 
-	json_array_append_new(q->waiters, json_pack("{sI ss so sI so sI sI}", "position", (json_int_t)waiter->position,
-	                                            "token", p->token, "host", cli_json_text(p->host),
-	                                            "pid", (json_int_t)p->pid, "program", cli_json_text(p->program),
-	                                            "since_ms", (json_int_t)p->since_ms,
-	                                            "waiting_since_ms", (json_int_t)waiter->waiting_since_ms));
+	cli_json_set_need(object, q->look.info.kind, waiter->count, waiter->limit);
+	json_array_append_new(q->waiters, object);
 	return ++q->shown < FIRST || q->all;
 }
 
 static leash_status
-answer_json(struct query *q, leash_lock *lock, const leash_lock_info *info, leash_error *err)
+answer_json(struct query *q, leash_lock *lock, leash_error *err)
 {
+	const leash_lock_info *info = &q->look.info;
 	leash_status st = LEASH_OK;
 	json_t *object;
 
@@ -158,7 +189,7 @@ answer_json(struct query *q, leash_lock *lock, const leash_lock_info *info, leas
 		json_decref(q->waiters);
 		return st;
 	}
-	object = cli_json_info(info);
+	object = look_json(&q->look);
 	json_object_set_new(object, "waiters", q->waiters);
 	cli_print(object);
 	return LEASH_OK;
@@ -167,16 +198,18 @@ answer_json(struct query *q, leash_lock *lock, const leash_lock_info *info, leas
 /* ---- a name ---- */
 
 static leash_status
-answer_text(struct query *q, leash_lock *lock, const leash_lock_info *info, leash_error *err)
+answer_text(struct query *q, leash_lock *lock, leash_error *err)
 {
+	const leash_lock_info *info = &q->look.info;
 	char name[4 * LEASH_NAME_MAX + 1];
 	leash_status st;
 
 	printf("%s%s\n", q->blocks++ > 0 ? "\n" : "", cli_show(name, sizeof name, info->name));
 	if (info->held)
-		print_held(q, info);
+		print_held(q);
 	else
 		print_free(info);
+	print_limit(info);
 	if (info->waiting == 0) {
 		puts(info->no_queue ? "  waiting  not known: a quorum has no queue" : "  waiting  nobody");
 		return LEASH_OK;
@@ -192,20 +225,19 @@ answer_text(struct query *q, leash_lock *lock, const leash_lock_info *info, leas
 static leash_status
 answer(struct query *q, const char *name, leash_error *err)
 {
-	leash_lock_info info = {.size = sizeof info};
 	leash_lock *lock;
 	leash_status st = leash_lock_new(&lock, q->client, name, CLI_LOOKING, err);
 
 	if (st != LEASH_OK)
 		return st;
-	st = leash_lock_inspect(lock, &info, err);
+	st = look_at(&q->look, lock, err);
 	q->shown = 0;
 	q->now = moment_now(q->client);
-	q->held |= st == LEASH_OK && info.held;
+	q->held |= st == LEASH_OK && q->look.info.held;
 	if (st == LEASH_OK && q->cli->json)
-		st = answer_json(q, lock, &info, err);
+		st = answer_json(q, lock, err);
 	else if (st == LEASH_OK && !q->cli->quiet)
-		st = answer_text(q, lock, &info, err);
+		st = answer_text(q, lock, err);
 	leash_lock_free(lock);
 	return st;
 }

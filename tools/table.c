@@ -24,11 +24,14 @@ static const struct {
 	[TABLE_DEPTH] = {"DEPTH", 5, 0, true},
 	[TABLE_WAITING] = {"WAITING", 7, 0, true},
 	[TABLE_FENCE] = {"FENCE", 19, 0, true},
+	[TABLE_KIND] = {"KIND", 9, 0, false},
+	[TABLE_OUT] = {"OUT", 5, 0, true},
 };
 
 /* What is left out first when there is no room. */
 static const enum table_column dispensable[] = {
-	TABLE_SINCE, TABLE_FENCE, TABLE_DEPTH, TABLE_PROGRAM, TABLE_HELD, TABLE_WAITING, TABLE_HOLDER, TABLE_LEASE,
+	TABLE_SINCE, TABLE_FENCE, TABLE_DEPTH, TABLE_KIND, TABLE_PROGRAM, TABLE_HELD, TABLE_OUT, TABLE_WAITING,
+	TABLE_HOLDER, TABLE_LEASE,
 };
 
 enum { DISPENSABLE = sizeof dispensable / sizeof *dispensable };
@@ -130,6 +133,15 @@ show_word(char out[static CELL_SIZE], const char *text)
 }
 
 static void
+show_holder(char out[static CELL_SIZE], const leash_party *holder)
+{
+	if (holder->pid <= 0)
+		return;
+	show_word(out, holder->host);
+	snprintf(out + strlen(out), 24, ":%lld", (long long)holder->pid);
+}
+
+static void
 show_since(char out[static CELL_SIZE], const leash_lock_info *info, const struct moment *now)
 {
 	char time[CLI_TIME_SIZE] = "", *space;
@@ -143,24 +155,39 @@ show_since(char out[static CELL_SIZE], const leash_lock_info *info, const struct
 	strcpy(out, time);
 }
 
+/* Of a read-write lock, which of both. */
+static void
+show_kind(char out[static CELL_SIZE], const leash_lock_info *info)
+{
+	if (info->kind == LEASH_KIND_READ_WRITE)
+		strcpy(out, info->count > 0 ? "reading" : "writing");
+	else if (info->kind != LEASH_KIND_NONE)
+		strcpy(out, cli_kind(info->kind));
+}
+
+static void
+show_out(char out[static CELL_SIZE], const leash_lock_info *info)
+{
+	long long most = info->limit >= 0 ? info->limit : info->permits;
+	int n = snprintf(out, CELL_SIZE, "%lld", (long long)info->out);
+
+	if (info->limit >= 0 || info->permits > 0)
+		snprintf(out + n, CELL_SIZE - (size_t)n, "/%lld", most);
+}
+
 static void
 show_cell(char out[static CELL_SIZE], enum table_column column, const leash_lock_info *info, const struct moment *now)
 {
-	const leash_party *holder = &info->holder;
-
 	strcpy(out, "?");
 	switch (column) {
 	case TABLE_NAME:
 		show_word(out, info->name);
 		break;
 	case TABLE_HOLDER:
-		if (holder->pid > 0) {
-			show_word(out, holder->host);
-			snprintf(out + strlen(out), 24, ":%lld", (long long)holder->pid);
-		}
+		show_holder(out, &info->holder);
 		break;
 	case TABLE_PROGRAM:
-		show_word(out, holder->program);
+		show_word(out, info->holder.program);
 		break;
 	case TABLE_SINCE:
 		show_since(out, info, now);
@@ -184,9 +211,15 @@ show_cell(char out[static CELL_SIZE], enum table_column column, const leash_lock
 		else
 			snprintf(out, CELL_SIZE, "%u", info->waiting);
 		break;
-	default:
+	case TABLE_FENCE:
 		if (info->fence > 0)
 			snprintf(out, CELL_SIZE, "%llu", (unsigned long long)info->fence);
+		break;
+	case TABLE_KIND:
+		show_kind(out, info);
+		break;
+	default:
+		show_out(out, info);
 	}
 }
 

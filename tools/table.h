@@ -24,6 +24,8 @@ enum table_column {
 	TABLE_DEPTH,
 	TABLE_WAITING,
 	TABLE_FENCE,
+	TABLE_KIND,
+	TABLE_OUT,
 	TABLE_COLUMNS,
 };
 

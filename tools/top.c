@@ -2,6 +2,7 @@
  * where there is no terminal, or none that can do that. */
 #include "tools/cli.h"
 #include "tools/clock.h"
+#include "tools/look.h"
 #include "tools/sample.h"
 #include "tools/screen.h"
 #include "tools/table.h"
@@ -80,6 +81,7 @@ print_table(const struct top *top, const struct subject *subject, const struct s
 static void
 print_objects(const struct subject *subject, const struct sample *s, uint64_t round)
 {
+	struct look look;
 	json_t *object = json_pack("{sI sI ss sI sI sI sI sI sI sI sI sI sI}", "round", (json_int_t)round,
 	                           "time_ms", (json_int_t)s->moment.here_ms, "server", subject->server,
 	                           "locks", (json_int_t)s->locks, "shown", (json_int_t)s->ranking.count,
@@ -91,7 +93,8 @@ print_objects(const struct subject *subject, const struct sample *s, uint64_t ro
 
 	cli_print(object);
 	for (size_t i = 0; i < s->ranking.count; i++) {
-		object = cli_json_info(&s->ranking.at[i]->info);
+		look_further(&look, subject->client, &s->ranking.at[i]->info);
+		object = look_json(&look);
 		json_object_set_new(object, "round", json_integer((json_int_t)round));
 		json_object_set_new(object, "time_ms", json_integer((json_int_t)s->moment.here_ms));
 		cli_print(object);

@@ -9,6 +9,7 @@
  *     `--the time is over--> 75, or 69 if the server was away at last */
 #include "tools/clock.h"
 #include "tools/hold.h"
+#include "tools/look.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ struct wait {
 /* ---- looking ---- */
 
 static leash_status
-look_at(struct wait *w, int i, leash_error *err)
+see(struct wait *w, int i, leash_error *err)
 {
 	leash_status st = LEASH_OK;
 
@@ -51,7 +52,7 @@ look(struct wait *w)
 	int i;
 
 	for (i = 0; st == LEASH_OK && i < w->count; i++) {
-		st = look_at(w, i, &err);
+		st = see(w, i, &err);
 		if (st == LEASH_OK && w->seen[i].held)
 			break;
 	}
@@ -63,20 +64,27 @@ look(struct wait *w)
 	return st == LEASH_OK || st == LEASH_UNAVAILABLE ? CLI_GO_ON : cli_fail_with(&w->cli, &err);
 }
 
+static void
+say_who(const struct wait *w, enum cli_level level)
+{
+	const leash_lock_info *seen = &w->seen[w->held];
+	char shown[HOLD_NAME_SIZE], holder[HOLD_HOLDER_SIZE];
+
+	cli_say(&w->cli, level, "%s '%s' is held by %s", look_noun(seen), cli_show(shown, sizeof shown, w->names[w->held]),
+	        hold_holder(holder, w->client, seen));
+}
+
 /* Say what is awaited, once for each lock; once for all when the server does not answer. */
 static void
 tell_what_is_awaited(struct wait *w)
 {
-	char shown[HOLD_NAME_SIZE], holder[HOLD_HOLDER_SIZE];
-
 	if (w->held == w->told)
 		return;
 	w->told = w->held;
 	if (w->held < 0)
 		cli_say(&w->cli, CLI_INFO, "%s; retrying", w->away.text);
 	else
-		cli_say(&w->cli, CLI_DETAIL, "lock '%s' is held by %s", cli_show(shown, sizeof shown, w->names[w->held]),
-		         hold_holder(holder, w->client, &w->seen[w->held]));
+		say_who(w, CLI_DETAIL);
 }
 
 /* ---- waiting ---- */
@@ -85,12 +93,9 @@ tell_what_is_awaited(struct wait *w)
 static int
 give_up(struct wait *w)
 {
-	char shown[HOLD_NAME_SIZE], holder[HOLD_HOLDER_SIZE];
-
 	if (w->held < 0)
 		return cli_fail_with(&w->cli, &w->away);
-	cli_say(&w->cli, CLI_INFO, "lock '%s' is held by %s", cli_show(shown, sizeof shown, w->names[w->held]),
-	        hold_holder(holder, w->client, &w->seen[w->held]));
+	say_who(w, CLI_INFO);
 	if (w->cli.json)
 		cli_print(cli_json_info(&w->seen[w->held]));
 	return EXIT_CONFLICT;

@@ -1,0 +1,69 @@
+#include "tools/look.h"
+
+#include <stdio.h>
+
+static bool
+note(void *arg, const leash_hold_info *hold)
+{
+	struct look *look = arg;
+
+	look->holds[look->count++] = *hold;
+	return look->count < LEASH_HOLDS_MAX;
+}
+
+leash_status
+look_at(struct look *look, leash_lock *lock, leash_error *err)
+{
+	look->info.size = sizeof look->info;
+	look->count = 0;
+	return leash_lock_holders(lock, &look->info, note, look, err);
+}
+
+void
+look_further(struct look *look, leash_client *client, const leash_lock_info *info)
+{
+	leash_lock *lock = NULL;
+
+	look->count = 0;
+	if (info->out > 1 && leash_lock_new(&lock, client, info->name, CLI_LOOKING, NULL) == LEASH_OK)
+		look_at(look, lock, NULL);
+	leash_lock_free(lock);
+	look->info = *info;
+	if (look->count > 0)
+		return;
+	look->holds[look->count++] = (leash_hold_info){
+		.who = info->holder, .count = info->count, .limit = info->permits, .remaining_ms = info->remaining_ms,
+	};
+}
+
+const char *
+look_noun(const leash_lock_info *info)
+{
+	return info->kind == LEASH_KIND_SEMAPHORE    ? "semaphore"
+	       : info->kind == LEASH_KIND_READ_WRITE ? "read-write lock"
+	                                             : "lock";
+}
+
+char *
+look_need(char *out, const leash_lock_info *info, int64_t count, int64_t limit)
+{
+	out[0] = '\0';
+	if (limit > 0)
+		snprintf(out, LOOK_NEED_SIZE, ", %lld of %lld permits", (long long)count, (long long)limit);
+	else if (count > 0)
+		snprintf(out, LOOK_NEED_SIZE, ", to read");
+	else if (info->kind == LEASH_KIND_READ_WRITE)
+		snprintf(out, LOOK_NEED_SIZE, ", to write");
+	return out;
+}
+
+json_t *
+look_json(const struct look *look)
+{
+	json_t *object = cli_json_info(&look->info), *holds = json_array();
+
+	for (size_t i = 0; i < look->count; i++)
+		json_array_append_new(holds, cli_json_hold(&look->holds[i], look->info.kind));
+	json_object_set_new(object, "holds", holds);
+	return object;
+}

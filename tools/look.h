@@ -1,0 +1,30 @@
+/* A look at a lock of whatever kind, without being told of which: what it is, and who all have it. */
+#ifndef LEASH_TOOLS_LOOK_H
+#define LEASH_TOOLS_LOOK_H
+
+#include "tools/cli.h"
+
+struct look {
+	leash_lock_info info;
+	size_t count;
+	leash_hold_info holds[LEASH_HOLDS_MAX]; /* those first whose leases end last */
+};
+
+/* Through a handle of whatever kind, as leash_lock_holders(). */
+leash_status look_at(struct look *look, leash_lock *lock, leash_error *err);
+
+/* From what a scan told of a lock: its holder; and all others, if there are some and the server says who. */
+void look_further(struct look *look, leash_client *client, const leash_lock_info *info);
+
+/* What messages call it: "lock", "read-write lock", "semaphore". */
+const char *look_noun(const leash_lock_info *info);
+
+/* What somebody has of a lock that is shared, or waits for: ", 2 of 8 permits", ", to read", ", to write"; else "".
+ * Returns `out`, of LOOK_NEED_SIZE. */
+enum { LOOK_NEED_SIZE = 64 };
+char *look_need(char *out, const leash_lock_info *info, int64_t count, int64_t limit);
+
+/* cli_json_info() with "holds". */
+json_t *look_json(const struct look *look);
+
+#endif
