@@ -173,7 +173,6 @@ run(struct server *server, bool loaded)
 		trouble("%s %s; it said:\n%s", program(), end.si_pid != 0 ? "ended instead of answering" : "does not answer",
 		        read_log(server));
 	}
-	ports_let_go(server->port);
 }
 
 /* Its own clock, in a file that it maps as well, and the environment in which it does. */
@@ -263,6 +262,7 @@ server_stop(struct server *server)
 	if (!server || !sweep_drop(&server->item))
 		return;
 	server_kill(server);
+	ports_let_go(server->port);
 	redisFree(server->connection);
 	for (size_t i = 0; i < SERVER_TEXTS; i++)
 		free(server->texts[i]);

@@ -104,7 +104,7 @@ socket_free_port(void)
 enum { LOWEST = 10500, PORTS = 9400 };   /* the buses end at 29900 */
 
 static _Atomic unsigned next_port;
-static _Atomic int guards[PORTS]; /* sockets that are bound to ports without a server yet; 0: none */
+static _Atomic int guards[PORTS]; /* sockets that are bound to ports, but do not listen; 0: none */
 
 static void
 begin_anywhere(void)

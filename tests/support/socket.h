@@ -16,7 +16,7 @@ enum { PORTS_BUS = 10000 };   /* so much above its own port a node of a cluster 
  * the one of its bus, and this process has not been given it before. Below those that the kernel gives to connections, so nobody
  * takes it by chance before its server does. */
 int ports_take(void);
-void ports_let_go(int port); /* the server is there: until then other processes are kept from it */
+void ports_let_go(int port); /* the server is there no more: until then other processes are kept from it */
 
 /* A forked child closes it at once: else it would keep open what this process closes. To be ended by one of the next two. */
 void socket_private(int fd);
