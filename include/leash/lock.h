@@ -147,6 +147,9 @@ leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error 
  * @retval LEASH_UNKNOWN   the server did not answer in time, or there was no memory to wait for that: it is being
  *                         released in the background, and ends with its lease at the latest
  * @retval LEASH_DENIED, LEASH_PROTOCOL  likewise, because of what the server answered
+ * @retval LEASH_UNAVAILABLE, LEASH_NO_MEMORY, LEASH_MISMATCH  of the last write by an owner that reads on: it is not
+ *                         written any more, but others are kept out as long as this owner reads. LEASH_DENIED and
+ *                         LEASH_PROTOCOL say the same there
  * @retval LEASH_INVALID, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
  *
  * Threads: the one that acquired, or any that acts for the handle's owner; not from a leash callback. Since 0.1.
@@ -201,8 +204,9 @@ LEASH_API unsigned leash_lock_depth(const leash_lock *lock);
 /**
  * The fence of the calling thread's hold; 0 if it is not held. Memory only.
  *
- * Each new hold of a lock, whoever has it, gets a larger fence than the one before. Hand it to the resource that the
- * lock protects and let that refuse any number smaller than the largest it has seen. It is below 2^63.
+ * Each new hold of a lock, whoever has it, gets a larger fence than the one before; but those who read together have
+ * the same, and an upgrade or a downgrade has a new one. Hand it to the resource that the lock protects and let that
+ * refuse any number smaller than the largest it has seen. It is below 2^63.
  *
  * Threads: any; allowed in callbacks. Since 0.1.
  */

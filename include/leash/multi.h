@@ -66,7 +66,8 @@ LEASH_API void leash_multi_free(leash_multi *multi);
  * @retval LEASH_TIMEOUT      another owner still held one of them at the end of `wait_ms`
  * @retval LEASH_DEADLOCK     the owner held a lock of the set before this call, and another owner has one whose key
  *                            comes earlier (perhaps just for a moment). That owner may be waiting for ours. Take both
- *                            in one set; or release, and begin again. With `wait_ms` 0 this is never the result
+ *                            in one set; or release, and begin again. With `wait_ms` 0 that is never the result. Or a
+ *                            handle of the set is to write what the owner reads: see leash_lock_acquire()
  * @retval LEASH_UNAVAILABLE  as leash_lock_acquire(). It comes before the end of `wait_ms` if the owner held a lock of
  *                            the set before this call. It also comes if the time was over before all locks could be
  *                            asked for, or one of them was lost just then

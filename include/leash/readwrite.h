@@ -18,10 +18,12 @@
  *   it reads,  acquires to write            LEASH_DEADLOCK: it would wait for itself, and two such readers for each
  *                                           other. See leash_lock_upgrade()
  *
- * leash_lock_held() and the like are true of a LEASH_READ handle also for an owner that writes: it may read.
+ * leash_lock_held(), _remaining_ms, _fence and _token tell of a LEASH_READ handle also for an owner that writes: it may
+ * read. leash_lock_depth() counts the acquires of its mode alone.
  *
  * Within a process readers share one hold on the server, unless their handles are `.fair`, or have `no_handoff`,
- * `no_renew`, `max_hold_ms` or `alive_ms`: while one of them is in, another one comes in without asking the server, for
+ * `no_renew`, `max_hold_ms` or `alive_ms`, or one asks for another lease, or for more replicas; or it was extended,
+ * adopted, or is in jeopardy: while one of them is in, another one comes in without asking the server, for
  * `handoff_ms` (default 10) from when the first of them came in, and while nobody of the process waits to write. Then
  * the next one asks. So a process that reads without a pause keeps no writer out for longer than that and what is read
  * then. The watchdog renews what they share with one command.
@@ -46,20 +48,23 @@ LEASH_BEGIN_DECLS
  * From then on the owner writes as after an acquire by this handle, with a new fence, until it releases it by this
  * handle. If it writes already this is one acquire more, from memory.
  *
- * Like the release of the last write by an owner that reads on, it waits until the server has answered, at most until
- * the lease is over: without the answer nobody knows as what the lock is held.
+ * Like the release of the last write by an owner that reads on, it waits for the server's answer. If there is no
+ * connection it gives up after twice the client's `timeout_ms`. Once it was sent, it may wait until the lease is over:
+ * without the answer nobody knows as what the lock is held.
  *
  * @param lock  a handle with .mode = LEASH_WRITE.
  * @param err   filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           the calling owner writes
- * @retval LEASH_TIMEOUT      others read it, of this process or of another one; it reads on. Release it and acquire it
+ * @retval LEASH_TIMEOUT      others read it, of this process or of another one, or an operator's limit is 0; it reads
+ *                            on. Release it and acquire it
  *                            to write: what was read may have changed then
  * @retval LEASH_NOT_HELD     the calling owner does not hold it, or another thread released it meanwhile for this owner
  * @retval LEASH_LOST         it was lost, or the server did not answer before its lease was over
- * @retval LEASH_UNAVAILABLE  the server refuses it at the moment (full, just restarted ...); it reads on
+ * @retval LEASH_UNAVAILABLE  the server refuses it at the moment (full, just restarted), or is away; it reads on
  * @retval LEASH_DENIED       the server does not permit a command; the text names it. It reads on, or LOST is told
- * @retval LEASH_INVALID      no handle, one that is not to write, or another thread does the same for this owner
+ * @retval LEASH_INVALID      no handle, one that is not to write, nested deeper than LEASH_DEPTH_MAX, or another thread
+ *                            does the same for this owner
  * @retval LEASH_NO_MEMORY    it reads on
  * @retval LEASH_MISMATCH, LEASH_PROTOCOL, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
  *

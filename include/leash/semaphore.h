@@ -124,14 +124,14 @@ leash_semaphore_adopt(leash_semaphore *semaphore, int64_t count, const char *tok
 LEASH_API leash_status leash_permit_release(leash_permit *permit, leash_error *err);
 
 /**
- * Give back `count` of them; the others stay, and nobody comes in in between who would need all of them. It waits until
- * the server has answered, at most until their lease is over: without the answer nobody knows how many are held.
+ * Give back `count` of them; the others stay, and nobody comes in in between who would need all of them. It waits as
+ * leash_lock_upgrade() does.
  * @param count  at least 1, and less than leash_permit_count(), which is less by so many with LEASH_OK.
  * @param err    filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           they are free, and whoever is first in the queue and has room now is in
  * @retval LEASH_LOST         all of them were lost, or the server did not answer before their lease was over
- * @retval LEASH_UNAVAILABLE  the server refuses it at the moment; all are held on
+ * @retval LEASH_UNAVAILABLE  the server refuses it at the moment, or is away; all are held on
  * @retval LEASH_DENIED       the server does not permit a command; all are held on, or LOST is told
  * @retval LEASH_INVALID      no permits, a count out of range, or another thread gives some back at this moment
  * @retval LEASH_NO_MEMORY    all are held on

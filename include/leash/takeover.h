@@ -52,7 +52,8 @@ LEASH_API LEASH_MUST_CHECK leash_status leash_lock_adopt(leash_lock *lock, const
  *
  * Of a read-write lock all who have it lose it, whichever mode the handle has: those who were found to, and nobody who
  * comes in meanwhile. If more than LEASH_HOLDS_MAX share it, those lose it whose leases end last: call it again. To the
- * server permits of a semaphore are the same, and a handle of a read-write lock breaks them, too.
+ * server permits of a semaphore are the same, and a handle of a read-write lock breaks them, too. A hold that is being
+ * upgraded or downgraded just then may be missed: it has another token from then on.
  *
  * For people who know that the holder is of no use any more. It is not asked; a live one learns of it at its next
  * renewal, at most a third of its lease later (one that does not renew: when its lease ends), and until then goes on

@@ -12,7 +12,7 @@ struct leash_lock {
 	struct lsh_terms *terms; /* referenced; those of the client, unless its options say otherwise */
 	struct lsh_lock *lock;   /* and its client is referenced */
 	leash_owner *owner;      /* referenced; NULL: the calling thread */
-	uint32_t need;           /* of a shared kind */
+	_Atomic uint32_t need;   /* of a shared kind */
 };
 
 struct leash_semaphore {

@@ -35,6 +35,7 @@ struct lsh_notice {
 	struct lsh_hold *hold;
 	leash_event_type type;
 	int64_t remaining_ms;
+	uint64_t fence;
 	const char *text;
 	unsigned acknowledged, wanted; /* "1 of 2" in front of the text, unless 0 were wanted */
 };

@@ -83,7 +83,7 @@ over(struct lsh_op *op, leash_status status)
 	else if (status == LEASH_CLOSED)
 		lsh_op_fail(op, status, 0, "the client was closed");
 	else
-		lsh_op_fail(op, status, 0, "another thread released it meanwhile");
+		lsh_op_fail(op, status, 0, "another thread released it, or some of it, meanwhile");
 	finish(op, status);
 }
 
@@ -96,6 +96,8 @@ begin(struct lsh_op *op)
 
 	if (hold == NULL || hold->lost)
 		return lsh_op_not_held(op, hold != NULL);
+	if (op->want.need == LSH_NEED_WRITE && hold->depth == hold->reads)
+		return lsh_op_not_held(op, false);
 	left = hold->lease->ends_at != LSH_NEVER ? hold->lease->ends_at - op->began : LSH_NEVER;
 	if (left < LSH_MS)
 		return lsh_op_fail(op, LEASH_INVALID, 0, "max_hold_ms leaves nothing to extend");

@@ -49,7 +49,8 @@ deliver(struct lsh_letter *letter)
 	struct lsh_hold *hold = notice->hold;
 	char text[100];
 	leash_event event = {
-		.size = sizeof event, .lock = lsh_lock_name(hold->lock), .fence = lsh_has_permits(hold->lock) ? 0 : hold->fence,
+		.size = sizeof event, .lock = lsh_lock_name(hold->lock),
+		.fence = lsh_has_permits(hold->lock) ? 0 : notice->fence,
 		.remaining_ms = notice->remaining_ms, .text = notice->text, .type = notice->type,
 		.permit = lsh_has_permits(hold->lock) ? (const struct leash_permit *)(const void *)hold->owner : NULL,
 	};
@@ -72,6 +73,7 @@ lsh_notice(struct lsh_hold *hold, leash_event_type type, const char *text)
 		return;
 	left = hold->lost ? 0 : hold->lease->valid_until - lsh_now_ns();
 	notice->text = text;
+	notice->fence = hold->fence;
 	notice->remaining_ms = left > 0 ? left / LSH_MS : 0;
 	atomic_fetch_add(&hold->references, 1);
 	if (!lsh_courier_post(hold->lock->resource.backend->courier, &notice->letter))
@@ -158,6 +160,17 @@ lsh_hold_is_hung(const struct lsh_hold *hold, int64_t now)
 	return hold->terms->alive_ms > 0 && now > lsh_after_ms(atomic_load(&hold->alive_at), hold->terms->alive_ms);
 }
 
+static void
+note_fence(struct lsh_hold *hold)
+{
+	struct lsh_lock *lock = hold->lock;
+
+	if (hold->fence + (hold->lease->need == LSH_NEED_READ) <= lock->last_fence) /* who reads has that of the others */
+		lsh_notice(hold, LEASH_EVENT_FENCE_REGRESSION,
+		           "the fence is not larger than the one before: the server lost data, and its clock is behind");
+	lock->last_fence = hold->fence;
+}
+
 void
 lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *hold, uint64_t fence)
 {
@@ -178,10 +191,8 @@ lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *
 		return; /* those who share have one fence, and hear of it in any order */
 	if (lock->hold == hold)
 		atomic_store(&lock->holder, hold->owner->id);
-	if (fence + hold->reads <= lock->last_fence) /* who reads has that of the others */
-		lsh_notice(hold, LEASH_EVENT_FENCE_REGRESSION,
-		           "the fence is not larger than the one before: the server lost data, and its clock is behind");
-	lock->last_fence = fence;
+	if (hold->beside == NULL) /* else it has that of a lease that is there */
+		note_fence(hold);
 }
 
 /* Those who look without the monitor see who is alone, and then until when. */
@@ -193,6 +204,7 @@ lsh_hold_move(struct lsh_hold *hold, struct lsh_lease *lease, uint64_t fence)
 
 	atomic_store(&lock->holder, 0);
 	hold->lease->user = NULL;
+	lock->generation += hold->lease->adopted;
 	hold->lease = lease;
 	hold->fence = fence;
 	lease->user = hold;
@@ -201,7 +213,7 @@ lsh_hold_move(struct lsh_hold *hold, struct lsh_lease *lease, uint64_t fence)
 	if (alone)
 		atomic_store(&lock->holder, hold->owner->id);
 	if (!lsh_has_permits(lock))
-		lock->last_fence = fence;
+		note_fence(hold);
 	lsh_notice_risk(hold, 0, 0, NULL);
 }
 

@@ -53,7 +53,7 @@ is_ready(struct lsh_op *op)
 {
 	const struct lsh_lock *lock = op->lock;
 
-	if (!lock->fair && lock->hold != NULL) {
+	if (op->queue == &lock->plain && lock->hold != NULL) {
 		op->wakes_at = LSH_NEVER; /* the end of that hold, which may be an adopted one, serves it */
 		return false;
 	}
@@ -465,13 +465,13 @@ adoptable(struct lsh_lease *lease, int64_t fence)
 
 /* The server gave the lock to this lease. */
 static void
-lose_others(struct lsh_lock *lock, const struct lsh_lease *lease)
+lose_others(struct lsh_lock *lock, const struct lsh_lease *lease, const struct lsh_lease *old)
 {
 	lock->plain.driving = true; /* it rests on, for the next hold */
 	lsh_each_lease(other, &lock->resource)
-		if (other != lease && other->state == LSH_HELD && !other->traded &&
+		if (other != lease && other != old && other->state == LSH_HELD &&
 		    (!lsh_is_shared(lock) || (lease->need == LSH_NEED_WRITE && !LSH_MUTATES(LSH_READERS_READ_ON)) ||
-		     other->need == LSH_NEED_WRITE))
+		     (other->need == LSH_NEED_WRITE && !other->traded)))
 			lsh_lease_lose(other, "the server gave the lock to another owner");
 	lock->plain.driving = false;
 }
@@ -487,7 +487,7 @@ granted(struct lsh_lease *lease, int64_t fence)
 		return false;
 	if (op->verb->traded != NULL) {
 		lease->user = NULL;
-		lose_others(lock, lease);
+		lose_others(lock, lease, lsh_hold_of(lock, op->owner)->lease);
 		op->verb->traded(op, (uint64_t)fence * 256);
 		return true;
 	}
@@ -495,7 +495,7 @@ granted(struct lsh_lease *lease, int64_t fence)
 	op->hold = NULL;
 	op->lease = NULL;
 	lease->user = NULL;
-	lose_others(lock, lease);
+	lose_others(lock, lease, NULL);
 	if (lease->waited)
 		lsh_count(lock, LSH_COUNT_WAITED);
 	/* 256: fences in between are for hand-offs within the process */

@@ -29,7 +29,7 @@ hand_off(struct lsh_hold *hold)
 	int64_t now;
 
 	if (lsh_queue_first(&lock->plain) == NULL || lease->handed_off >= hold->terms->handoffs || lock->hold != hold ||
-	    (lock->resource.kind->flags & LSH_HANDS_OFF) == 0)
+	    lease->traded || (lock->resource.kind->flags & LSH_HANDS_OFF) == 0)
 		return false;
 	now = lsh_now_ns();
 	next = next_of(lock, now);
@@ -105,7 +105,10 @@ begin(struct lsh_op *op)
 		if (hold->lease->need != LSH_NEED_WRITE || hold->depth > hold->reads)
 			return LEASH_OK;
 		atomic_store(&lock->holder, 0); /* it does not write any more */
-		return op->front != NULL ? lsh_trade(op, hold, LSH_NEED_READ) : LEASH_OK;
+		if (op->front != NULL)
+			return lsh_trade(op, hold, LSH_NEED_READ);
+		return lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM,
+		                   "not written any more, but others are kept out as long as this owner reads: out of memory");
 	}
 	lsh_count(lock, LSH_COUNT_RELEASED);
 	if (hand_off(hold)) {

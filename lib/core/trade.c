@@ -6,14 +6,16 @@
  *   k PERMITS --some released, granted--> FEWER         k PERMITS --refused--> k PERMITS
  *   either --the server has neither, or the lease is over before it has answered--> LOST
  *
- * Until the answer is there the owner has the less of the two. It waits for that as long as its lease lasts: before it
- * nobody knows by which token the lock is held, and has to be released. */
+ * Until the answer is there the owner has the less of the two. Once the server may know of it, it waits for that as
+ * long as its lease lasts: before it nobody knows by which token the lock is held, and has to be released. */
 #include "core/core.h"
 
 #include "base/error.h"
 #include "watchdog/pace.h"
 
 #include <errno.h>
+
+enum { DAY_MS = 86400000 };
 
 /* The new lease lasts at least as long as the old one, also by a renewal of that which is still under way: so its end
  * stands, whatever comes of the trade. */
@@ -33,7 +35,7 @@ set_lease(struct lsh_op *op, const struct lsh_hold *hold)
 	left_ms = (until - now) / LSH_MS;
 	if (is_fixed || lsh_pace_valid_until(now, ms * LSH_MS) < until)
 		ms = left_ms + left_ms / 98 + 4; /* and what lsh_pace_valid_until() takes off, and a little */
-	op->want.lease_ms = ms;
+	op->want.lease_ms = ms < DAY_MS ? ms : DAY_MS; /* no lease is longer: so that is always enough */
 	op->want.until = old->valid_until;
 }
 
@@ -94,6 +96,13 @@ late(struct lsh_op *op)
 {
 	struct lsh_hold *hold = lsh_hold_of(op->lock, op->owner);
 
+	if (!lsh_lease_is_unsure(op->lease) && lsh_now_ns() < hold->lease->valid_until) {
+		lsh_lease_describe(op->lease, &op->why);
+		if (op->why.status == LEASH_OK || op->why.status == LEASH_TIMEOUT)
+			op->why.status = LEASH_UNAVAILABLE;
+		over(op, op->why.status);
+		return;
+	}
 	op->deadline = hold->lease->valid_until; /* it may have been renewed */
 	if (lsh_now_ns() >= op->deadline)
 		lsh_lease_lose(hold->lease, "its lease ran out"); /* which ends this op, too */
@@ -134,7 +143,8 @@ lsh_trade(struct lsh_op *op, struct lsh_hold *hold, uint32_t need)
 		lsh_fail(&op->why, LEASH_NO_MEMORY, ENOMEM, "out of memory");
 		return explain(op, LEASH_NO_MEMORY);
 	}
-	op->deadline = old->valid_until;
+	if (op->deadline > old->valid_until)
+		op->deadline = old->valid_until;
 	op->state = LSH_OP_WAITING;
 	lsh_list_append(&op->lock->ops, &op->link);
 	again(op);

@@ -108,8 +108,11 @@ lsh_lease_new_instead(struct lsh_lease *old, const struct lsh_wish *want)
 	size_t size = lsh_lease_who(old, who);
 	struct lsh_lease *lease = new(r, want, lsh_numbers_next(&r->backend->numbers), NULL, who, size);
 
-	if (lease != NULL)
-		lease->trades = old->traded = true;
+	if (lease == NULL)
+		return NULL;
+	lease->trades = old->traded = true;
+	lsh_list_remove(&lease->link);
+	lsh_list_append(&old->link, &lease->link); /* before it: who visits leases may end the one that he is at */
 	return lease;
 }
 
@@ -233,7 +236,7 @@ lsh_lease_held(struct lsh_lease *lease, int64_t fence, int64_t sent)
 		lsh_lease_give_up(lease);
 		return;
 	}
-	schedule(lease, sent, lease->span_ms * LSH_MS);
+	schedule(lease, sent, (lease->span_ms < lease->lease_ms ? lease->span_ms : lease->lease_ms) * LSH_MS);
 }
 
 /* ---- holding ---- */
@@ -435,6 +438,8 @@ lsh_lease_inherit(struct lsh_lease *lease, const struct lsh_lease *old)
 {
 	lease->lease_ms = old->lease_ms;
 	lease->ends_at = old->ends_at;
+	lease->turn_began = old->turn_began;
+	lease->handed_off = old->handed_off;
 	if (lease->valid_until > lease->ends_at)
 		lease->valid_until = lease->ends_at;
 }

@@ -12,6 +12,7 @@
 #define REST (5 * LSH_MS) /* for others to ask for what was released */
 
 static const leash_error nothing = {LEASH_OK, 0, ""}, others = {LEASH_TIMEOUT, 0, ""};
+static const leash_error late = {LEASH_UNAVAILABLE, 0, "the answer came too late"};
 static const leash_error gone = {LEASH_LOST, 0, "the server did not have it any more"};
 
 static void
@@ -30,6 +31,10 @@ in_a_while(void)
 static void
 give_up(struct lsh_lease *lease)
 {
+	if (lease->trades) {
+		lsh_events_of(lease)->failed(lease, &late);
+		return;
+	}
 	lsh_lease_give_up(lease);
 	look_again(lease, &nothing, 0);
 }
@@ -482,7 +487,7 @@ static void
 is_gone(struct lsh_lease *lease, const char *why)
 {
 	if (lease->traded) {
-		lsh_lease_arm(lease, lease->valid_until, 0); /* the answer to the trade tells */
+		lsh_lease_not_renewed(lease, NULL, true); /* the answer to the trade tells, or else the next one to this */
 		return;
 	}
 	lsh_events_of(lease)->not_renewed(lease, NULL, true);

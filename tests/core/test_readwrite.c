@@ -155,8 +155,8 @@ SCENE(what_was_upgraded_is_renewed_by_its_new_name, WRITES "; pass 10000 -> rene
 SCENE(who_ends_in_between_is_released_by_both_names,
       "ann holds; ann writes; ann upgrades; abandon ann -> ann NOT_HELD, trade 1 2, release 2, release 1")
 SCENE(a_client_that_is_closed_releases_both_names,
-      "ann holds; ann writes; ann upgrades; close_client -> ann CLOSED, trade 1 2, release 2, release 1, release 1,"
-      " release 2")
+      "ann holds; ann writes; ann upgrades; close_client -> ann CLOSED, trade 1 2, release 2, release 1, release 2,"
+      " release 1")
 
 /* ---- while nobody knows what came of it ---- */
 
@@ -167,7 +167,7 @@ SCENE(whose_answer_is_lost_is_asked_again_by_the_same_name,
 SCENE(that_the_old_name_is_gone_then_is_no_loss, ANSWER_IS_LOST "; GONE -> ann waits, nothing told; HELD -> ann OK,"
       " ann left 29698")
 SCENE(but_if_the_new_one_is_not_there_either_it_is_lost,
-      ANSWER_IS_LOST "; GONE; GONE -> ann LOST, told ann LOST, release 1, release 2")
+      ANSWER_IS_LOST "; GONE -> renew 1; GONE -> ann LOST, told ann LOST, release 1, release 2")
 SCENE(an_answer_that_it_is_taken_may_come_before_an_earlier_request,
       ANSWER_IS_LOST "; KEPT; TAKEN -> ann waits, nothing sent; pass 5100 -> trade 1 2;"
       "TAKEN -> ann TIMEOUT, nothing sent; ann reads -> ann left 29698 - 5100")
@@ -192,3 +192,45 @@ SCENE(meanwhile_nothing_is_extended,
 SCENE(by_its_new_name_it_is_at_risk_no_more,
       "ann holds; pass 10000; refuse BUSY -> told ann JEOPARDY; ann writes; ann upgrades; GONE -> nothing told;"
       "HELD -> told ann RECOVERED")
+
+/* ---- what the review found ---- */
+
+VERB(old_fence) { say(&(struct lsh_message){LSH_INTEGER, 1, {{LSH_INTEGER, 5, NULL, 0}}}); }
+VERB(flush) { world_sent(); }
+#define BACK "ann writes; ann holds; ann reads; ann nests;"
+
+SCENE(a_close_ends_an_upgrade_that_was_never_sent,
+      "ann holds; cut; ann writes; ann upgrades -> ann waits, nothing sent; close_client -> ann CLOSED")
+SCENE(so_does_the_end_of_the_last_handle,
+      "ann holds; cut; ann writes; ann upgrades -> ann waits, nothing sent; free_handle -> ann NOT_HELD")
+SCENE(who_upgrades_has_lost_when_another_writes,
+      "make_fair; ann holds; carl writes; carl acquires 10000 -> acquire 2; QUEUED; ann writes;"
+      "ann upgrades -> trade 1 3;"
+      "message_granted 2 -> carl OK, told ann LOST; ann reads -> ann left 0; ann writes -> ann LOST")
+SCENE(so_has_who_reads_on, "make_fair;" BACK "carl writes; carl acquires 10000 -> acquire 2; QUEUED;"
+      "ann writes; ann releases -> trade 1 3; message_granted 2 -> carl OK; ann reads -> told ann LOST, ann left 0")
+SCENE(but_not_when_others_read, "make_fair;" BACK "carl acquires 10000 -> acquire 2; QUEUED;"
+      "ann writes; ann releases -> trade 1 3; message_granted 2 -> carl OK; ann reads -> nothing told, ann left 29698;"
+      "HELD -> ann OK")
+SCENE(a_trade_begins_no_turn, "ann holds; ann writes; ann upgrades; HELD; ann releases; HELD -> ann OK; flush; pass 9;"
+      "bob acquires 10000 -> bob OK, nothing sent; pass 1; carl acquires 10000 -> carl waits, acquire 4")
+SCENE(what_was_extended_is_renewed_as_often_as_before,
+      "ann holds; ann extends 600000; KEPT -> ann OK; ann writes; ann upgrades; HELD -> ann OK; flush;"
+      "pass 10000 -> renew 2")
+SCENE(what_is_traded_is_not_handed_off, BACK "bob writes; bob acquires 10000; ann writes; ann releases -> trade 1 2;"
+      "carl acts_for ann; carl reads; carl releases -> ann NOT_HELD, bob waits")
+SCENE(an_upgrade_with_an_old_fence_is_told, "ann holds; ann writes; ann upgrades; old_fence;"
+      "-> ann OK, told clock -1760099999 s, told ann FENCE_REGRESSION")
+SCENE(an_upgrade_that_was_not_sent_ends_in_time, "ann holds; cut; ann writes; ann upgrades;"
+      "pass 10000 -> ann UNAVAILABLE;"
+      "ann reads -> ann left 19698")
+SCENE(who_joins_a_lease_that_is_older_than_another_has_its_fence_and_is_told_nothing,
+      "ann holds; bob wants lease_ms 60000; bob acquires 10000; HELD -> bob OK; carl acquires 10000 -> carl OK,"
+      " nothing told")
+SCENE(who_tries_while_another_of_the_process_comes_to_write_is_answered,
+      "ann holds; ann writes; ann upgrades; bob tries -> trade 1 2, try 3; HELD -> ann OK; TAKEN -> bob TIMEOUT")
+SCENE(who_tries_too_late_while_another_of_the_process_writes_asks_again,
+      "ann holds; ann writes; ann upgrades; bob tries; HELD; TOO_LATE -> trade 1 2, try 3, try 3;"
+      "TAKEN -> bob TIMEOUT")
+SCENE(what_is_only_read_is_not_extended_by_a_handle_that_writes,
+      "ann holds; ann writes; ann extends 60000 -> ann NOT_HELD, nothing sent")
