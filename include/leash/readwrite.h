@@ -62,7 +62,7 @@ LEASH_BEGIN_DECLS
  * @retval LEASH_NOT_HELD     the calling owner does not hold it, or another thread released it meanwhile for this owner
  * @retval LEASH_LOST         it was lost, or the server did not answer before its lease was over
  * @retval LEASH_UNAVAILABLE  the server refuses it at the moment (full, just restarted), or is away; it reads on
- * @retval LEASH_DENIED       the server does not permit a command; the text names it. It reads on, or LOST is told
+ * @retval LEASH_DENIED       the server does not permit a command; the text names it. It reads on
  * @retval LEASH_INVALID      no handle, one that is not to write, nested deeper than LEASH_DEPTH_MAX, or another thread
  *                            does the same for this owner
  * @retval LEASH_NO_MEMORY    it reads on

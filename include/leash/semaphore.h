@@ -132,7 +132,7 @@ LEASH_API leash_status leash_permit_release(leash_permit *permit, leash_error *e
  * @retval LEASH_OK           they are free, and whoever is first in the queue and has room now is in
  * @retval LEASH_LOST         all of them were lost, or the server did not answer before their lease was over
  * @retval LEASH_UNAVAILABLE  the server refuses it at the moment, or is away; all are held on
- * @retval LEASH_DENIED       the server does not permit a command; all are held on, or LOST is told
+ * @retval LEASH_DENIED       the server does not permit a command; all are held on
  * @retval LEASH_INVALID      no permits, a count out of range, or another thread gives some back at this moment
  * @retval LEASH_NO_MEMORY    all are held on
  * @retval LEASH_MISMATCH, LEASH_PROTOCOL, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_release()

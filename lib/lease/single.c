@@ -59,6 +59,13 @@ fits(const struct lsh_lease *lease, const struct lsh_wish *want)
 	return !v->asked || lsh_vote_is_out(v) || v->late.host == NULL || v->late.host == v->host;
 }
 
+/* A trade that may have been done: as what the lock is held must be known. So it is asked again, whatever happens. */
+static bool
+is_perhaps_traded(const struct lsh_lease *lease)
+{
+	return lease->trades && lease->votes[0].asked;
+}
+
 /* Wait out the time after a restart during which locks may be held that the server has forgotten. `*again_at`: when
  * that is over. */
 static bool
@@ -71,7 +78,7 @@ is_guarded(struct lsh_lease *lease, const struct lsh_wish *want, int64_t now, in
 	if (guard == 0 || (uptime = lsh_node_uptime(lease->votes[0].host->server.node, now)) >= guard)
 		return false;
 	lsh_host_explain_guard(lease->votes[0].host, want->restart_guard_ms, now, ": nothing is granted", &why);
-	if (uptime < 0 || want->tries || lease->adopting) {
+	if ((uptime < 0 || want->tries || lease->adopting) && !is_perhaps_traded(lease)) {
 		lsh_events_of(lease)->failed(lease, &why);
 		return true;
 	}
@@ -255,17 +262,18 @@ not_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 {
 	const struct lsh_result *r = voted->result;
 	bool tries = lease->want->tries && !lease->adopting, refused = r->what == LSH_CALL_REFUSED, again = !tries;
+	bool denied = refused && r->fault == LSH_FAULT_DENIED;
 	leash_error why;
 
 	/* that is for a moment, while a slot moves */
 	if (refused && lsh_router_is_cluster(r->server->router))
 		again |= r->fault == LSH_FAULT_CLUSTER || lsh_starts_with_word(r->words, "TRYAGAIN");
-	again |= lease->trades && lease->votes[0].asked; /* it may have been executed: that must be known */
-	again &= refused ? r->again : r->garbled;
+	again |= is_perhaps_traded(lease);
+	again &= refused ? r->again || (denied && is_perhaps_traded(lease)) : r->garbled;
 	lease->votes[0].state = LSH_VOTE_FAILED;
 	lease->want->answered = true;
 	lsh_call_explain(voted->call, r, &why);
-	if (refused ? r->fault == LSH_FAULT_DENIED : !r->garbled)
+	if (refused ? denied && !again : !r->garbled)
 		lsh_lease_give_up(lease); /* perhaps in the middle of the script */
 	if (again)
 		look_again(lease, &why, refused ? in_a_while() : LSH_NEVER);

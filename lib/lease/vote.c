@@ -129,8 +129,8 @@ note_result(struct lsh_vote *v, const struct lsh_saying *s, const struct lsh_vot
 	if (r->what == LSH_CALL_UNKNOWN || (r->what == LSH_CALL_NONSENSE && r->garbled))
 		return;
 	late->not_after_us = 0; /* nothing of it, nor of one before it on this connection, is still to come */
-	if (r->what == LSH_CALL_REFUSED)
-		nothing = was_not_done(r);
+	if (r->what == LSH_CALL_REFUSED) /* what a trade has written before it was denied something it has taken back */
+		nothing = was_not_done(r) || (s->verb == LSH_TRADE && r->fault == LSH_FAULT_DENIED);
 	else if (r->what == LSH_CALL_ANSWERED)
 		nothing = voted->verdict.what == LSH_TOO_LATE || (voted->verdict.what == LSH_TAKEN && !s->placed);
 	if (nothing)

@@ -175,6 +175,19 @@ SCENE(it_is_waited_for_to_the_end_of_the_lease_which_the_old_name_keeps,
       ANSWER_IS_LOST "; pass 20000 -> ann waits; pass 9698 -> ann LOST, told ann JEOPARDY, told ann LOST")
 SCENE(a_server_that_refuses_it_for_now_leaves_it_read,
       UPGRADES "; refuse OOM full -> ann UNAVAILABLE, ann why not upgraded; ann reads -> ann left 29698")
+SCENE(a_server_that_does_not_permit_it_leaves_it_read,
+      UPGRADES "; refuse NOPERM no -> ann DENIED, ann why not upgraded; ann reads -> ann left 29698")
+SCENE(so_it_does_in_the_middle_of_it_where_all_was_taken_back,
+      UPGRADES "; refuse ERR ACL failure in script: no -> ann DENIED, ann why not upgraded;"
+      "ann reads -> ann left 29698")
+SCENE(what_is_not_permitted_to_be_asked_again_is_asked_until_the_lease_is_over,
+      ANSWER_IS_LOST "; KEPT; refuse NOPERM no -> ann waits; pass 300 -> trade 1 2; HELD -> ann OK")
+SCENE(a_restart_that_may_have_come_behind_it_ends_it_only_with_the_lease,
+      "ann wants restart_guard_ms 2000;" UPGRADES "; restart -> ann waits, nothing told, renew 1; KEPT;"
+      "pass 2000 -> trade 1 2; HELD -> ann OK")
+SCENE(after_a_restart_nothing_is_traded,
+      "ann wants restart_guard_ms 2000; ann holds; ann writes; restart -> renew 1; KEPT;"
+      "ann upgrades -> ann UNAVAILABLE, nothing sent; ann reads -> ann left 29698")
 SCENE(an_error_in_the_middle_of_it_is_a_loss,
       UPGRADES "; refuse ERR in the middle -> ann LOST, told ann LOST, release 1, release 2")
 SCENE(a_last_write_that_stays_is_told_and_keeps_others_out,
