@@ -7,14 +7,17 @@
  * the fenced registers there; here nothing is a failure but an answer that no fault of a server or network can be the reason of.
  *
  *   workers    acquire and release: by tries, waits with and without an end, waits that somebody cancels; as threads and as explicit
- *              owners; through several handles; nested; they extend, look, and write to the fenced register, now and then unasked
+ *              owners; through several handles; nested; they extend, look, and write to the fenced register, now and then unasked.
+ *              They read and write, upgrade and downgrade; take some of the permits, and give back some of them
  *   pulse      notes how long the process stood still; one on each CPU, since one alone may stand still
  *   main       cancels waits, and waits for SIGTERM. Then each worker takes each lock once more, however long that takes, so a
  *              contender that does not end has a thread that hangs
  *
- * Locks with an even number are plain, the others fair unless plain says otherwise. No hold asks for more than a lease and a half at a
- * time, and that is what guard-ms has to be more than: after a restart that may have lost the data nothing is granted for so long, and
- * exclusion stays. */
+ * Of eight locks four are just that, three read-write locks, and one is a semaphore; those with an even number are plain, the others
+ * fair. Where plain says so, on a quorum, all are plain locks. No hold asks for more than a lease and a half at a time, and that is what
+ * guard-ms has to be more than: after a restart that may have lost the data nothing is granted for so long, and exclusion stays.
+ *
+ * Holds that share are told apart in events by the argument of their handle, which is their number: so each turn has handles of its own. */
 #include "tests/judge/history.h"
 #include "tests/judge/register.h"
 #include "tests/support/await.h"
@@ -34,7 +37,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_LOCKS = 64, MAX_THREADS = 64, SHARED = 2, PULSE_MS = 10, STILL_MS = 15, MAX_PULSES = 8 };
+enum { MAX_LOCKS = 64, MAX_THREADS = 64, SHARED = 2, PERMITS = 3, PULSE_MS = 10, STILL_MS = 15, MAX_PULSES = 8 };
 
 struct worker {
 	pthread_t thread;
@@ -48,7 +51,10 @@ struct worker {
 struct turn {
 	struct worker *worker;
 	unsigned lock;
-	leash_lock *handle;
+	leash_lock *handle;              /* by which it is held; NULL: it has permits */
+	leash_lock *reads, *writes;      /* of a read-write lock; `handle` is one of them */
+	int64_t count;
+	leash_permit *permit;
 	uint64_t number;
 	uint64_t fence;                  /* the last one that was seen of it */
 };
@@ -60,7 +66,7 @@ static struct {
 	struct history *history;
 	struct fenced *registers;
 	leash_client *client;
-	leash_lock *shared[SHARED][MAX_LOCKS];
+	leash_lock *shared[SHARED][MAX_LOCKS];   /* of a read-write lock to read, and to write; of a semaphore none */
 	struct worker workers[MAX_THREADS];
 	pthread_t pulses[MAX_PULSES];
 	unsigned pulse_count;
@@ -97,30 +103,49 @@ is_fair(unsigned lock)
 	return lock % 2 == 1 && !self.plain;
 }
 
+static bool
+has_readers(unsigned lock)
+{
+	return lock % 8 >= 4 && lock % 8 < 7 && !self.plain;
+}
+
+static bool
+has_permits(unsigned lock)
+{
+	return lock % 8 == 7 && !self.plain;
+}
+
+/* `arg`: its hold's number; NULL: the event says it by its fence. */
 static void
 note_event(void *arg, const leash_event *event)
 {
-	(void)arg;
+	const char *lock = event->lock != NULL ? event->lock : "-";
+	char hold[24] = "";
+
+	if (arg != NULL)
+		snprintf(hold, sizeof hold, " %" PRIuPTR, (uintptr_t)arg);
 	if (event->type == LEASH_EVENT_LOST)
-		history_note(self.history, "lost %s %" PRIu64, event->lock, event->fence);
+		history_note(self.history, "lost %s %" PRIu64 "%s", lock, event->fence, hold);
 	else
-		history_note(self.history, "event %s %s %" PRIu64, leash_event_name(event->type), event->lock != NULL ? event->lock : "-", event->fence);
+		history_note(self.history, "event %s %s %" PRIu64 "%s", leash_event_name(event->type), lock, event->fence, hold);
 }
 
 /* Until when it is valid, counted from before the question; 0: it is not held. */
 static int64_t
-valid_until(const leash_lock *handle)
+valid_until(const struct turn *turn)
 {
 	int64_t before = await_now_ns();
 
-	return leash_lock_held(handle) ? before + leash_lock_remaining_ms(handle) * 1000000 : 0;
+	if (turn->permit != NULL)
+		return leash_permit_held(turn->permit) ? before + leash_permit_remaining_ms(turn->permit) * 1000000 : 0;
+	return leash_lock_held(turn->handle) ? before + leash_lock_remaining_ms(turn->handle) * 1000000 : 0;
 }
 
 static bool
 look(struct turn *turn)
 {
-	uint64_t fence = leash_lock_fence(turn->handle);
-	int64_t until = valid_until(turn->handle);
+	uint64_t fence = turn->permit != NULL ? 0 : leash_lock_fence(turn->handle);
+	int64_t until = valid_until(turn);
 
 	if (fence != 0)
 		turn->fence = fence;
@@ -138,6 +163,45 @@ impossible(const struct turn *turn, const char *call, leash_status status, const
 
 /* ---- a turn ---- */
 
+/* How a handle of this lock is made. `number`: of the hold, to be told in events; 0: it is not. */
+static leash_lock_options
+options_of(unsigned lock, leash_owner *owner, leash_mode mode, uint64_t number)
+{
+	return *LEASH_LOCK_OPTIONS(.on_event = note_event, .event_arg = (void *)(uintptr_t)number, .restart_guard_ms = self.guard_ms,
+	                           .fair = is_fair(lock), .mode = mode, .owner = owner, .min_replicas = self.min_replicas);
+}
+
+static leash_lock *
+handle(unsigned lock, leash_owner *owner, leash_mode mode, uint64_t number)
+{
+	leash_lock_options options = options_of(lock, owner, mode, number);
+	char name[16];
+
+	snprintf(name, sizeof name, "lock-%u", lock);
+	return leashed_lock(self.client, name, &options);
+}
+
+static leash_status
+acquire_permits(struct turn *turn, const leash_acquire *how, leash_error *err)
+{
+	leash_lock_options options = options_of(turn->lock, NULL, LEASH_MUTEX, turn->number);
+	leash_semaphore *semaphore;
+	char name[16];
+
+	snprintf(name, sizeof name, "lock-%u", turn->lock);
+	if (leash_semaphore_new(&semaphore, self.client, name, PERMITS, &options, err) != LEASH_OK)
+		trouble("no semaphore: %s", err->text);
+	leash_status status = leash_semaphore_acquire_with(semaphore, turn->count, how, &turn->permit, err);
+	leash_semaphore_free(semaphore);
+	return status;
+}
+
+static leash_status
+acquire_as(struct turn *turn, const leash_acquire *how, leash_error *err)
+{
+	return turn->handle == NULL ? acquire_permits(turn, how, err) : leash_lock_acquire_with(turn->handle, how, err);
+}
+
 static leash_status
 acquire(struct turn *turn, int64_t wait_ms, bool may_be_canceled, leash_error *err)
 {
@@ -146,11 +210,11 @@ acquire(struct turn *turn, int64_t wait_ms, bool may_be_canceled, leash_error *e
 	leash_status status;
 
 	if (!may_be_canceled)
-		return leash_lock_acquire(turn->handle, wait_ms, err);
+		return acquire_as(turn, LEASH_ACQUIRE(.wait_ms = wait_ms), err);
 	if (leash_cancel_new(&cancel, err) != LEASH_OK)
 		trouble("no cancel: %s", err->text);
 	w->cancel = cancel;
-	status = leash_lock_acquire_with(turn->handle, LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel), err);
+	status = acquire_as(turn, LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel), err);
 	pthread_mutex_lock(&self.mutex);
 	w->cancel = NULL;
 	pthread_mutex_unlock(&self.mutex);
@@ -158,16 +222,44 @@ acquire(struct turn *turn, int64_t wait_ms, bool may_be_canceled, leash_error *e
 	return status;
 }
 
+/* As history.h has it. */
+static const char *
+need_of(const struct turn *turn, char text[static 16])
+{
+	if (turn->handle == NULL)
+		snprintf(text, 16, "%" PRId64 "/%d", turn->count, PERMITS);
+	else if (has_readers(turn->lock))
+		snprintf(text, 16, turn->handle == turn->reads ? "read" : "write");
+	else
+		snprintf(text, 16, is_fair(turn->lock) ? "fair" : "plain");
+	return text;
+}
+
+static void
+note_got(struct turn *turn, int64_t came)
+{
+	char token[LEASH_TOKEN_MAX] = "";
+
+	turn->fence = turn->permit != NULL ? 0 : leash_lock_fence(turn->handle);
+	if (turn->permit != NULL)
+		leash_permit_token(turn->permit, token, sizeof token);
+	else
+		leash_lock_token(turn->handle, token, sizeof token);
+	int64_t until = valid_until(turn);
+	/* it may be over already */
+	history_note_at(self.history, came, "got %" PRIu64 " OK %" PRIu64 " %s %" PRId64, turn->number, turn->fence,
+	                token[0] != '\0' ? token : "-", until);
+}
+
 /* Is it held now? If not, that is because of the wait's end, its cancel, or the server. */
 static bool
 begin(struct turn *turn, int64_t wait_ms, bool may_be_canceled)
 {
-	char token[LEASH_TOKEN_MAX];
+	char need[16];
 	leash_error err = {0};
 
-	turn->number = ++self.holds;
 	history_note(self.history, "ask %" PRIu64 " lock-%u %" PRId64 " %s", turn->number, turn->lock,
-	             wait_ms == LEASH_FOREVER ? -1 : wait_ms, is_fair(turn->lock) ? "fair" : "plain");
+	             wait_ms == LEASH_FOREVER ? -1 : wait_ms, need_of(turn, need));
 	leash_status status = acquire(turn, wait_ms, may_be_canceled, &err);
 	int64_t came = await_now_ns();
 	if (status != LEASH_OK) {
@@ -178,12 +270,7 @@ begin(struct turn *turn, int64_t wait_ms, bool may_be_canceled)
 			await_ms(20);   /* a refusal comes at once, again and again */
 		return false;
 	}
-	turn->fence = leash_lock_fence(turn->handle);
-	leash_lock_token(turn->handle, token, sizeof token);
-	int64_t until = valid_until(turn->handle);
-	/* it may be over already */
-	history_note_at(self.history, came, "got %" PRIu64 " OK %" PRIu64 " %s %" PRId64, turn->number, turn->fence, token[0] != '\0' ? token : "-",
-	                until);
+	note_got(turn, came);
 	return true;
 }
 
@@ -193,7 +280,7 @@ end(struct turn *turn)
 	leash_error err = {0};
 
 	history_note(self.history, "give %" PRIu64, turn->number);
-	leash_status status = leash_lock_release(turn->handle, &err);
+	leash_status status = turn->permit != NULL ? leash_permit_release(turn->permit, &err) : leash_lock_release(turn->handle, &err);
 	int64_t came = await_now_ns();
 	history_note_at(self.history, came, "gave %" PRIu64 " %s", turn->number, leash_status_name(status));
 	if (status != LEASH_OK && status != LEASH_LOST && status != LEASH_UNKNOWN && status != LEASH_DENIED)
@@ -204,6 +291,8 @@ end(struct turn *turn)
 static void
 write_down(struct turn *turn)
 {
+	if (turn->permit != NULL && leash_permit_held(turn->permit))
+		fenced_visit(self.registers, turn->lock);
 	if (turn->fence == 0)
 		return;   /* it was over before it could be asked for its fence */
 	bool taken = fenced_write(self.registers, turn->lock, turn->fence);
@@ -211,17 +300,30 @@ write_down(struct turn *turn)
 	             taken ? "taken" : "refused");
 }
 
+/* Another handle of the same owner. */
+static leash_lock *
+another(const struct turn *turn)
+{
+	struct worker *w = turn->worker;
+	uint64_t which = roll(&w->random, SHARED);
+
+	if (turn->reads != NULL)
+		return which == 0 ? turn->reads : turn->writes;
+	return turn->handle == w->own[turn->lock] ? turn->handle : self.shared[which][turn->lock];
+}
+
 static void
 nest(struct turn *turn)
 {
 	struct worker *w = turn->worker;
-	leash_lock *other = turn->handle == w->own[turn->lock] ? turn->handle : self.shared[roll(&w->random, SHARED)][turn->lock];
+	leash_lock *other = another(turn);
 	leash_error err = {0};
 	leash_status status = leash_lock_acquire(other, 0, &err);
+	bool would_wait_for_itself = turn->reads != NULL && turn->handle == turn->reads && other == turn->writes;
 
-	if (status == LEASH_LOST)
+	if (status == LEASH_LOST || (status == LEASH_DEADLOCK && would_wait_for_itself))
 		return;
-	if (status != LEASH_OK)
+	if (status != LEASH_OK || would_wait_for_itself)
 		impossible(turn, "nested acquire", status, &err);
 	usleep((useconds_t)roll(&w->random, 5000));
 	status = leash_lock_release(other, &err);
@@ -234,7 +336,8 @@ extend(struct turn *turn)
 {
 	int64_t lease_ms = self.lease_ms + (int64_t)roll(&turn->worker->random, (uint64_t)self.lease_ms / 2);
 	leash_error err = {0};
-	leash_status status = leash_lock_extend(turn->handle, lease_ms, &err);
+	leash_status status = turn->permit != NULL ? leash_permit_extend(turn->permit, lease_ms, &err)
+	                                           : leash_lock_extend(turn->handle, lease_ms, &err);
 
 	if (status != LEASH_OK && status != LEASH_LOST && status != LEASH_UNAVAILABLE && status != LEASH_DENIED)
 		impossible(turn, "extend", status, &err);
@@ -260,7 +363,7 @@ keep(struct turn *turn)
 
 	if (held && once_in(random, 2))
 		write_down(turn);
-	if (held && once_in(random, 6))
+	if (held && turn->handle != NULL && once_in(random, 6))
 		nest(turn);
 	if (held && once_in(random, 20))
 		extend(turn);
@@ -277,28 +380,113 @@ keep(struct turn *turn)
 	}
 }
 
+static leash_status
+give_one(struct turn *turn, leash_error *err)
+{
+	return leash_permit_release_some(turn->permit, 1, err);
+}
+
+static leash_status
+upgrade(struct turn *turn, leash_error *err)
+{
+	return leash_lock_upgrade(turn->writes, err);
+}
+
+static leash_status
+downgrade(struct turn *turn, leash_error *err)
+{
+	return leash_lock_release(turn->writes, err);
+}
+
+/* What is held becomes something else, without giving it up: held by `to`, or, NULL, a permit less. Unless that is OK it goes on. */
+static bool
+trade(struct turn *turn, leash_lock *to, leash_status (*call)(struct turn *turn, leash_error *err))
+{
+	struct turn new = *turn;
+	leash_error err = {0};
+	char need[16];
+
+	new.number = ++self.holds;
+	new.handle = to;
+	new.count = turn->count - (to == NULL);
+	history_note(self.history, "trade %" PRIu64 " %" PRIu64 " %s", turn->number, new.number, need_of(&new, need));
+	leash_status status = call(turn, &err);
+	int64_t came = await_now_ns();
+	if (status == LEASH_OK) {
+		*turn = new;
+		note_got(turn, came);
+		return true;
+	}
+	history_note_at(self.history, came, "got %" PRIu64 " %s 0 - 0", new.number, leash_status_name(status));
+	if (status != LEASH_LOST && status != LEASH_UNAVAILABLE && status != LEASH_DENIED && (status != LEASH_TIMEOUT || call != upgrade))
+		impossible(turn, "trade", status, &err);
+	return false;
+}
+
+/* Is it another hold now? */
+static bool
+change(struct turn *turn)
+{
+	leash_error err = {0};
+	leash_status status;
+	bool done;
+
+	if (turn->permit != NULL)
+		return turn->count > 1 && trade(turn, NULL, give_one);
+	if (turn->reads == NULL)
+		return false;
+	if (turn->handle == turn->reads) {
+		done = trade(turn, turn->writes, upgrade);
+		status = done ? leash_lock_release(turn->reads, &err) : LEASH_OK;
+	} else {
+		status = leash_lock_acquire(turn->reads, 0, &err);
+		done = status == LEASH_OK && trade(turn, turn->reads, downgrade);
+		if (status == LEASH_OK)
+			turn->handle = turn->reads;   /* also if others are kept out as before */
+	}
+	if (status != LEASH_OK && status != LEASH_LOST)
+		impossible(turn, "nested call", status, &err);
+	look(turn);
+	return done;
+}
+
 static void
 take_a_turn(struct worker *w)
 {
 	uint64_t *random = &w->random, kind = roll(random, 16);
-	struct turn turn = {.worker = w, .lock = (unsigned)roll(random, (uint64_t)self.lock_count)};
+	struct turn turn = {.worker = w, .lock = (unsigned)roll(random, (uint64_t)self.lock_count), .number = ++self.holds};
 	int64_t wait_ms = kind < 3 ? 0 : kind < 11 ? 10 + (int64_t)roll(random, 2 * (uint64_t)self.lease_ms) : LEASH_FOREVER;
+	leash_owner *owner = once_in(random, 6) ? w->owner : NULL;
 
-	turn.handle = once_in(random, 6) ? w->own[turn.lock] : self.shared[roll(random, SHARED)][turn.lock];
-	if (!begin(&turn, wait_ms, kind > 12 || kind == 10))
-		return;
-	keep(&turn);
-	end(&turn);
+	if (has_readers(turn.lock)) {
+		turn.reads = handle(turn.lock, owner, LEASH_READ, turn.number);
+		turn.writes = handle(turn.lock, owner, LEASH_WRITE, turn.number);
+		turn.handle = once_in(random, 3) ? turn.writes : turn.reads;
+	} else if (has_permits(turn.lock)) {
+		turn.count = 1 + (int64_t)roll(random, PERMITS);
+	} else {
+		turn.handle = owner != NULL ? w->own[turn.lock] : self.shared[roll(random, SHARED)][turn.lock];
+	}
+	if (begin(&turn, wait_ms, kind > 12 || kind == 10)) {
+		keep(&turn);
+		while (once_in(random, 2) && change(&turn))
+			keep(&turn);
+		end(&turn);
+	}
+	leash_lock_free(turn.reads);
+	leash_lock_free(turn.writes);
 }
 
+/* Alone. */
 static void
 take_them_all(struct worker *w)
 {
 	for (unsigned i = 0; i < self.lock_count; i++) {
-		struct turn turn = {.worker = w, .lock = i, .handle = self.shared[0][i]};
+		struct turn turn = {.worker = w, .lock = i, .handle = self.shared[1][i], .count = PERMITS};
 
-		while (!begin(&turn, LEASH_FOREVER, false))
-			await_ms(20);
+		do
+			turn.number = ++self.holds;
+		while (!begin(&turn, LEASH_FOREVER, false));
 		end(&turn);
 	}
 }
@@ -371,17 +559,6 @@ open_client(void)
 	}
 }
 
-static leash_lock *
-handle(unsigned lock, leash_owner *owner)
-{
-	char name[16];
-
-	snprintf(name, sizeof name, "lock-%u", lock);
-	return leashed_lock(self.client, name,
-	                    LEASH_LOCK_OPTIONS(.fair = is_fair(lock), .owner = owner, .min_replicas = self.min_replicas,
-	                                       .restart_guard_ms = self.guard_ms));
-}
-
 static void
 start(void)
 {
@@ -391,7 +568,8 @@ start(void)
 	open_client();
 	for (unsigned i = 0; i < SHARED; i++)
 		for (unsigned j = 0; j < self.lock_count; j++)
-			self.shared[i][j] = handle(j, NULL);
+			if (!has_permits(j))
+				self.shared[i][j] = handle(j, NULL, !has_readers(j) ? LEASH_MUTEX : i == 0 ? LEASH_READ : LEASH_WRITE, 0);
 	for (unsigned i = 0; i < self.thread_count; i++) {
 		struct worker *w = &self.workers[i];
 
@@ -400,7 +578,8 @@ start(void)
 		if (leash_owner_new(&w->owner, &err) != LEASH_OK)
 			trouble("no owner: %s", err.text);
 		for (unsigned j = 0; j < self.lock_count; j++)
-			w->own[j] = handle(j, w->owner);
+			if (!has_permits(j) && !has_readers(j))
+				w->own[j] = handle(j, w->owner, LEASH_MUTEX, 0);
 		if (pthread_create(&w->thread, NULL, work, w) != 0)
 			trouble("no thread");
 	}

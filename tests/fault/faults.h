@@ -86,7 +86,7 @@ struct arena {
 	int64_t guard_ms;      /* of all locks: more than a lease and a half, the longest that contenders ask for */
 	int64_t timeout_ms;    /* of their connections */
 	bool sealed;           /* proxies do not understand what passes: it is TLS */
-	bool plain;            /* all locks are */
+	bool plain;            /* all are plain locks, no read-write locks, no semaphores */
 	void (*start)(struct run *run);   /* fills in `nodes`, `count` and `uri` */
 
 	/* Where a master may have a successor; NULL elsewhere. */

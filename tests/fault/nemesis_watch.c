@@ -6,8 +6,10 @@
  * renewal is seen twice but where a quorum was told it. Keys that a node of a cluster has and may not tell of, because
  * their slot moves, are looked for where it moves to, when it is there.
  *
- * A renewal is known by its number of keys, which no other step of leash has: EVALSHA or EVAL, ..., 1, lock, token; or,
- * of many, EVALSHA or EVAL, ..., 0, fence, and then lock, token, lease and depth of each. It may be an old one, which
+ * A renewal is known by its number of keys, which no other step of leash has: EVALSHA or EVAL, ..., 1, lock, token, lease; or,
+ * of many, EVALSHA or EVAL, ..., 0, fence, and then lock, token, lease and depth of each. Of what is shared the token has a
+ * need behind it, and there is no depth; and in a slot that moves its release has one key, too, but no lease: what stands
+ * there has spaces. It may be an old one, which
  * was stuck somewhere while its sender has given up the connection, reconnected and released, and then it is in order.
  * So it is noted as a late one in times of faults that make commands late, and a little longer.
  *
@@ -129,17 +131,26 @@ on_renewal(struct watch *w, const char *token, size_t size, int64_t ns)
 static void
 on_command(struct watch *w, const char *at, int64_t ns)
 {
-	const char *word;
-	bool many = false;
-	size_t size;
+	const char *word, *token = NULL;
+	int of = 4, each = 0;                /* which word is the next token, and how many words each renewal has */
+	size_t size, length = 0;
 
 	for (int i = 0; (word = next_word(&at, &size)) != NULL; i++) {
 		if (i == 0 && !is_word(word, size, "evalsha") && !is_word(word, size, "eval"))
 			return;
-		if (i == 2 && !(many = is_word(word, size, "0")) && !is_word(word, size, "1"))
+		if (i == 2 && is_word(word, size, "0"))
+			of = 5;
+		else if (i == 2 && !is_word(word, size, "1"))
 			return;
-		if (many ? i % 4 == 1 && i > 1 : i == 4)
-			on_renewal(w, word, size, ns);
+		if (i == of) {
+			token = word;
+			length = strcspn(word, " \"");
+			each = length < size ? 3 : 4;
+		} else if (i == of + 1) {
+			if (memchr(word, ' ', size) == NULL)
+				on_renewal(w, token, length, ns);
+			of += each;
+		}
 	}
 }
 

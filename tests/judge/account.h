@@ -71,8 +71,11 @@ enum answer {
 struct hold {
 	uint64_t number;               /* in its process */
 	uint32_t process, lock, token; /* token: NOBODY, unless it was got */
+	uint32_t old, next;            /* which was traded for it; for which it was traded; indices, NOBODY: none */
 	uint32_t ask_line, got_line, until_line, give_line, told_line;
+	uint32_t count, limit;         /* it is so many, while no more than the limit are out; 1 of 1: it is alone; limit 0: any number */
 	enum answer got_answer : 8, gave_answer : 8;
+	bool is_permits : 1;           /* without a fence */
 	bool ended : 1;                /* an event said so; a look may have come before it */
 	bool valid : 1;                /* at some moment */
 	bool excused : 1;              /* a breach came while it was valid, or while it was asked for */
@@ -89,8 +92,9 @@ struct hold {
 	int64_t last;                  /* its last record; events are none of it */
 	int64_t let_go;                /* from when on its process does not claim it any more: give, or thread or process ended */
 	int64_t ends;                  /* its validity */
-	uint64_t fence;                /* 0: it was not got, or lost at once */
-	int64_t later;                 /* when the first of those with a larger fence was got, */
+	uint64_t fence;                /* 0: it was not got, or lost at once; or it is permits */
+	int64_t later;                 /* when the first was got for which it had ended: that with a larger fence; or, if it has none, that
+	                                  which left no room for it */
 	const struct hold *later_hold; /* and which it is */
 };
 

@@ -11,14 +11,18 @@
  * By a process that uses locks; <hold> is a number that the process uses once:
  *
  *     process <pid> <client's name>                       the first line
- *     ask  <hold> <lock> <wait ms, -1: for ever> <plain|fair>
- *     got  <hold> <status name> <fence> <token> <valid until, ns>   what came of it; the last three are "0 - 0" unless it is OK
+ *     ask  <hold> <lock> <wait ms, -1: for ever> <need>   what is needed: plain, fair (a lock), read, write (a read-write lock),
+ *                                                         or <k>/<n> (k permits of n)
+ *     got  <hold> <status name> <fence> <token> <valid until, ns>   what came of it; the last three are "0 - 0" unless it is OK.
+ *                                                         Permits have the fence 0
+ *     trade <hold> <new hold> <need>                      the hold is about to become another one, without giving it up; what comes of it
+ *                                                         is "got". Unless that is OK the first one goes on as it was
  *     look <hold> <valid until, ns>                       it is held, for so long at least; 0: leash_lock_held() says that it is not (what
  *                                                         remains is 0 ms for the last millisecond of a lease too)
  *     give <hold>                                         the release that ends it is about to be called
  *     gave <hold> <status name>
- *     lost <lock> <fence>                                 LEASH_EVENT_LOST came; other events likewise:
- *     event <type name> <lock, or -> <fence>
+ *     lost <lock> <fence> [<hold>]                        LEASH_EVENT_LOST came; other events likewise. The hold, where several may
+ *     event <type name> <lock, or -> <fence> [<hold>]     have one fence, is as it was asked for, or what became of it by trades
  *     wrote <hold> <lock> <fence> <taken|refused>         what the fenced register said to a write (register.h)
  *     still <ms>                                          this process stood still for so long, ending now: by its pulse, a thread that
  *                                                         sleeps 10 ms over and over

@@ -106,6 +106,13 @@ fenced_write(struct fenced *r, size_t lock, uint64_t fence)
 	return false;
 }
 
+void
+fenced_visit(struct fenced *r, size_t lock)
+{
+	check(r, lock);
+	atomic_fetch_add(&r->cells[lock].fence, 1);
+}
+
 uint64_t
 fenced_greatest(const struct fenced *r, size_t lock)
 {

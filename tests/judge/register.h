@@ -24,6 +24,9 @@ void fenced_close(struct fenced *registers);                      /* the file st
 /* Write to the register of lock 0, 1, ..., and to its twin. False: it was refused. Processes and threads: any. */
 bool fenced_write(struct fenced *registers, size_t lock, uint64_t fence);
 
+/* The same by who has no fence, but permits: only that it was there is to be seen. */
+void fenced_visit(struct fenced *registers, size_t lock);
+
 uint64_t fenced_greatest(const struct fenced *registers, size_t lock);   /* fence that was taken; 0: none */
 
 /* Over all locks. A write that is cut short by a SIGKILL may be missing. */

@@ -22,6 +22,7 @@ struct ending {
 	uint64_t fence;
 	int64_t moment;
 	uint32_t lock, line;
+	uint32_t hold;             /* NOBODY: it is not named */
 	bool abandoned;
 };
 
@@ -123,22 +124,78 @@ process(struct scribe *s)
 	return NULL;
 }
 
+/* "<k>/<n>" */
+static bool
+read_permits(struct hold *hold, const struct word *need)
+{
+	const char *slash = memchr(need->at, '/', need->size);
+	struct word count = { .at = need->at }, limit = { .at = slash + 1 };
+
+	if (!slash)
+		return false;
+	count.size = (uint32_t)(slash - need->at);
+	limit.size = need->size - count.size - 1;
+	if (!to_number(&count) || !to_number(&limit) || count.number < 1 || count.number > limit.number || limit.number > 1000000)
+		return false;
+	hold->count = (uint32_t)count.number;
+	hold->limit = (uint32_t)limit.number;
+	return hold->is_permits = true;
+}
+
+static const char *
+ask_for(struct scribe *s, struct hold hold, const struct word *number, const struct word *need)
+{
+	if (account_known(&s->numbers, number) != NOBODY)
+		return "this hold was asked for before";
+	hold.count = 1;
+	hold.limit = !word_is(need, "read");
+	if (!word_is(need, "plain") && !word_is(need, "fair") && !word_is(need, "write") && hold.limit > 0 && !read_permits(&hold, need))
+		return "nobody needs that";
+	account_name(&s->numbers, number);
+	hold.number = (uint64_t)number->number;
+	hold.process = s->process;
+	hold.ask_line = s->line->number;
+	hold.asked = hold.last = s->line->moment;
+	hold.token = hold.next = NOBODY;
+	hold.got = hold.told = hold.announced = hold.give = hold.gave = hold.let_go = hold.later = NEVER;
+	PUSH(&s->account->holds, hold);
+	return NULL;
+}
+
 static const char *
 ask(struct scribe *s)
 {
 	const struct word *words = s->line->words;
-	struct account *a = s->account;
 
-	if (!word_is(&words[3], "plain") && !word_is(&words[3], "fair"))
-		return "neither plain nor fair";
-	if (account_known(&s->numbers, &words[0]) != NOBODY)
-		return "this hold was asked for before";
-	account_name(&s->numbers, &words[0]);
-	PUSH(&a->holds, (struct hold){ .number = (uint64_t)words[0].number, .process = s->process, .token = NOBODY,
-		.lock = account_name(&a->locks, &words[1]), .ask_line = s->line->number, .asked = s->line->moment,
-		.wait_ms = words[2].number, .last = s->line->moment, .got = NEVER, .told = NEVER, .announced = NEVER,
-		.give = NEVER, .gave = NEVER, .let_go = NEVER, .later = NEVER });
-	return NULL;
+	return ask_for(s, (struct hold){ .lock = account_name(&s->account->locks, &words[1]), .wait_ms = words[2].number, .old = NOBODY },
+	               &words[0], &words[3]);
+}
+
+/* From now on its process relies on no more than what both have in common. */
+static const char *
+trade(struct scribe *s)
+{
+	const struct word *words = s->line->words;
+	struct hold *hold = s->hold;
+
+	if (hold->give != NEVER)
+		return "this hold was given before";
+	hold->give = hold->last = s->line->moment;
+	hold->give_line = s->line->number;
+	return ask_for(s, (struct hold){ .lock = hold->lock, .old = (uint32_t)(hold - s->account->holds.at) }, &words[1], &words[2]);
+}
+
+static void
+traded(struct scribe *s, struct hold *old)
+{
+	old->last = s->line->moment;
+	if (s->hold->got_answer != ANSWER_OK) {
+		old->give = NEVER;
+		return;
+	}
+	old->gave = s->line->moment;
+	old->gave_answer = ANSWER_OK;
+	old->next = (uint32_t)(s->hold - s->account->holds.at);
 }
 
 static const char *
@@ -161,8 +218,12 @@ got(struct scribe *s)
 	hold->until = words[4].number;
 	if (!word_is(&words[3], "-"))
 		hold->token = account_name(&s->account->tokens, &words[3]);
+	if (hold->old != NOBODY)
+		traded(s, &s->account->holds.at[hold->old]);
+	if (hold->is_permits && hold->fence != 0)
+		return "permits with a fence";
 	/* one that was lost before it could be looked at has no fence, or no token, any more; it has no valid-until either */
-	if ((hold->fence == 0 || hold->token == NOBODY) && hold->until != 0)
+	if (((hold->fence == 0 && !hold->is_permits) || hold->token == NOBODY) && hold->until != 0)
 		return "held, but without a fence or a token";
 	return NULL;
 }
@@ -220,8 +281,12 @@ gave(struct scribe *s)
 static const char *
 end_hold(struct scribe *s, const struct word *lock, bool abandoned)
 {
-	PUSH(&s->endings, (struct ending){ .lock = account_name(&s->account->locks, lock), .moment = s->line->moment,
-		.fence = (uint64_t)lock[1].number, .line = s->line->number, .abandoned = abandoned });
+	struct ending ending = { .lock = account_name(&s->account->locks, lock), .moment = s->line->moment,
+		.fence = (uint64_t)lock[1].number, .line = s->line->number, .hold = NOBODY, .abandoned = abandoned };
+
+	if (lock[2].size > 0 && (ending.hold = account_known(&s->numbers, &lock[2])) == NOBODY)
+		return "no such hold was asked for";
+	PUSH(&s->endings, ending);
 	return NULL;
 }
 
@@ -333,8 +398,9 @@ key(struct scribe *s)
 static const struct kind kinds[] = {
 	{ "process", "nw", process, .by = ANYBODY }, { "ask", "nwiw", ask, .by = PROCESS },
 	{ "got", "nwnwn", got, .by = HOLD }, { "look", "nn", look, .by = GOT }, { "give", "n", give, .by = GOT },
-	{ "gave", "nw", gave, .by = GOT }, { "wrote", "nwnw", wrote, .by = GOT }, { "lost", "wn", lost, .by = PROCESS },
-	{ "event", "wwn", event, .by = PROCESS }, { "still", "n", still, .by = PROCESS }, { "end", "", end, .by = PROCESS },
+	{ "gave", "nw", gave, .by = GOT }, { "wrote", "nwnw", wrote, .by = GOT }, { "trade", "nnw", trade, .by = GOT },
+	{ "lost", "wn*", lost, .by = PROCESS }, { "event", "wwn*", event, .by = PROCESS },
+	{ "still", "n", still, .by = PROCESS }, { "end", "", end, .by = PROCESS },
 	{ "seed", "w", NULL, .by = ANYBODY }, { "fault", "w*", fault, .by = ANYBODY }, { "over", "w*", NULL, .by = ANYBODY },
 	{ "killed", "n", mark, .mark = MARK_KILLED }, { "frozen", "n", mark, .mark = MARK_FROZEN },
 	{ "thawed", "n", mark, .mark = MARK_THAWED }, { "breach", "*", mark, .mark = MARK_BREACH },
@@ -421,6 +487,17 @@ compare(const struct hold *hold, uint32_t lock, uint64_t fence)
 	return locks ? locks : account_compare((int64_t)hold->fence, (int64_t)fence);
 }
 
+/* What it had become by then: what was lost is not traded. */
+static struct hold *
+that_is_named(struct scribe *s, const struct ending *ending)
+{
+	struct hold *hold = &s->account->holds.at[s->first_hold + ending->hold];
+
+	while (hold->next != NOBODY && s->account->holds.at[hold->next].asked <= ending->moment)
+		hold = &s->account->holds.at[hold->next];
+	return hold->lock == ending->lock && (hold->got_answer == ANSWER_OK || hold->got_answer == ANSWER_NONE) ? hold : NULL;
+}
+
 /* `order` has those that were got, or may have been. Of some no line says a fence: they were lost before it could be
  * read, or their process was killed before it wrote it. */
 static struct hold *
@@ -465,7 +542,7 @@ apply_endings(struct scribe *s)
 			order[count++] = &a->holds.at[i];
 	qsort(order, count, sizeof(struct hold *), by_fence);
 	EACH(const struct ending, ending, s->endings) {
-		struct hold *hold = of_ending(order, count, ending);
+		struct hold *hold = ending->hold != NOBODY ? that_is_named(s, ending) : of_ending(order, count, ending);
 
 		if (hold)
 			apply(hold, ending);

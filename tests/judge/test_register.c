@@ -72,6 +72,15 @@ SENTENCE(a_twin_without_a_fence_is_corrupted_once_for_each_smaller_fence_behind_
 	assert_int_equal(fenced_refused(test.registers), 4);
 }
 
+SENTENCE(a_visit_is_seen_and_is_never_refused)
+{
+	fenced_visit(test.registers, 1);
+	fenced_visit(test.registers, 1);
+	assert_int_equal(fenced_greatest(test.registers, 1), 2);
+	assert_int_equal(fenced_greatest(test.registers, 0), 0);
+	assert_int_equal(fenced_refused(test.registers), 0);
+}
+
 /* Each write has a fence larger than all that were known before it began, or one that is smaller than one already written. */
 static int
 write_on(void *arg)

@@ -83,6 +83,7 @@ sum(char *terms)
  *     holds                           take 1 256 1000 5000
  *     give HOLD FROM [TO] STATUS      its release; without TO it is answered in a millisecond
  *     keep HOLD FENCE FROM TO         take, valid for longer, and give at TO, OK
+ *     take:NEED ..., keep:NEED ...    likewise, of what is not a plain lock; of permits FENCE is 0
  *     silent                          it says no "end" of its own accord
  *     MOMENT LINE                     a line, in which the valid-until of "got" and "look" is in milliseconds, too
  *
@@ -92,17 +93,18 @@ static void
 tell_step(char *step)
 {
 	struct party *p = step[0] == '1' ? &one : step[0] == '2' ? &two : &nemesis;
-	char *line = step + 2, *at, *last, what[8], status[16], holds[] = "take 1 256 1000 5000";
+	char *line = step + 2, *at, *last, what[8], need[16] = "plain", status[16], holds[] = "take 1 256 1000 5000";
 	int hold, fence, from, to;
 
 	if (strcmp(line, "holds") == 0)
 		line = holds;
 	if (strcmp(line, "silent") == 0) {
 		p->silent = true;
-	} else if (sscanf(line, "%4[takep] %d %d %d %d", what, &hold, &fence, &from, &to) == 5) {
+	} else if (sscanf(line, "%4[takep] %d %d %d %d", what, &hold, &fence, &from, &to) == 5 ||
+	           sscanf(line, "%4[takep]:%15s %d %d %d %d", what, need, &hold, &fence, &from, &to) == 6) {
 		bool keeps = strcmp(what, "keep") == 0;
 
-		say(p, from - 1, "ask %d a -1 plain", hold);
+		say(p, from - 1, "ask %d a -1 %s", hold, need);
 		say(p, from, "got %d OK %d t:%d %" PRId64, hold, fence, fence, (keeps ? to + 500 : to) * MS);
 		if (keeps)
 			give(p, hold, to, to + 1, "OK");
@@ -239,6 +241,80 @@ static const struct story stories[] = {
 	 "2 give 2 5000 UNKNOWN"},
 	{"locks_have_nothing_to_do_with_each_other", "locks 2",
 	 "1 keep 1 512 1000 3000; 2 1500 ask 1 b -1 plain; 2 1501 got 1 OK 256 u:1 9000; 2 give 1 2000 OK"},
+
+	/* those who share */
+	{"who_reads_reads_together_with_others", "beside 2",
+	 "1 take:read 1 256 1000 9000; 2 keep:read 1 256 1001 3000; 1 keep:read 2 256 1002 2500; 1 give 1 8000 OK; "
+	 "2 keep:write 2 512 8002 9000"},
+	{"who_writes_is_alone_among_those_who_read", "exclusion",
+	 "1 take:read 1 256 1000 9000; 2 keep:write 1 512 2000 2500; 1 give 1 3000 UNKNOWN"},
+	{"nobody_reads_while_somebody_writes", "exclusion",
+	 "1 take:write 1 256 1000 9000; 2 keep:read 1 512 2000 2500; 1 give 1 3000 UNKNOWN"},
+	{"a_writer_may_come_when_the_last_reader_has_gone", "beside 1",
+	 "1 keep:read 1 256 1000 5000; 2 keep:read 1 256 1001 2000; 2 keep:write 2 512 5001 6000"},
+	{"a_reader_that_is_not_the_last_one_counts_too", "exclusion",
+	 "1 take:read 1 256 1000 9000; 2 keep:read 1 256 1001 2000; 2 keep:write 2 512 3000 4000; 1 give 1 5000 UNKNOWN"},
+	{"of_three_permits_three_are_out", "beside 2",
+	 "1 take:1/3 1 0 1000 9000; 2 keep:2/3 1 0 1001 2000; 2 keep:2/3 2 0 2002 3000; 1 give 1 8000 OK"},
+	{"no_more_permits_are_out_than_there_are", "exclusion",
+	 "1 take:2/3 1 0 1000 9000; 2 keep:2/3 1 0 1001 2000; 1 give 1 8000 OK"},
+	{"an_emptied_server_excuses_no_permit_too_many", "exclusion", "1 take:2/3 1 0 1000 9000; N 1500 breach emptied; "
+	 "N 1600 mended; 2 keep:2/3 1 0 1700 3000; 1 give 1 4000 OK"},
+	{"who_reads_at_once_has_one_fence", "fences",
+	 "1 take:read 1 256 1000 9000; 2 keep:read 1 512 2000 3000; 1 give 1 5000 UNKNOWN"},
+	{"who_reads_has_no_smaller_fence_than_who_wrote", "fences",
+	 "1 keep:write 1 512 1000 2000; 2 keep:read 1 256 3000 4000"},
+	{"who_reads_has_not_the_fence_of_who_wrote", "fences",
+	 "1 keep:write 1 256 1000 2000; 2 keep:read 1 256 3000 4000"},
+	{"a_writer_has_not_the_fence_of_who_read", "fences",
+	 "1 keep:read 1 256 1000 2000; 2 keep:write 1 256 3000 4000"},
+	{"the_fence_of_others_who_read_tells_of_no_loss", "",
+	 "1 take:read 1 256 1000 1900; 1 2000 look 1 9000; 2 keep:read 1 256 1001 5000; 1 give 1 6000 OK"},
+	{"a_release_of_who_reads_is_not_ok_once_another_one_writes", "releases, told",
+	 "1 take:read 1 256 1000 2000; 2 keep:write 1 512 2001 6000; 1 give 1 7000 OK"},
+	{"a_release_of_permits_is_not_ok_when_all_are_others", "releases, told",
+	 "1 take:1/3 1 0 1000 2000; 2 keep:3/3 1 0 2001 6000; 1 give 1 7000 OK"},
+	{"permits_that_may_be_free_are_had_until_all_are_others", "",
+	 "1 take:1/3 1 0 1000 2000; 2 keep:2/3 1 0 2001 6000; 1 give 1 7000 OK"},
+	{"who_reads_on_by_a_token_may_renew_it", "",
+	 "1 keep:read 2 256 1000 20000; 1 keep:read 1 256 1001 2000; N 19000 renew t:256"},
+	{"what_all_have_given_who_read_is_not_renewed", "renewals",
+	 "1 keep:read 2 256 1000 20000; 1 keep:read 1 256 1001 2000; N 21000 renew t:256"},
+	{"of_those_with_one_fence_the_one_is_told_that_is_named", "losses 1",
+	 "1 take:read 1 256 1000 5000; 1 keep:read 2 256 1001 2000; 1 5000 lost a 256 1; 1 give 1 6000 LOST"},
+	{"a_loss_of_another_one_is_none_of_its_own", "told",
+	 "1 take:read 1 256 1000 5000; 1 take:read 2 256 1001 5000; 1 5000 lost a 256 1; 1 5000 lost a 256 1; 1 give 1 6000 LOST; "
+	 "1 give 2 6000 LOST"},
+	{"permits_are_told_lost_by_their_number", "losses 1",
+	 "1 take:1/3 1 0 1000 5000; 1 take:1/3 2 0 1001 9000; 1 5000 lost a 0 1; 1 give 1 6000 LOST; 1 give 2 6000 OK"},
+
+	/* trades */
+	{"who_reads_goes_on_to_write_and_back", "trades 2, holds 4",
+	 "1 take:read 1 256 1000 9000; 1 2000 trade 1 2 write; 1 2001 got 2 OK 512 u 9000; 1 3000 trade 2 3 read; "
+	 "1 3001 got 3 OK 768 v 9000; 2 keep:read 1 768 3002 4000; 1 give 3 5000 OK"},
+	{"what_is_not_traded_goes_on", "exclusion, trades 0", "1 take:read 1 256 1000 9000; 1 2000 trade 1 2 write; "
+	 "1 2001 got 2 TIMEOUT 0 - 0; 2 keep:write 1 512 3000 3500; 1 give 1 5000 UNKNOWN"},
+	{"while_fewer_are_asked_for_it_counts_on_no_more", "",
+	 "1 take:3/3 1 0 1000 9000; 1 2000 trade 1 2 2/3; 2 keep:1/3 1 0 2001 3000; 1 2002 got 2 OK 0 u 9000; 1 give 2 5000 OK"},
+	{"what_is_left_of_permits_counts", "exclusion", "1 take:3/3 1 0 1000 9000; 1 2000 trade 1 2 2/3; "
+	 "1 2002 got 2 OK 0 u 9000; 2 keep:2/3 1 0 2500 3000; 1 give 2 5000 OK"},
+	{"who_upgrades_is_alone", "exclusion", "1 take:read 1 256 1000 9000; 2 take:read 1 256 1001 5500; "
+	 "1 2000 trade 1 2 write; 1 2001 got 2 OK 512 u 9000; 2 give 1 5000 UNKNOWN; 1 give 2 6000 OK"},
+	{"nobody_writes_while_one_upgrades", "exclusion", "2 1999 ask 1 a -1 write; 1 take:read 1 256 1000 9000; "
+	 "1 2000 trade 1 2 write; 2 2001 got 1 OK 512 t:512 9000; 2 give 1 2002 OK; 1 2005 got 2 OK 768 u 9000; 1 give 2 6000 OK"},
+	{"nobody_writes_while_one_downgrades", "exclusion", "2 1999 ask 1 a -1 write; 1 take:write 1 256 1000 9000; "
+	 "1 2000 trade 1 2 read; 2 2001 got 1 OK 512 t:512 9000; 2 give 1 2002 OK; 1 2005 got 2 OK 768 u 9000; 1 give 2 6000 OK"},
+	{"who_is_killed_while_it_downgrades_counts_on_nothing_more", "", "1 take:write 1 256 1000 9000; 1 2000 trade 1 2 read; "
+	 "N 2500 killed 11; 1 silent; 2 keep:read 1 512 2600 3000"},
+	{"who_is_killed_after_a_refused_upgrade_reads_on", "exclusion", "1 take:read 1 256 1000 9000; 1 2000 trade 1 2 write; "
+	 "1 2001 got 2 TIMEOUT 0 - 0; N 2500 killed 11; 1 silent; 2 keep:write 1 512 2600 3000"},
+	{"what_was_lost_is_not_traded", "releases", "1 take:read 1 256 1000 5000; 1 5000 lost a 256 1; "
+	 "1 6000 trade 1 2 write; 1 6001 got 2 OK 512 u 9000; 1 give 2 7000 OK"},
+	{"a_trade_is_answered", "waits 2", "1 take:read 1 256 1000 9000; 1 2000 trade 1 2 write"},
+	{"what_is_lost_is_what_it_was_traded_for", "losses 1", "1 take:read 1 256 1000 9000; 1 2000 trade 1 2 write; "
+	 "1 2001 got 2 OK 512 u 5000; 1 5000 lost a 512 1; 1 give 2 6000 LOST"},
+	{"what_was_traded_is_not_renewed", "renewals", "1 take:read 1 256 1000 9000; 1 2000 trade 1 2 write; "
+	 "1 2001 got 2 OK 512 u 9000; N 2002+RENEW renew t:256; N 4000 renew u; 1 give 2 6000 OK"},
 
 	/* promise */
 	/* The second does not break exclusion: nobody relied on the first any more. */
@@ -487,7 +563,14 @@ static const struct text wrongs[] = {
 	{ "a_word_that_is_no_number_is_rejected", "5 killed -1\n" },
 	{ "who_does_not_say_who_it_is_is_rejected", "5 ask 1 a 0 plain\n" },
 	{ "who_says_who_it_is_twice_is_rejected", "5 process 13 c\n6 process 13 c\n7 end\n" },
-	{ "who_is_neither_plain_nor_fair_is_rejected", "5 process 13 c\n6 ask 1 a 0 foul\n7 end\n" },
+	{ "what_nobody_can_need_is_rejected", "5 process 13 c\n6 ask 1 a 0 foul\n7 end\n" },
+	{ "more_permits_than_there_are_are_rejected", "5 process 13 c\n6 ask 1 a 0 4/3\n7 end\n" },
+	{ "no_permits_are_rejected", "5 process 13 c\n6 ask 1 a 0 0/3\n7 end\n" },
+	{ "permits_have_no_fence", "5 process 13 c\n6 ask 1 a 0 1/3\n7 got 1 OK 1 t 9\n8 give 1\n8 gave 1 OK\n9 end\n" },
+	{ "what_was_given_is_not_traded", HELD "8 give 1\n8 gave 1 OK\n9 trade 1 2 read\n9 end\n" },
+	{ "a_trade_is_for_a_hold_of_its_own", HELD "8 trade 1 1 read\n8 gave 1 OK\n9 end\n" },
+	{ "a_loss_of_what_was_not_asked_for_is_rejected", HELD "8 give 1\n8 gave 1 OK\n9 lost a 1 2\n9 end\n" },
+	{ "a_loss_of_another_lock_than_its_own_is_rejected", HELD "8 give 1\n8 gave 1 OK\n9 lost b 1 1\n9 end\n" },
 	{ "a_hold_that_was_never_asked_for_is_rejected", "5 process 13 c\n6 got 1 OK 1 t 9\n7 end\n" },
 	{ "a_hold_that_was_asked_for_twice_is_rejected", ASKED "7 ask 1 a 0 plain\n8 got 1 TIMEOUT 0 - 0\n9 end\n" },
 	{ "an_acquire_that_returns_twice_is_rejected", ASKED "7 got 1 TIMEOUT 0 - 0\n8 got 1 TIMEOUT 0 - 0\n9 end\n" },

@@ -59,22 +59,99 @@ object(struct account *a, enum verdict_rule rule, const struct hold *hold, const
 /* ---- exclusion ---- */
 
 static void
+fence_object(struct account *a, const struct hold *before, const struct hold *hold, const char *why)
+{
+	object(a, VERDICT_FENCES, hold, "%s has fence %" PRIu64 ", and %s, %s, has %" PRIu64, SHOW(before, got_line),
+	       before->fence, SHOW(hold, got_line), why, hold->fence);
+}
+
+static bool
+reads(const struct hold *hold)
+{
+	return hold->limit == 0;
+}
+
+/* Beside these, which were got before it. If that leaves no room, those have ended that nobody relies on any more. */
+static void
+come_in(struct account *a, struct hold *const *in, size_t count, const struct hold *hold)
+{
+	uint64_t out = hold->count, limit = reads(hold) ? UINT64_MAX : hold->limit;
+	const struct hold *longest = NULL, *unlike = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct hold *other = in[i];
+
+		if (other->ends <= hold->got)
+			continue;
+		out += other->count;
+		limit = !reads(other) && other->limit < limit ? other->limit : limit;
+		if (!longest || other->ends > longest->ends)
+			longest = other;
+		if (reads(hold) && reads(other) && other->fence < hold->fence)
+			unlike = other;
+	}
+	if (unlike)
+		fence_object(a, unlike, hold, "which reads together with it");
+	a->verdict->beside += longest != NULL;
+	if (out > limit)
+		object(a, VERDICT_EXCLUSION, hold, "%s is valid from %" PRId64 " to %" PRId64 ", by %s, "
+		       "but %s begins at %" PRId64 ", and is valid to %" PRId64 ": %" PRIu64 " of %" PRIu64, SHOW(longest, got_line),
+		       longest->got, longest->ends, SHOW(longest, until_line), SHOW(hold, got_line),
+		       hold->got, hold->ends, out, limit);
+	for (size_t i = 0; out == limit && i < count; i++)
+		if (in[i]->ends <= hold->got && in[i]->is_permits && in[i]->later == NEVER) {
+			in[i]->later = hold->got;
+			in[i]->later_hold = hold;
+		}
+}
+
+/* Is it valid at that moment, or does its process still believe in it? */
+static bool
+matters(const struct account *a, const struct hold *hold, int64_t moment)
+{
+	return hold->ends > moment || (hold->let_go > moment && a->processes.at[hold->process].killed > moment);
+}
+
+static void
 exclusion(struct account *a)
 {
-	const struct hold *longest = NULL;   /* of those that began before: the one that is valid longest */
+	struct hold **in = account_alloc(a->got, sizeof(*in));
+	size_t count = 0;
 
 	for (size_t i = 0; i < a->got; i++) {
-		const struct hold *hold = a->by_got[i];
+		struct hold *hold = a->by_got[i];
+		size_t n = 0;
 
-		if (!hold->valid || hold->excused)
+		for (size_t k = 0; k < count; k++)
+			if (in[k]->lock == hold->lock && matters(a, in[k], hold->got))
+				in[n++] = in[k];
+		count = n;
+		if (hold->excused)
 			continue;
-		if (longest && longest->lock == hold->lock && longest->ends > hold->got)
-			object(a, VERDICT_EXCLUSION, hold, "%s is valid from %" PRId64 " to %" PRId64 ", by %s, "
-			       "but %s begins at %" PRId64 ", and is valid to %" PRId64, SHOW(longest, got_line),
-			       longest->got, longest->ends, SHOW(longest, until_line), SHOW(hold, got_line),
-			       hold->got, hold->ends);
-		if (!longest || longest->lock != hold->lock || hold->ends > longest->ends)
-			longest = hold;
+		if (hold->valid)
+			come_in(a, in, count, hold);
+		in[count++] = hold;
+	}
+	free(in);
+}
+
+/* Who reads, and then writes without having given it up, or the other way round, wrote after nobody else in between. */
+static void
+trades(struct account *a)
+{
+	const struct hold *writer = NULL;   /* the last before it, by fences */
+
+	for (size_t i = 0; i < a->got; i++) {
+		const struct hold *hold = a->by_fence[i], *old = hold->old != NOBODY ? &a->holds.at[hold->old] : NULL;
+
+		a->verdict->trades += old != NULL;
+		if (old && hold->fence != 0 && old->fence != 0 && !hold->excused && !old->excused && writer && writer->lock == hold->lock &&
+		    writer->fence > old->fence)
+			object(a, VERDICT_EXCLUSION, hold, "%s, with fence %" PRIu64 ", was traded for %s, with %" PRIu64 ", "
+			       "but %s was alone with %" PRIu64, SHOW(old, got_line), old->fence, SHOW(hold, got_line), hold->fence,
+			       SHOW(writer, got_line), writer->fence);
+		if (!reads(hold))
+			writer = hold;
 	}
 }
 
@@ -92,13 +169,6 @@ promise(struct account *a)
 }
 
 /* ---- fences ---- */
-
-static void
-fence_object(struct account *a, const struct hold *before, const struct hold *hold, const char *why)
-{
-	object(a, VERDICT_FENCES, hold, "%s has fence %" PRIu64 ", and %s, %s, has %" PRIu64, SHOW(before, got_line),
-	       before->fence, SHOW(hold, got_line), why, hold->fence);
-}
 
 /* Of holds that are valid one after the other. Each is compared with the one before it, so that one wrong fence is one violation.
  * One that was over when its line was written, or was excused, may itself be older than it looks, but it is no younger. */
@@ -152,7 +222,7 @@ fences_unique(struct account *a)
 	for (size_t i = 1; i < a->got; i++) {
 		const struct hold *before = a->by_fence[i - 1], *hold = a->by_fence[i];
 
-		if (before->lock == hold->lock && before->fence == hold->fence && hold->fence != 0)
+		if (before->lock == hold->lock && before->fence == hold->fence && hold->fence != 0 && !(reads(before) && reads(hold)))
 			fence_object(a, before, hold, "another hold");
 	}
 }
@@ -167,18 +237,29 @@ fences(struct account *a)
 
 /* ---- the next holder ---- */
 
+static const struct hold *
+earlier(const struct hold *a, const struct hold *b)
+{
+	return !a || (b && b->got < a->got) ? b : a;
+}
+
 /* Of each hold: the first moment at which one with a larger fence was got. By then this one had ended in Redis. If that was before this
  * one began, it is the fences that are wrong. */
 static void
 find_later(struct account *a)
 {
-	const struct hold *after = NULL, *first = NULL; /* with a larger fence: the next, and the first got */
+	/* the next one in that order; and the first got, of those with a larger fence, and of those with that of the next one */
+	const struct hold *after = NULL, *first = NULL, *same = NULL;
 
 	for (size_t i = a->got; i-- > 0;) {
 		struct hold *hold = a->by_fence[i];
 
 		if (!after || after->lock != hold->lock)
-			first = NULL;
+			first = same = NULL;
+		else if (after->fence != hold->fence) {
+			first = earlier(first, same);
+			same = NULL;
+		}
 		after = hold;
 		if (hold->fence == 0)
 			continue;   /* nobody knows which are later */
@@ -186,8 +267,7 @@ find_later(struct account *a)
 			hold->later = first->got;
 			hold->later_hold = first;
 		}
-		if (!first || hold->got < first->got)
-			first = hold;
+		same = earlier(same, hold);
 	}
 }
 
@@ -364,14 +444,15 @@ told(struct account *a)
 
 /* ---- renewals ---- */
 
-/* A token goes from hold to hold within a process; the last one is that with the largest fence. */
+/* A token goes from hold to hold within a process; the last one is that with the largest fence, or that given last of those who read. */
 static const struct hold **
 last_holds(const struct account *a)
 {
 	const struct hold **last = account_alloc(a->tokens.words.count, sizeof(*last));
 
 	EACH(const struct hold, hold, a->holds)
-		if (hold->token != NOBODY && (!last[hold->token] || hold->fence > last[hold->token]->fence))
+		if (hold->token != NOBODY && (!last[hold->token] || hold->fence > last[hold->token]->fence ||
+		                              (hold->fence == last[hold->token]->fence && hold->gave > last[hold->token]->gave)))
 			last[hold->token] = hold;
 	return last;
 }
@@ -497,6 +578,7 @@ verdict_find(struct verdict *verdict, const char *folder)
 	put_in_order(&a);
 	find_later(&a);
 	exclusion(&a);
+	trades(&a);
 	promise(&a);
 	fences(&a);
 	releases(&a);

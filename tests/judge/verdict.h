@@ -5,10 +5,11 @@
  * told that it is lost; the last valid-until that was noted of it is past. So that of a killed process is valid to its
  * valid-until. This is never more than what the process could rely on, and no two processes may rely on one lock at once.
  *
- *   exclusion  no two holds of a lock are valid at once
+ *   exclusion  of a lock no two holds are valid at once that do not both read, and no more permits than any of them allows; where who
+ *              reads goes on to write, or the other way round, nobody else wrote in between
  *   promise    a hold is not told lost before its valid-until
  *   fences     of valid holds they grow in the order in which those began; of all holds, if one was asked for after the other was
- *              got; and no two are equal
+ *              got; no two are equal, but of those who read, and of those who read at once all. Permits have none
  *   releases   what a release answers agrees with what happened to the hold before
  *   waits      every ask and every release was answered, and every process ended, unless it was killed; a wait with an end has no
  *              TIMEOUT before it, and no answer long after it
@@ -52,7 +53,7 @@ enum {
 #define VERDICT_COUNTS(X) \
 	X(files, "") X(bytes, "") X(records, "") X(processes, "") X(killed, "of them") \
 	X(faults, "") X(breaches, "") X(excused, "holds that lived in a breach") \
-	X(locks, "") X(asks, "") X(holds, "") \
+	X(locks, "") X(asks, "") X(holds, "") X(beside, "of them, that were valid together with others") X(trades, "of them, in place of another") \
 	X(longest_wait_ns, "") X(timed_waits, "") X(late_waits, "of them, by more than a millisecond") \
 	X(worst_lateness_ns, "") \
 	X(losses, "holds that were told lost, or were by the answer of their release") \
