@@ -181,7 +181,9 @@ promote(void)
 
 SENTENCE(what_was_not_acknowledged_was_not_acquired_and_without_min_replicas_its_loss_is_told)
 {
-	leash_lock *sure = kept(leashed_lock(client, "sure", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 1000)));
+	/* a WAIT is for a quarter of the lease, so that the first of two says it in any case */
+	const leash_lock_options *patient = LEASH_LOCK_OPTIONS(.lease_ms = 8000, .min_replicas = 1, .replicas_ms = 4000);
+	leash_lock *sure = kept(leashed_lock(client, "sure", patient));
 	leash_lock *unsure = kept(leashed_lock(client, "unsure", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(20000))));
 
 	for (int i = 0; i < REPLICAS; i++)
