@@ -335,7 +335,7 @@ settle_hold(const struct account *a, struct hold *hold, const int64_t *first_ask
 	int64_t over = hold->gave != NEVER ? hold->gave : least(hold->told, account_alive(a, p));
 	if (hold->token != NOBODY && hold->fence != 0)
 		first = least(first, first_asked[hold->token]);
-	hold->excused = account_breached(a, first, most(hold->ends, hold->got), false);
+	hold->excused = hold->unsettled || account_breached(a, first, most(hold->ends, hold->got), false);
 	hold->excused_later = hold->excused || account_breached(a, first, over, false);
 	hold->emptied = account_breached(a, first, most(hold->ends, hold->got), true);
 	hold->emptied_later = hold->emptied || account_breached(a, first, over, true);

@@ -83,6 +83,7 @@ struct hold {
 	bool emptied : 1;              /* the same two, also if the server was only emptied: the hold may be lost, but to nobody else */
 	bool emptied_later : 1;
 	bool objected : 1;             /* to its fence */
+	bool unsettled : 1;            /* it was lost while it was traded for less, and had company from then on, perhaps */
 	int64_t asked, wait_ms, got;
 	int64_t since;                 /* its grant is younger than that: asked, or, if excused, when the first with its token asked */
 	int64_t until;                 /* the greatest valid-until that was noted */

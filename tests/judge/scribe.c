@@ -191,6 +191,7 @@ traded(struct scribe *s, struct hold *old)
 	old->last = s->line->moment;
 	if (s->hold->got_answer != ANSWER_OK) {
 		old->give = NEVER;
+		old->unsettled = s->hold->got_answer == ANSWER_LOST && (s->hold->is_permits || s->hold->limit != 1);
 		return;
 	}
 	old->gave = s->line->moment;

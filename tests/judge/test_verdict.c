@@ -308,6 +308,10 @@ static const struct story stories[] = {
 	 "N 2500 killed 11; 1 silent; 2 keep:read 1 512 2600 3000"},
 	{"who_is_killed_after_a_refused_upgrade_reads_on", "exclusion", "1 take:read 1 256 1000 9000; 1 2000 trade 1 2 write; "
 	 "1 2001 got 2 TIMEOUT 0 - 0; N 2500 killed 11; 1 silent; 2 keep:write 1 512 2600 3000"},
+	{"what_was_lost_while_it_was_downgraded_may_have_had_company", "losses 1", "1 take:write 1 256 1000 9000; 1 2000 trade 1 2 read; "
+	 "2 keep:read 1 512 2500 3000; 1 9000 lost a 256 1; 1 9001 got 2 LOST 0 - 0; 1 give 1 9002 LOST"},
+	{"what_was_lost_while_it_was_upgraded_was_read", "exclusion, told", "1 take:read 1 256 1000 9000; 1 2000 trade 1 2 write; "
+	 "2 keep:write 1 512 2500 3000; 1 9000 lost a 256 1; 1 9001 got 2 LOST 0 - 0; 1 give 1 9002 LOST"},
 	{"what_was_lost_is_not_traded", "releases", "1 take:read 1 256 1000 5000; 1 5000 lost a 256 1; "
 	 "1 6000 trade 1 2 write; 1 6001 got 2 OK 512 u 9000; 1 give 2 7000 OK"},
 	{"a_trade_is_answered", "waits 2", "1 take:read 1 256 1000 9000; 1 2000 trade 1 2 write"},
