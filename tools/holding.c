@@ -104,15 +104,13 @@ lock_who(const struct holding *h, char *out, char *whose)
 	return true;
 }
 
+#define LOCK_CALLS \
+	.open = lock_open, .free = lock_free, .acquire = lock_acquire, .adopt = lock_adopt, .extend = lock_extend, \
+	.release = lock_release, .remaining_ms = lock_remaining_ms
+
 static const struct holding_kind mutex = {
 	.if_not_held = "; leash status says who has it",
-	.open = lock_open,
-	.free = lock_free,
-	.acquire = lock_acquire,
-	.adopt = lock_adopt,
-	.extend = lock_extend,
-	.release = lock_release,
-	.remaining_ms = lock_remaining_ms,
+	LOCK_CALLS,
 	.look = lock_look,
 	.who = lock_who,
 };
@@ -166,13 +164,7 @@ readwrite_who(const struct holding *h, char *out, char *whose)
 
 static const struct holding_kind readwrite = {
 	.if_not_held = ", unless leash acquire was told the other of --shared and --exclusive",
-	.open = lock_open,
-	.free = lock_free,
-	.acquire = lock_acquire,
-	.adopt = lock_adopt,
-	.extend = lock_extend,
-	.release = lock_release,
-	.remaining_ms = lock_remaining_ms,
+	LOCK_CALLS,
 	.look = readwrite_look,
 	.who = readwrite_who,
 };

@@ -69,10 +69,10 @@ look(const leash_lock *lock, leash_lock_info *info, leash_hold_fn visit, void *a
 	return LEASH_OK;
 }
 
-leash_status
-leash_lock_holders(leash_lock *lock, leash_lock_info *info, leash_hold_fn visit, void *arg, leash_error *err)
+static leash_status
+check_and_look(const leash_lock *lock, leash_lock_info *info, leash_hold_fn visit, void *arg, const char *call,
+               leash_error *err)
 {
-	static const char call[] = "leash_lock_holders";
 	struct lsh_guard guard = lsh_enter();
 	leash_status status = lsh_handle_check(lock, call, err);
 
@@ -83,16 +83,15 @@ leash_lock_holders(leash_lock *lock, leash_lock_info *info, leash_hold_fn visit,
 }
 
 leash_status
+leash_lock_holders(leash_lock *lock, leash_lock_info *info, leash_hold_fn visit, void *arg, leash_error *err)
+{
+	return check_and_look(lock, info, visit, arg, "leash_lock_holders", err);
+}
+
+leash_status
 leash_lock_inspect(leash_lock *lock, leash_lock_info *info, leash_error *err)
 {
-	static const char call[] = "leash_lock_inspect";
-	struct lsh_guard guard = lsh_enter();
-	leash_status status = lsh_handle_check(lock, call, err);
-
-	if (status == LEASH_OK)
-		status = look(lock, info, NULL, NULL, call, &guard, err);
-	lsh_leave(&guard);
-	return status;
+	return check_and_look(lock, info, NULL, NULL, "leash_lock_inspect", err);
 }
 
 leash_status

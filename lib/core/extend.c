@@ -78,10 +78,8 @@ late(struct lsh_op *op)
 static void
 over(struct lsh_op *op, leash_status status)
 {
-	if (status == LEASH_LOST)
-		lsh_op_not_held(op, true);
-	else if (status == LEASH_CLOSED)
-		lsh_op_fail(op, status, 0, "the client was closed");
+	if (status != LEASH_NOT_HELD)
+		lsh_op_not_held(op, status == LEASH_LOST);
 	else
 		lsh_op_fail(op, status, 0, "another thread released it, or some of it, meanwhile");
 	finish(op, status);

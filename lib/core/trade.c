@@ -75,12 +75,10 @@ over(struct lsh_op *op, leash_status status)
 	struct lsh_hold *hold = lsh_hold_of(op->lock, op->owner);
 
 	if (hold == NULL || hold->lost) { /* it has ended */
-		if (status == LEASH_CLOSED)
-			lsh_op_fail(op, status, 0, "the client was closed");
-		else if (status == LEASH_NOT_HELD)
+		if (status == LEASH_NOT_HELD)
 			lsh_op_fail(op, status, 0, "another thread released it meanwhile");
 		else
-			lsh_op_not_held(op, true);
+			lsh_op_not_held(op, status == LEASH_LOST);
 		finish(op, status);
 	} else if (lsh_lease_is_unsure(op->lease)) {
 		lsh_lease_lose(hold->lease, status == LEASH_LOST ? "the server did not have it any more"
