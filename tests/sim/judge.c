@@ -147,7 +147,7 @@ static bool lost_data; /* or lacks what counts */
 
 static struct holder {
 	char token[LSH_TOKEN_SIZE]; /* that had it last */
-	int64_t unknown_since;     /* its client takes the token that has it for dead; 0: it does not */
+	int64_t unknown_since;     /* its client takes the token that has it now for dead; 0: it does not */
 	char old[LSH_TOKEN_SIZE];  /* came back with older data, which no client is told */
 	int64_t gone_since;        /* `token` has it no more; 0: it has */
 } holders[SIM_HOSTS][SIM_LOCKS];
@@ -342,7 +342,7 @@ look_at_holder(const struct sim_instance *n, int l)
 		look_at_return(n, l, token);
 	if (token == NULL || is_known(token, strlen(token), l) || is_old)
 		seen->unknown_since = 0;
-	else if (seen->unknown_since == 0)
+	else if (seen->unknown_since == 0 || strcmp(token, seen->token) != 0)
 		seen->unknown_since = sim_now;
 	if (seen->unknown_since != 0 &&
 	    (!went_back || (sim_now - seen->unknown_since > SIM_S && judge_is_settled(0) && is_of_waiting(token, n))))
@@ -589,12 +589,13 @@ sim_judge_acquired(const struct sim_person *p, leash_status status, bool cancele
 }
 
 void
-sim_judge_traded(const struct sim_person *p, int l, leash_status status, const leash_error *err)
+sim_judge_traded(const struct sim_person *p, int l, uint64_t had, leash_status status, const leash_error *err)
 {
 	uint64_t fence = leash_lock_fence(p->handles[l]);
 
 	if (status == LEASH_OK && fence != 0) {
-		look_at_fence(l, fence, true);
+		if (fence != had)
+			look_at_fence(l, fence, true);
 		told_of(p, l)->fence = fence;
 		told_of(p, l)->lost = false;
 	} else if (status != LEASH_OK && status != LEASH_TIMEOUT && status != LEASH_LOST && status != LEASH_NOT_HELD &&

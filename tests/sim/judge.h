@@ -32,8 +32,10 @@ void sim_judge_acquired(const struct sim_person *person, leash_status status, bo
 bool sim_judge_is_last(int lock, uint64_t fence); /* nobody has got it since; UINT64_MAX: that is not known */
 void sim_judge_released(const struct sim_person *person, int lock, uint64_t fence, bool was_last, leash_status status,
                         const leash_error *err);
-/* It was upgraded, or the last write of it was released. */
-void sim_judge_traded(const struct sim_person *person, int lock, leash_status status, const leash_error *err);
+/* It was upgraded, or the last write of it was released. Whose fence is the one that it `had` goes on with that, though
+ * it be smaller than others: it was adopted. */
+void sim_judge_traded(const struct sim_person *person, int lock, uint64_t had, leash_status status,
+                      const leash_error *err);
 void sim_judge_broken(int lock);      /* now, or before */
 bool sim_judge_is_of(const char *token, const struct sim_client *client);
 void sim_judge_lost(int lock, const char *why); /* although its lease lasts */

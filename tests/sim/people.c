@@ -191,7 +191,7 @@ upgrade(struct sim_person *p, int l)
 	leash_status status = leash_lock_upgrade(p->others[l], &err);
 
 	sim_trace("%s upgrades %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
-	sim_judge_traded(p, l, status, &err);
+	sim_judge_traded(p, l, 0, status, &err);
 	return status;
 }
 
@@ -213,9 +213,11 @@ have_both(struct sim_person *p, int l, uint64_t fence)
 		sim_sleep(sim_between(0, 10 * SIM_MS));
 		if (sim_chance(0.5))
 			change_mode(p, l);
+		uint64_t had = leash_lock_fence(p->handles[l]);
+
 		status = leash_lock_release(p->others[l], &err);
 		sim_trace("%s releases the other mode of %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
-		sim_judge_traded(p, l, status, &err);
+		sim_judge_traded(p, l, had, status, &err);
 	}
 	leash_lock_token(p->handles[l], p->tokens[l], LEASH_TOKEN_MAX);
 	return fence == UINT64_MAX || !leash_lock_held(p->handles[l]) ? fence : leash_lock_fence(p->handles[l]);
