@@ -9,6 +9,7 @@ leashinclude_HEADERS += include/leash/cancel.h
 leashinclude_HEADERS += include/leash/client.h
 leashinclude_HEADERS += include/leash/event.h
 leashinclude_HEADERS += include/leash/inspect.h
+leashinclude_HEADERS += include/leash/leader.h
 leashinclude_HEADERS += include/leash/lock.h
 leashinclude_HEADERS += include/leash/lock_options.h
 leashinclude_HEADERS += include/leash/memory.h

@@ -22,7 +22,9 @@ _Static_assert(HEAD + 2 * LSH_HOLDS <= (int)LSH_ITEMS && LSH_HOLDS * LSH_WHO_SIZ
 static size_t
 room_of(enum lsh_question question)
 {
-	return question == LSH_WHO_WAITS || question == LSH_WHO_SHARES ? LIST_SIZE : LSH_REPLY_TEXT;
+	bool is_long = question == LSH_WHO_WAITS || question == LSH_WHO_SHARES || question == LSH_WHO_LEADS;
+
+	return is_long ? LIST_SIZE : LSH_REPLY_TEXT;
 }
 
 #define LOOK_AGAIN (5 * LSH_MS) /* for a connection: nobody tells when it is there */
@@ -34,6 +36,7 @@ lsh_query_drop(struct lsh_query *q)
 		return;
 	for (size_t i = 0; i < q->count; i++)
 		lsh_host_keep(&q->asks[i].host, NULL);
+	lsh_free(q->words);
 	lsh_free(q);
 }
 
@@ -51,6 +54,12 @@ home(struct lsh_call *call)
 		lsh_server_leave(server);
 	}
 	return &a->host->server;
+}
+
+static enum lsh_verb
+step_of(const struct lsh_query *q)
+{
+	return q->question == LSH_LET_IN ? LSH_LIMIT : LSH_PROCLAIM;
 }
 
 static unsigned
@@ -72,8 +81,9 @@ make_inspection(const struct lsh_query *q, struct lsh_script_call *command)
 	lsh_script_push_number(command, most_holds(q));
 }
 
+/* What is no question: it changes something. */
 static void
-make_limit(const struct lsh_ask *a, struct lsh_script_call *command)
+make_step(const struct lsh_ask *a, struct lsh_script_call *command)
 {
 	const struct lsh_query *q = a->query;
 	struct lsh_request request = {
@@ -81,7 +91,12 @@ make_limit(const struct lsh_ask *a, struct lsh_script_call *command)
 		.limit = q->limit, .lease_ms = q->for_ms, .sharded = atomic_load(&a->host->sharded),
 	};
 
-	q->kind->make(command, LSH_LIMIT, &request, 1);
+	if (q->words != NULL) {
+		request.token = q->words;
+		request.token_size = strlen(q->words);
+		request.value = q->words + request.token_size + 1;
+	}
+	q->kind->make(command, step_of(q), &request, 1);
 }
 
 static bool
@@ -95,6 +110,7 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 	switch (q->question) {
 	case LSH_WHO_HAS:
 	case LSH_WHO_SHARES:
+	case LSH_WHO_LEADS:
 		make_inspection(q, command);
 		break;
 	case LSH_WHO_IS: /* not by GET: anybody may have written there, and a value of any size */
@@ -116,7 +132,8 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 		lsh_script_push_number(command, LSH_QUERIES);
 		break;
 	case LSH_LET_IN:
-		make_limit(call->owner, command);
+	case LSH_SAYS:
+		make_step(call->owner, command);
 		break;
 	}
 	return !q->over;
@@ -146,8 +163,11 @@ is_answer(const struct lsh_call *call, const struct lsh_message *message)
 		return is_list(message, HEAD, most_holds(q), LSH_INTEGER);
 	case LSH_WHO_WAITS:
 		return is_list(message, 0, LSH_QUERIES, LSH_STRING);
+	case LSH_WHO_LEADS:
+		return message->count == 6 && is_list(message, 4, 1, LSH_STRING);
 	case LSH_LET_IN:
-		return q->kind->read(&verdict, LSH_LIMIT, message, 0, 1);
+	case LSH_SAYS:
+		return q->kind->read(&verdict, step_of(q), message, 0, 1);
 	default:
 		return true;
 	}
@@ -160,7 +180,10 @@ take_answer(struct lsh_ask *a, const struct lsh_message *m)
 
 	a->state = LSH_REPLIED;
 	if (m->type != LSH_ARRAY) {
-		snprintf(a->text, room, "%s", m->type == LSH_STRING ? m->item[0].text : "");
+		if (m->type == LSH_INTEGER)
+			snprintf(a->text, room, "%lld", (long long)m->item[0].integer);
+		else
+			snprintf(a->text, room, "%s", m->type == LSH_STRING ? m->item[0].text : "");
 		return;
 	}
 	for (unsigned i = 0; i < m->count && n < room; i++)
@@ -371,4 +394,18 @@ lsh_queries_ask(struct lsh_backend *b, struct lsh_query *const *qs, size_t count
 	}
 	lsh_backend_leave(b);
 	return closing ? lsh_fail(err, LEASH_CLOSED, 0, "the client was closed") : LEASH_OK;
+}
+
+leash_status
+lsh_query_run(struct lsh_query *q, struct lsh_lock *lock, leash_error *err)
+{
+	const struct lsh_resource *r = lsh_lock_resource(lock);
+	leash_error why = {0};
+	leash_status status = lsh_queries_ask(r->backend, &q, 1, lsh_after(lsh_now_ns(), r->backend->options.timeout), &why);
+
+	if (status == LEASH_OK && q->asks[0].state != LSH_REPLIED)
+		status = lsh_ask_explain(&q->asks[0], &why);
+	if (status != LEASH_OK)
+		lsh_fail(err, status, why.sys_errno, "%s '%s': %s", r->kind->name, lsh_resource_shown(r), why.text);
+	return status;
 }

@@ -20,6 +20,9 @@ enum lsh_question {
 	LSH_WHO_WAITS, /* for the lock with this key: up to LSH_QUERIES places behind the arrival `after`, and their scores,
 	                * a line for each */
 	LSH_LET_IN,    /* no more than `limit` to what is shared under this key, for `for_ms`: nothing */
+	LSH_WHO_LEADS, /* the same of a lock that may be watched: what watch.lua answers, a line for each of its items */
+	LSH_SAYS,      /* the holder of this lock, whose token is `words`, a value, which is behind that: 1, or 0 if it has
+	                * it not */
 };
 
 enum {
@@ -51,6 +54,7 @@ struct lsh_query {
 	size_t subject_size;
 	uint64_t after;
 	int64_t limit, for_ms;
+	char *words;                /* freed with it; or NULL */
 	unsigned slot;
 	bool by_slot;               /* whichever server has the slot is asked */
 	bool hurried;               /* "not now" is an answer, too */
@@ -72,6 +76,10 @@ leash_status lsh_queries_ask(struct lsh_backend *backend, struct lsh_query *cons
                              int64_t deadline, leash_error *err);
 
 bool lsh_ask_is_pending(const struct lsh_ask *ask); /* may the answer still come? */
+
+/* Ask one server about this lock, for the timeout of the client at most; the query may be NULL. LEASH_OK: it has
+ * REPLIED; else the text names the lock. */
+leash_status lsh_query_run(struct lsh_query *query, struct lsh_lock *lock, leash_error *err);
 
 /* Why it has no answer, or none that can be read. */
 leash_status lsh_ask_explain(const struct lsh_ask *ask, leash_error *why);

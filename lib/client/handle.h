@@ -13,6 +13,7 @@ struct leash_lock {
 	struct lsh_lock *lock;   /* and its client is referenced */
 	leash_owner *owner;      /* referenced; NULL: the calling thread */
 	_Atomic uint32_t need;   /* of a shared kind */
+	int64_t known;           /* of a watch: the state that was told last */
 };
 
 struct leash_semaphore {
@@ -39,6 +40,7 @@ lsh_handle_named(const leash_lock *lock, leash_status status, leash_error *err)
 leash_status lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const struct lsh_kind *kind,
                             const leash_lock_options *options, leash_error *err);
 
+leash_owner *lsh_handle_owner(const leash_lock *lock); /* NULL: a thread that has nothing, as it never called */
 void lsh_handle_end(leash_lock *lock); /* but for its memory */
 
 /* Of a handle that was checked: leash_lock_break(). */

@@ -106,6 +106,10 @@ lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const s
 	if (status == LEASH_OK)
 		status = read_mode(lock, &kind, &o, client->uri.deployment == LSH_QUORUM, err);
 	lsh_fail_about(err, status, kind->name, shown);
+	if (kind->mark != NULL) { /* it is granted nothing that a server could lose */
+		terms.safety = (struct lsh_safety){0};
+		terms.restart_guard_ms = 0;
+	}
 	if (status == LEASH_OK && (lock->terms = keep(&terms, &client->defaults)) == NULL)
 		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
 	if (status == LEASH_OK)
@@ -378,9 +382,8 @@ leash_lock_break(leash_lock *lock, leash_error *err)
 
 /* ---- memory only ---- */
 
-/* NULL: a thread that has nothing, as it never called. */
-static leash_owner *
-caller(const leash_lock *lock)
+leash_owner *
+lsh_handle_owner(const leash_lock *lock)
 {
 	struct lsh_thread *self;
 
@@ -393,7 +396,7 @@ caller(const leash_lock *lock)
 static int64_t
 remaining(const leash_lock *lock)
 {
-	return is_usable(lock) ? lsh_remaining(lock->lock, caller(lock), lock->need) : 0;
+	return is_usable(lock) ? lsh_remaining(lock->lock, lsh_handle_owner(lock), lock->need) : 0;
 }
 
 bool
@@ -415,7 +418,7 @@ look(const leash_lock *lock)
 	struct lsh_view view = {0};
 
 	if (is_usable(lock))
-		lsh_lock_view(lock->lock, caller(lock), lock->need, &view);
+		lsh_lock_view(lock->lock, lsh_handle_owner(lock), lock->need, &view);
 	return view;
 }
 
@@ -450,5 +453,5 @@ leash_lock_alive(leash_lock *lock)
 	lsh_guarded();
 
 	if (is_usable(lock))
-		lsh_alive(lock->lock, caller(lock));
+		lsh_alive(lock->lock, lsh_handle_owner(lock));
 }

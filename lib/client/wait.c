@@ -55,6 +55,7 @@ lsh_wait_make(struct lsh_wait *w, leash_lock *lock, leash_error *err)
 	op->owner = lock->owner != NULL || self == NULL ? lock->owner : &self->owner;
 	op->terms = lock->terms;
 	op->want.need = lock->need;
+	op->want.known = lock->known;
 	op->front = self != NULL ? &front : NULL;
 	op->reader = self != NULL ? &self->parker : NULL;
 	op->began = lsh_now_ns(); /* before the monitor, for which many may be waiting */

@@ -67,5 +67,9 @@ struct lsh_view {
 int64_t lsh_remaining(struct lsh_lock *lock, const struct leash_owner *owner, uint32_t need); /* ns, 0 if not held */
 void lsh_lock_view(struct lsh_lock *lock, const struct leash_owner *owner, uint32_t need, struct lsh_view *view);
 void lsh_alive(struct lsh_lock *lock, const struct leash_owner *owner);
+/* From now on it leads, and is not handed off. False: it holds nothing (any more). */
+bool lsh_lead(struct lsh_lock *lock, const struct leash_owner *owner);
+/* The server says that this hold is not there (any more). */
+void lsh_lead_no_more(struct lsh_lock *lock, const struct leash_owner *owner, const char *token);
 
 #endif

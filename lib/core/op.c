@@ -179,7 +179,7 @@ lsh_op_join(struct lsh_op *op, struct lsh_queue *queue)
 	if (op->lease_ms == 0)
 		op->lease_ms = terms->lease_ms;
 	op->want = (struct lsh_wish){.lease_ms = op->lease_ms, .max_hold_ms = terms->max_hold_ms, .until = op->deadline,
-	                             .tries = op->want.tries, .need = op->want.need,
+	                             .tries = op->want.tries, .need = op->want.need, .known = op->want.known,
 	                             .restart_guard_ms = terms->restart_guard_ms, .safety = terms->safety,
 	                             .reader = op->reader};
 	op->state = LSH_OP_WAITING;

@@ -24,8 +24,9 @@ lock_new(struct lsh_engine *e, const char *name, const struct lsh_kind *kind)
 	char encoded[3 * LEASH_NAME_MAX + 1], shown[80], *at;
 	size_t size = strlen(name), shown_size = lsh_show(shown, sizeof shown, name, size);
 	const char *prefix = e->backend->options.prefix;
-	bool is_bare = kind->channel != NULL;
-	size_t key_size = is_bare ? size : strlen(prefix) + lsh_key_encode(encoded, name, size) + 3;
+	const char *mark = kind->mark != NULL ? kind->mark : "";
+	bool is_bare = (kind->flags & LSH_BARE) != 0;
+	size_t key_size = is_bare ? size : strlen(prefix) + lsh_key_encode(encoded, name, size) + 3 + strlen(mark);
 	bool differs = strcmp(shown, name) != 0;
 	struct lsh_lock *lock = lsh_alloc(sizeof *lock + key_size + 1 + size + 1 + (differs ? shown_size : 0) + 1);
 
@@ -34,9 +35,9 @@ lock_new(struct lsh_engine *e, const char *name, const struct lsh_kind *kind)
 	lsh_list_init(&lock->ops);
 	lsh_list_init(&lock->waiting);
 	atomic_init(&lock->references, 1);
-	/* "<prefix>:{<name>}" */
+	/* "<prefix>:{<name>}<mark>" */
 	at = is_bare ? stpcpy(lock->text, name) + 1
-	             : stpcpy(stpcpy(stpcpy(stpcpy(lock->text, prefix), ":{"), encoded), "}") + 1;
+	             : stpcpy(stpcpy(stpcpy(stpcpy(stpcpy(lock->text, prefix), ":{"), encoded), "}"), mark) + 1;
 	stpcpy(stpcpy(at, name) + 1, differs ? shown : "");
 	if (lsh_resource_init(&lock->resource, e->backend, kind, lock->text, key_size,
 	                      key_size + 1 + (differs ? size + 1 : 0)))
@@ -121,6 +122,8 @@ lsh_count(struct lsh_lock *lock, enum lsh_count what)
 {
 	struct lsh_count_row *row = &lsh_engine_of(lock)->counts[lock->node.hash % LSH_COUNT_ROWS];
 
+	if (lock->resource.kind->mark != NULL)
+		return; /* it was only looked at */
 	lsh_locked(&row->mutex);
 	row->of[what]++;
 }

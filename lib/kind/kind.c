@@ -26,6 +26,12 @@ push_token(struct lsh_script_call *command, const struct lsh_request *r)
 	lsh_script_push(command, (struct lsh_arg){r->token, r->token_size});
 }
 
+static const char *
+publish(const struct lsh_request *r)
+{
+	return r->sharded ? "SPUBLISH" : "PUBLISH";
+}
+
 /* "<claim> <fence> <alive> <exact> <PUBLISH|SPUBLISH> <channel prefix>" */
 static void
 push_config(struct lsh_script_call *command, const struct lsh_request *r)
@@ -128,6 +134,8 @@ lsh_kind_make(struct lsh_script_call *command, enum lsh_verb verb, const struct 
 		begin_whole(command, verb, r);
 		push_token(command, r);
 		push_config(command, r);
+		if (r->watched)
+			lsh_script_push(command, lsh_arg_text(publish(r)));
 		break;
 	case LSH_HEARTBEAT:
 		make_heartbeat(command, r, n);
@@ -136,6 +144,12 @@ lsh_kind_make(struct lsh_script_call *command, enum lsh_verb verb, const struct 
 		begin(command, verb, r, 2);
 		lsh_script_push_number(command, r->fence);
 		lsh_script_push(command, lsh_arg_text(r->protocol->fence_ms));
+		break;
+	case LSH_PROCLAIM:
+		begin(command, verb, r, 1);
+		push_token(command, r);
+		lsh_script_push(command, lsh_arg_text(r->value));
+		lsh_script_push(command, lsh_arg_text(publish(r)));
 		break;
 	case LSH_LIMIT:
 		begin_whole(command, verb, r);
@@ -161,6 +175,12 @@ lsh_kind_make_one_key(struct lsh_script_call *command, const struct lsh_request 
 	command->args[1] = r->key;
 	command->args[2] = (struct lsh_arg){r->token, r->token_size};
 	command->count = 3;
+}
+
+bool
+lsh_kind_read_channel(const char *channel, size_t size, struct lsh_arg *key)
+{
+	return lsh_redisson_read_channel(channel, size, key) || lsh_watch_read_channel(channel, size, key);
 }
 
 /* ---- answers ---- */
@@ -256,6 +276,9 @@ lsh_kind_read(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_messag
 	case LSH_LIMIT:
 		*v = (struct lsh_verdict){.what = LSH_KEPT};
 		return number && x == 1;
+	case LSH_PROCLAIM:
+		*v = (struct lsh_verdict){.what = x > 0 ? LSH_KEPT : LSH_GONE};
+		return number && x <= 1;
 	default:
 		return false;
 	}

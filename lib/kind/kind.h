@@ -27,6 +27,7 @@ enum lsh_verb {
 	LSH_RAISE,     /* let a server hear of a larger fence */
 	LSH_TRADE,     /* hold this in place of what another token holds, at once or not at all */
 	LSH_LIMIT,     /* of no token: for a while, let no more than so many hold what is shared */
+	LSH_PROCLAIM,  /* let all who watch know a value of who holds it */
 	LSH_VERBS
 };
 
@@ -79,11 +80,14 @@ struct lsh_request {
 	const char *old;                /* TRADE: the other one, likewise */
 	int64_t lease_ms, claim_ms;     /* LIMIT: for how long, 0: it ends; a claim of 0: take no place */
 	int64_t limit;                  /* LIMIT */
+	const char *value;              /* PROCLAIM */
 	int64_t not_after_us;           /* by the server's clock: later than that it does nothing */
-	int64_t fence;                  /* wanted: no queue, and all servers answer the same; 0: as the server likes */
+	int64_t fence;                  /* wanted: no queue, and all servers answer the same; 0: as the server likes; or of
+	                                   who watches: the state that it knows */
 	unsigned depth;
 	bool sharded;                   /* there is a channel for each lock */
 	bool keeps_fence;               /* a renewal is to see that the fence stays */
+	bool watched;                   /* RELEASE: others may watch who leads */
 };
 
 enum lsh_standing {
@@ -111,6 +115,7 @@ enum {
 	LSH_REENTRANT = 1, /* whoever has it may have it again */
 	LSH_HANDS_OFF = 2, /* between the threads of a process it passes without asking the server */
 	LSH_SHARED = 4,    /* many may have it at once; if it is not LSH_REENTRANT each hold has an owner of its own */
+	LSH_BARE = 8,      /* its key is the bare name: it is shared with another library */
 };
 
 struct lsh_kind {
@@ -118,6 +123,7 @@ struct lsh_kind {
 	const char *taken, *was_taken; /* likewise, why a try and a wait end without it */
 	unsigned flags;
 	const char *suffix[5];        /* of its keys, behind the name; the first is "", NULL ends: who looks names all */
+	const char *mark;             /* what else is in a client under that name has no such end of its key; or NULL */
 	unsigned keys;                /* its steps name so many of them */
 	unsigned batch;               /* so many renewals at most share a script; 1: none do */
 	const struct lsh_script *inspect; /* who has it; lib/lua/README.md specifies what it is told and answers */
@@ -129,9 +135,9 @@ struct lsh_kind {
 	/* Read what was answered for token `i` of `n`. False: it is no answer to that. */
 	bool (*read)(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *message, size_t i, size_t n);
 
-	/* NULL: who waits takes a place in a queue, and is told by a message of its own. Else it is shared with another
-	 * library: its key is the bare name, nobody has a place, and all who wait listen on this channel, where whatever is
-	 * said means: ask again. Write it, at most 40 bytes longer than the key; returns the length. */
+	/* NULL: who waits takes a place in a queue, and is told by a message of its own. Else nobody has a place, and all
+	 * who wait listen on this channel, where whatever is said means: ask again. Write it, at most 40 bytes longer than
+	 * the key; returns the length. */
 	size_t (*channel)(char *out, const char *key, size_t size);
 
 	/* For those three as this folder has them: */
@@ -145,7 +151,9 @@ bool lsh_kind_read(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_m
 
 /* Is that the channel of a lock, as its kind has it? Then `*key` is that of the lock. */
 bool lsh_kind_read_channel(const char *channel, size_t size, struct lsh_arg *key);
+bool lsh_redisson_read_channel(const char *channel, size_t size, struct lsh_arg *key); /* for that one, */
+bool lsh_watch_read_channel(const char *channel, size_t size, struct lsh_arg *key);    /* likewise */
 
-extern const struct lsh_kind lsh_mutex, lsh_semaphore, lsh_readwrite, lsh_redisson;
+extern const struct lsh_kind lsh_mutex, lsh_semaphore, lsh_readwrite, lsh_redisson, lsh_watch;
 
 #endif

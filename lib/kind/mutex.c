@@ -5,7 +5,7 @@
 
 static const struct lsh_script *const script[LSH_VERBS] = {
 	[LSH_ACQUIRE] = &lsh_script_acquire, [LSH_RENEW] = &lsh_script_renew, [LSH_RELEASE] = &lsh_script_release,
-	[LSH_HEARTBEAT] = &lsh_script_heartbeat, [LSH_RAISE] = &lsh_script_raise,
+	[LSH_HEARTBEAT] = &lsh_script_heartbeat, [LSH_RAISE] = &lsh_script_raise, [LSH_PROCLAIM] = &lsh_script_proclaim,
 };
 
 const struct lsh_kind lsh_mutex = {

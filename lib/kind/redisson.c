@@ -29,7 +29,7 @@ write_channel(char *out, const char *key, size_t size)
 }
 
 bool
-lsh_kind_read_channel(const char *channel, size_t size, struct lsh_arg *key)
+lsh_redisson_read_channel(const char *channel, size_t size, struct lsh_arg *key)
 {
 	const size_t before = sizeof CHANNEL - 1;
 
@@ -77,6 +77,6 @@ read(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *m, siz
 
 const struct lsh_kind lsh_redisson = {
 	.name = "lock", .taken = "another owner has it", .was_taken = "other owners had it",
-	.flags = LSH_REENTRANT | LSH_HANDS_OFF, .suffix = {""}, .batch = 1, .inspect = &lsh_script_redisson,
+	.flags = LSH_REENTRANT | LSH_HANDS_OFF | LSH_BARE, .suffix = {""}, .batch = 1, .inspect = &lsh_script_redisson,
 	.make = make, .read = read, .channel = write_channel,
 };

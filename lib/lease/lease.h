@@ -48,6 +48,7 @@ struct lsh_wish {
 	int64_t max_hold_ms;        /* 0: no limit */
 	int64_t until;              /* then it gives up */
 	uint32_t need;              /* of a shared kind */
+	int64_t known;              /* of a watch: it waits for another state */
 	bool tries;                 /* once, and takes no place */
 	int32_t restart_guard_ms;   /* a server that was restarted grants nothing for so long; 0: off */
 	struct lsh_safety safety;
@@ -146,6 +147,7 @@ struct lsh_lease {
 	bool trades : 1;                   /* it is asked for in place of another one, */
 	bool traded : 1;                   /* which is HELD until that is answered: that it is gone is no loss */
 	bool breaks : 1;                   /* ENDING: it is to go wherever it is, and nobody counts on having had it */
+	bool watched : 1;                  /* HELD: who has it leads, and others were told of that: so they are of its end */
 	unsigned char count;               /* of its votes */
 	unsigned char handed_off;          /* HELD: how often, within the process */
 	unsigned char failures;            /* of renewals in a row */

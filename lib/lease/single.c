@@ -178,7 +178,7 @@ acquire(struct lsh_lease *lease, struct lsh_wish *want)
 		return again_at;
 	place = !want->tries && !has_no_queue(r) && (heard || LSH_MUTATES(LSH_THE_DEAF_TAKE_PLACES));
 	lsh_presence_tell(v->host, now);
-	if (lsh_vote_acquire(v, lease->lease_ms, place, 0, want->until, want->reader))
+	if (lsh_vote_acquire(v, lease->lease_ms, place, want->known, want->until, want->reader))
 		return LSH_NEVER;
 	return wait_for_node(lease);
 }

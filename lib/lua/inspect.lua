@@ -12,14 +12,14 @@
 --          those whose leases end last first, with ms until its lease ends. who: "<token> <depth>" of a mutex, whose
 --          ttl is -1 if the key has no TTL; else "<token> <need>"
 --
--- HLEN comes before HGETALL, because a hash that is not ours may be of any size, and says by its error that the key is
--- no hash. A hold of k permits has k members, so that it reads more than it tells of, by pages. What is not a lock is
+-- HLEN says by its error that the key is no hash. A hold of k permits has k members, so that it reads more than it tells of, by pages. What is not a lock is
 -- refused as the server refuses a key of another type.
 
 local call = redis.call
 local t = call('TIME')
 local now, lease, keep, wanted = t[1] * 1000000 + t[2], 0, 0, nil
 --@include fence.inc
+--@include holder.inc
 local fields = redis.pcall('HLEN', KEYS[1])
 local is_hash = type(fields) == 'number'
 if not is_hash and not string.find(fields.err, 'WRONGTYPE', 1, true) then
@@ -34,14 +34,8 @@ local out = {now, members, call('ZCOUNT', KEYS[3], '(0', '+inf'), last, limit}
 local room = #out + 2 * math.min(ARGV[1] + 0, 1000)
 
 if is_hash and fields > 0 then
-	local x, rest = '%x%x%x%x', '%-%x%x%x%x'
-	local hash = fields == 1 and call('HGETALL', KEYS[1]) or {''}
-	local token, depth = hash[1], tonumber(hash[2])
-	if #token > 57 or not string.match(token, '^' .. x .. x .. rest .. rest .. rest .. rest .. x .. x .. ':%d+$') then
-		return {err = 'WRONGTYPE leash: the hash is not a lock: its field is no owner token, or not the only one'}
-	end
-	-- the hold does not hang on its depth: what is there and cannot be one counts as the least
-	if not (depth and depth >= 1 and depth <= 65535) then depth = 1 end
+	local token, depth = read_holder(fields)
+	if not token then return depth end
 	local ttl = call('PTTL', KEYS[1])
 	out[2] = 1
 	if room > #out then out[6], out[7] = string.format('%s %.0f', token, depth), ttl == 0 and 1 or ttl end

@@ -7,6 +7,7 @@
 -- ARGV[1]  token  <client uuid>:<n>
 -- ARGV[2]  cfg    as at the ask of this token, since the claim is a part of its place; claim 0: at a server of a
 --                 quorum, without a queue
+-- ARGV[3]  watch  PUBLISH or SPUBLISH, if it may be watched as a leader: all who watch are told; else not there
 --
 -- Returns  1  it held the lock, which is released
 --          2  it had a place in the queue, which is gone
@@ -18,6 +19,7 @@
 local call = redis.call
 local found = call('HDEL', KEYS[1], ARGV[1])
 if string.byte(ARGV[2]) == 48 then return found end -- claim 0
+if ARGV[3] and found == 1 then redis.pcall(ARGV[3], KEYS[1] .. ':watch', 'w') end
 local places
 if found == 1 then
 	places = redis.pcall('ZRANGEBYSCORE', KEYS[3], '(0', '+inf', 'WITHSCORES', 'LIMIT', '0', '2')

@@ -1,6 +1,6 @@
 -- Renew or extend a hold, and mirror its depth; or many.
 --
--- KEYS[1]  lock   hash: owner token -> depth; its TTL is the lease
+-- KEYS[1]  lock   hash: owner token -> depth, and a leader's value behind it, which stays; its TTL is the lease
 -- ARGV[1]  token  <client uuid>:<n>
 -- ARGV[2]  lease  ms, 1 to a day
 -- ARGV[3]  depth  reentry count, 1 or more
@@ -35,7 +35,10 @@ local function renew(KEYS, token, lease, depth, keep)
 		ttl = call('PTTL', KEYS[1])
 		call('PEXPIRE', KEYS[1], ttl < ms and lease or ttl)
 	end
-	if was ~= depth then try('HSET', KEYS[1], token, depth) end
+	if was ~= depth then
+		local number, value = string.match(was, '^(%d+)( .*)$')
+		if number ~= depth then try('HSET', KEYS[1], token, depth .. (value or '')) end
+	end
 	if keep ~= '0' then
 		if ms > keep + 0 then keep = lease end
 		local left = try('PTTL', KEYS[1] .. ':fence')

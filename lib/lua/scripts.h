@@ -14,6 +14,7 @@ struct lsh_script {
 extern const struct lsh_script lsh_script_acquire;
 extern const struct lsh_script lsh_script_heartbeat;
 extern const struct lsh_script lsh_script_inspect;
+extern const struct lsh_script lsh_script_proclaim;
 extern const struct lsh_script lsh_script_raise;
 extern const struct lsh_script lsh_script_redisson;
 extern const struct lsh_script lsh_script_release;
@@ -24,6 +25,7 @@ extern const struct lsh_script lsh_script_share_limit;
 extern const struct lsh_script lsh_script_share_trade;
 extern const struct lsh_script lsh_script_share_release;
 extern const struct lsh_script lsh_script_share_renew;
+extern const struct lsh_script lsh_script_watch;
 
 /* All of them, and NULL behind the last. */
 extern const struct lsh_script *const lsh_scripts[];

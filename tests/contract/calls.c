@@ -3,6 +3,8 @@
 
 #include "tests/contract/refusal.h"
 
+static leash_leader leader;
+
 #define CALL(name, ...) \
 	static leash_status name(const struct callee *of, leash_error *error) \
 	{ \
@@ -10,7 +12,8 @@
 		leash_lock *lock = of->lock; \
 		leash_semaphore *semaphore = of->semaphore; \
 		leash_permit *permit = of->permit, *got = NULL; \
-		(void)client, (void)lock, (void)semaphore, (void)permit, (void)got; \
+		leash_watch *watch = of->watch; \
+		(void)client, (void)lock, (void)semaphore, (void)permit, (void)got, (void)watch; \
 		return __VA_ARGS__; \
 	}
 
@@ -36,6 +39,10 @@ CALL(permit_waiters, leash_semaphore_waiters(semaphore, count_waiter, &(int){0},
 CALL(limit, leash_semaphore_limit(semaphore, 1, 1000, error))
 CALL(release_some, leash_permit_release_some(permit, 1, error))
 CALL(extend_permit, leash_permit_extend(permit, 1000, error))
+CALL(proclaim, leash_lock_proclaim(lock, "x", error))
+CALL(next_leader, leash_watch_next(watch, 0, &leader, error))
+CALL(next_leader_with, leash_watch_next_with(watch, LEASH_ACQUIRE(.wait_ms = 5000), &leader, error))
+CALL(look_at_leader, leash_watch_look(watch, &leader, error))
 
 static leash_status
 new_lock(const struct callee *of, leash_error *error)
@@ -54,6 +61,16 @@ new_semaphore(const struct callee *of, leash_error *error)
 	leash_status status = leash_semaphore_new(&another, of->client, "more", 1, NULL, error);
 
 	leash_semaphore_free(another);
+	return status;
+}
+
+static leash_status
+new_watch(const struct callee *of, leash_error *error)
+{
+	leash_watch *another = NULL;
+	leash_status status = leash_watch_new(&another, of->client, "more", error);
+
+	leash_watch_free(another);
 	return status;
 }
 
@@ -86,19 +103,26 @@ static const struct call {
 	{"leash_semaphore_limit", limit, false},
 	{"leash_permit_release_some", release_some, false},
 	{"leash_permit_extend", extend_permit, false},
+	{"leash_lock_proclaim", proclaim, false},
+	{"leash_watch_new", new_watch, true},
+	{"leash_watch_next", next_leader, false},
+	{"leash_watch_next", next_leader_with, false},
+	{"leash_watch_look", look_at_leader, false},
 };
 
-static bool
-is_of_permits(const struct call *c)
+/* What its text calls the thing that it is about. */
+static const char *
+kind_of(const struct call *c)
 {
-	return strstr(c->name, "semaphore") != NULL || strstr(c->name, "permit") != NULL;
+	return strstr(c->name, "watch") != NULL ? "leader '" :
+	       strstr(c->name, "semaphore") != NULL || strstr(c->name, "permit") != NULL ? "semaphore '" : "lock '";
 }
 
 static bool
 is_named(const struct call *c, const struct callee *of, const char *text)
 {
 	return strstr(text, c->name) != NULL ||
-	       (of->lock != NULL && (strstr(text, is_of_permits(c) ? "semaphore '" : "lock '") != NULL ||
+	       (of->lock != NULL && (strstr(text, kind_of(c)) != NULL ||
 	                             strncmp(text, "client: ", 8) == 0));
 }
 
@@ -112,7 +136,7 @@ calls_not_refused(const struct callee *of, leash_status expected)
 		leash_status due = expected == LEASH_IN_CALLBACK && c->in_callback ? LEASH_OK : expected;
 		leash_status status, unexplained;
 
-		if (is_of_permits(c) && of->lock != NULL && of->semaphore == NULL)
+		if (strcmp(kind_of(c), "lock '") != 0 && of->lock != NULL && of->semaphore == NULL)
 			continue;
 		err = (leash_error){.text = ""};
 		status = c->make(of, &err);
@@ -135,6 +159,7 @@ callee_open(struct callee *of, leash_client *client, leash_lock *lock)
 		return;
 	assert_status(LEASH_OK, leash_semaphore_new(&of->semaphore, client, "permits", 1, NULL, &err));
 	assert_status(LEASH_OK, leash_semaphore_acquire(of->semaphore, 1, 5000, &of->permit, &err));
+	assert_status(LEASH_OK, leash_watch_new(&of->watch, client, "permits", &err));
 }
 
 void
@@ -143,6 +168,8 @@ callee_close(struct callee *of)
 	if (of->permit != NULL)
 		leash_permit_release(of->permit, NULL);
 	leash_semaphore_free(of->semaphore);
+	leash_watch_free(of->watch);
+	of->watch = NULL;
 	of->permit = NULL;
 	of->semaphore = NULL;
 }

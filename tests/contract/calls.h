@@ -3,17 +3,20 @@
 
 #include <leash.h>
 
-/* What they are made on. Without a semaphore its calls are left out, unless there is no lock either. */
+/* What they are made on. Without a semaphore its calls are left out, and those of a watch, unless there is no lock
+ * either. */
 struct callee {
 	leash_client *client;
 	leash_lock *lock;
 	leash_semaphore *semaphore;
 	leash_permit *permit;
+	leash_watch *watch;
 };
 
-/* With a semaphore and a permit of it, "permits", which is all that there are; but for a quorum, which has none. */
+/* With a semaphore and a permit of it, "permits", which is all that there are, and a watch; but for a quorum, which has
+ * none. */
 void callee_open(struct callee *callee, leash_client *client, leash_lock *lock);
-void callee_close(struct callee *callee); /* these two */
+void callee_close(struct callee *callee); /* these */
 
 /* "", if each is refused with that status, and its text names the lock, the semaphore, the client or the call; also with
  * no `err`. Else what is wrong; it lasts until the next call. Without all of them (NULL, LEASH_INVALID) the text names the

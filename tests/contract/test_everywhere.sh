@@ -22,6 +22,7 @@ test_input           quorum                what a call says before anything is s
 test_inspect         cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_introduce       cluster,least,quorum  a key of its own: where it is, and with what rights
 test_kinds           cluster,least,quorum  questions of their own: who is asked, and with what rights
+test_leader          cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_least           -  goes through all deployments itself
 test_manners         tls,sentinel,cluster,quorum  no rights of its own
 test_names           cluster,quorum        keys and their slots

@@ -27,6 +27,10 @@ static const struct script {
 	{"renew", &lsh_script_renew, "1", "1 2 3 4:3600000"},
 	{"renewals", &lsh_script_renew, "0", "*"},
 	{"release", &lsh_script_release, "3", "1 cfg"},
+	{"resign", &lsh_script_release, "3", "1 cfg PUBLISH"},
+	{"proclaim", &lsh_script_proclaim, "1", "1 2 3:PUBLISH"},
+	{"watch", &lsh_script_watch, "2", "0 1"},
+	{"observe", &lsh_script_watch, "2", "10"},
 	{"raise", &lsh_script_raise, "2", "1 3600000"},
 	{"inspect", &lsh_script_inspect, "4", "1:100"},
 	{"share", &lsh_script_share_acquire, "4", "1 2:600000 3:9000000000000000 cfg"},
@@ -427,13 +431,15 @@ messages(struct pubsub *pubsub)
 VERB(listen)
 {
 	struct pubsub *pubsub = calloc(1, sizeof *pubsub);
+	const char *channel = *word[3] != '\0' ? word[3] : "leash:wake:";
+	bool is_whole = channel[strlen(channel) - 1] != ':';
 
 	if (pubsub == NULL)
 		trouble("no memory");
 	*pubsub = (struct pubsub){.connection = server_connect(server), .of = word[1][0], .next = listeners};
 	listeners = pubsub;
-	redisAppendCommand(pubsub->connection, "%s %s%s", *word[2] != '\0' ? word[2] : "SUBSCRIBE",
-	                   *word[3] != '\0' ? word[3] : "leash:wake:", token_of(word[1]));
+	redisAppendCommand(pubsub->connection, "%s %s%s", *word[2] != '\0' ? word[2] : "SUBSCRIBE", channel,
+	                   is_whole ? "" : token_of(word[1]));
 	freeReplyObject(heard(pubsub));
 	return NULL;
 }

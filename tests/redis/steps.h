@@ -12,7 +12,8 @@
  *     vote TOKEN FENCE [LEASE [NOT_AFTER]]    as a quorum asks; keep TOKEN LEASE FENCE; raise FENCE
  *     word TOKEN [LEASE]                      heartbeat; words CLIENT LEASE TOKENS: of several
  *     renew TOKEN LEASE DEPTH [FENCE_MS]      renewals FENCE_MS and LOCK TOKEN LEASE DEPTH for each: of many
- *     release TOKEN
+ *     release TOKEN; resign TOKEN             the same of one who may be watched
+ *     proclaim TOKEN VALUE [PUBLISH]; watch STATE; observe
  *     share, probe WHO [LEASE [NOT_AFTER]]    share_acquire, with a place or without; A1_w is token and need
  *     beat WHO; beats CLIENT LEASE WHO...     share_heartbeat
  *     prolong WHO LEASE [FENCE_MS]            share_renew; prolongs FENCE_MS and LOCK WHO LEASE for each: of many
@@ -27,7 +28,7 @@
  *     by RULES                                by a user with these rights from now on; by all: by one who may do anything
  *     age MS                                  since the places of the queue were taken so much time has passed
  *     bury CLIENT                             it waits, and has not been heard of for too long; the others have just now
- *     listen CLIENT [COMMAND CHANNEL]         its messages are heard
+ *     listen CLIENT [COMMAND CHANNEL]         its messages are heard; behind a colon the client is added
  *     deafen CLIENT                           they are not any more; or they are again
  *     told CLIENT                             = TOKEN, of which it was told that it has the lock, alone; or = 0
  *     message CLIENT                          the last that was heard

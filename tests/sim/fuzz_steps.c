@@ -20,10 +20,11 @@ static const struct rule {
 
 	/* scripts */
 	{"acquire", "EVALSHA #acquire 3 $keys $token $ms (9*9000000000000000|$moment) $cfg(9*| $moment)"},
-	{"release", "EVALSHA #release 3 $keys $token $cfg"},
+	{"release", "EVALSHA #release 3 $keys $token $cfg(4*| PUBLISH)"},
 	{"heartbeat", "EVALSHA #heartbeat 3 $keys $client $ms $token(| $token| $token $token) $cfg(9*| $moment)"},
 	{"renew", "EVALSHA #renew (1 $lock $token $ms (1|2|x) $ms|0 $ms $item(| $item| $item $item| $item $item $item))"},
-	{"look", "3*EVALSHA #inspect 4 $keys $limits (0|1|9|x)|2*EVALSHA #raise 2 $lock $fence $moment $ms"},
+	{"look", "3*EVALSHA #inspect 4 $keys $limits (0|1|9|x)|2*EVALSHA #raise 2 $lock $fence $moment $ms|"
+	         "EVALSHA #proclaim 1 $lock $token (a_value|1|) PUBLISH|EVALSHA #watch 2 $lock $fence (1|0 (0|1|x))"},
 	{"keys", "$lock $fence $queued"},
 	{"lock", "32*leash:{orders}|$key"},
 	{"limits", "32*leash:{orders}:limit|$key"},

@@ -1,5 +1,5 @@
-/* Lua scripts on simulated servers, and what they find in `redis`: call, pcall, error_reply and status_reply, as in
- * Redis 7. See lua.h. */
+/* Lua scripts on simulated servers, and what they find in `redis`: call, pcall, error_reply, status_reply and sha1hex,
+ * as in Redis 7. See lua.h. */
 #include "tests/sim/lua.h"
 
 #include <lauxlib.h>
@@ -19,6 +19,17 @@ struct sim_lua {
 	struct sim_context *context; /* of the script that runs; */
 	struct sim_reply reply;      /* to its last command */
 };
+
+static void
+hash(const char *text, size_t size, char sha1[static 41])
+{
+	unsigned char digest[EVP_MAX_MD_SIZE];
+
+	if (EVP_Digest(text, size, digest, NULL, EVP_sha1(), NULL) != 1)
+		abort();
+	for (int i = 0; i < 20; i++)
+		snprintf(sha1 + 2 * i, 3, "%02x", digest[i]);
+}
 
 /* ---- redis ---- */
 
@@ -109,6 +120,19 @@ define(struct sim_lua *lua, const char *name, bool raises)
 	lua_setfield(lua->state, -2, name);
 }
 
+/* redis.sha1hex(text) */
+static int
+sha1_hex(lua_State *L)
+{
+	size_t size;
+	const char *text = luaL_checklstring(L, 1, &size);
+	char sha1[41];
+
+	hash(text, size, sha1);
+	lua_pushstring(L, sha1);
+	return 1;
+}
+
 static void
 define_redis(struct sim_lua *lua)
 {
@@ -123,6 +147,8 @@ define_redis(struct sim_lua *lua)
 	lua_newtable(L);
 	define(lua, "call", true);
 	define(lua, "pcall", false);
+	lua_pushcfunction(L, sha1_hex);
+	lua_setfield(L, -2, "sha1hex");
 	lua_setglobal(L, "redis");
 	if (luaL_dostring(L, others) != 0)
 		abort();
@@ -184,17 +210,6 @@ sim_lua_find(const struct sim_lua *lua, const char *sha1, size_t size)
 		if (memcmp(lua->scripts[i].sha1, sha1, 40) == 0)
 			return &lua->scripts[i];
 	return NULL;
-}
-
-static void
-hash(const char *text, size_t size, char sha1[static 41])
-{
-	unsigned char digest[EVP_MAX_MD_SIZE];
-
-	if (EVP_Digest(text, size, digest, NULL, EVP_sha1(), NULL) != 1)
-		abort();
-	for (int i = 0; i < 20; i++)
-		snprintf(sha1 + 2 * i, 3, "%02x", digest[i]);
 }
 
 const struct sim_script *

@@ -1,0 +1,165 @@
+/* Leaders: what one proclaims, and the watches of others. A watch is a handle whose acquire is granted once the state is
+ * another one than it knows; there is nothing on the server to release. */
+#include "admin/leader.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "client/wait.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct leash_watch {
+	leash_lock *handle;
+};
+
+static leash_status
+not_on_a_quorum(const leash_client *client, leash_error *err)
+{
+	if (client->uri.deployment != LSH_QUORUM)
+		return LEASH_OK;
+	return lsh_fail(err, LEASH_UNSUPPORTED, 0, "leaders cannot be watched on a quorum: nobody could be told of a "
+	                "change, and each server might know of another one");
+}
+
+/* ---- the leader ---- */
+
+static leash_status
+check_value(const leash_lock *lock, const char *value, leash_error *err)
+{
+	size_t size = value != NULL ? strnlen(value, LEASH_VALUE_MAX + 1) : 0;
+
+	if (value == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "the value is NULL");
+	if (size < 1 || size > LEASH_VALUE_MAX)
+		return lsh_fail(err, LEASH_INVALID, 0, "the value %s: it must have 1 to %d bytes",
+		                size < 1 ? "is empty" : "is too long", LEASH_VALUE_MAX);
+	if (lsh_lock_resource(lock->lock)->kind != &lsh_mutex)
+		return lsh_fail(err, LEASH_INVALID, 0, "who holds it cannot proclaim a value: only a mutex of leash has leaders");
+	return not_on_a_quorum(lsh_client_of(lock), err);
+}
+
+leash_status
+leash_lock_proclaim(leash_lock *lock, const char *value, leash_error *err)
+{
+	lsh_guarded();
+	leash_status status = lsh_handle_check(lock, "leash_lock_proclaim", err);
+	const leash_owner *owner;
+	struct lsh_view view = {0};
+	bool held;
+
+	if (status != LEASH_OK)
+		return status;
+	status = lsh_handle_named(lock, check_value(lock, value, err), err);
+	if (status != LEASH_OK)
+		return status;
+	owner = lsh_handle_owner(lock);
+	if (lsh_lead(lock->lock, owner))
+		lsh_lock_view(lock->lock, owner, 0, &view);
+	if (!view.is_held)
+		return lsh_handle_named(lock, lsh_fail(err, leash_lock_depth(lock) > 0 ? LEASH_LOST : LEASH_NOT_HELD, 0, "%s",
+		                        leash_lock_depth(lock) > 0 ? "it was lost while it was held"
+		                                                   : "this owner does not hold it"), err);
+	status = lsh_proclaim(lock->lock, view.token, value, &held, err);
+	if (held)
+		return status;
+	lsh_lead_no_more(lock->lock, owner, view.token);
+	return lsh_handle_named(lock, lsh_fail(err, LEASH_LOST, 0, "the server did not have it any more"), err);
+}
+
+/* ---- those who watch ---- */
+
+leash_status
+leash_watch_new(leash_watch **out, leash_client *client, const char *name, leash_error *err)
+{
+	lsh_guarded();
+	leash_status status = lsh_handle_check_new(out, client, name, "leash_watch_new", err);
+	leash_watch *watch;
+
+	if (status == LEASH_OK)
+		status = not_on_a_quorum(client, err);
+	if (status != LEASH_OK)
+		return status;
+	watch = lsh_new(leash_watch);
+	if (watch == NULL)
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a watch");
+	status = lsh_handle_new(&watch->handle, client, name, &lsh_watch,
+	                        LEASH_LOCK_OPTIONS(.fair = true, .no_renew = true), err);
+	if (status == LEASH_OK)
+		*out = watch;
+	else
+		lsh_free(watch);
+	return status;
+}
+
+void
+leash_watch_free(leash_watch *watch)
+{
+	lsh_guarded();
+
+	if (watch == NULL)
+		return;
+	leash_lock_free(watch->handle);
+	lsh_free(watch);
+}
+
+static leash_status
+check(const leash_watch *watch, const leash_leader *leader, const char *call, leash_error *err)
+{
+	if (watch == NULL || leader == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call, watch == NULL ? "the watch" : "`leader`");
+	return lsh_handle_check(watch->handle, call, err);
+}
+
+/* No server knows of it: so nobody waits for that. */
+static void
+forget(leash_lock *handle)
+{
+	struct lsh_wait w;
+
+	lsh_wait_make(&w, handle, NULL);
+	w.op.front = NULL;
+	lsh_wait_begin(&w, &lsh_releasing);
+}
+
+leash_status
+leash_watch_next_with(leash_watch *watch, const leash_acquire *how, leash_leader *leader, leash_error *err)
+{
+	lsh_guarded();
+	leash_status status = check(watch, leader, "leash_watch_next", err);
+	leash_acquire a = {0};
+	int64_t before, left_ms, until;
+
+	if (status == LEASH_OK)
+		status = lsh_handle_check_acquire(watch->handle, &a, how, "leash_watch_next", err);
+	if (status != LEASH_OK)
+		return status;
+	before = watch->handle->known;
+	until = a.wait_ms != LEASH_FOREVER ? lsh_after_ms(lsh_now_ns(), a.wait_ms) : LSH_NEVER;
+	do {
+		status = leash_lock_acquire_with(watch->handle, &a, err);
+		if (status != LEASH_OK)
+			return status;
+		forget(watch->handle);
+		status = lsh_leader(watch->handle->lock, leader, &watch->handle->known, err);
+		left_ms = (until - lsh_now_ns()) / LSH_MS;
+		if (until != LSH_NEVER)
+			a.wait_ms = left_ms > 0 ? left_ms : 0;
+	} while (status == LEASH_OK && watch->handle->known == before); /* it is as before again */
+	return status;
+}
+
+leash_status
+leash_watch_next(leash_watch *watch, int64_t wait_ms, leash_leader *leader, leash_error *err)
+{
+	return leash_watch_next_with(watch, LEASH_ACQUIRE(.wait_ms = wait_ms), leader, err);
+}
+
+leash_status
+leash_watch_look(leash_watch *watch, leash_leader *leader, leash_error *err)
+{
+	lsh_guarded();
+	leash_status status = check(watch, leader, "leash_watch_look", err);
+
+	return status == LEASH_OK ? lsh_leader(watch->handle->lock, leader, &watch->handle->known, err) : status;
+}

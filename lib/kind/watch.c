@@ -1,0 +1,58 @@
+/* Whoever watches who leads: what it waits for, as a lock would be, is that the state is another one than it knows
+ * (lua/watch.lua). It is granted nothing that a server knows of. The leader is whoever has the lock that is called so;
+ * all who watch listen on "<lock>:watch", which is what its own key is, too. */
+#include "kind/kind.h"
+
+#include "lua/scripts.h"
+
+#include <string.h>
+
+#define MARK ":watch"
+
+static void
+make(struct lsh_script_call *command, enum lsh_verb verb, const struct lsh_request *r, size_t n)
+{
+	struct lsh_arg lock = {r->key.bytes, r->key.size - (sizeof MARK - 1)};
+
+	(void)n;
+	if (verb != LSH_ACQUIRE) { /* there is nothing to renew, or to release */
+		command->args[0] = LSH_ARG("PING");
+		command->count = 1;
+		return;
+	}
+	lsh_script_begin(command, &lsh_script_watch, 2);
+	lsh_script_push(command, lock);
+	lsh_script_push_joined(command, lock, ":fence");
+	lsh_script_push(command, LSH_ARG("0"));
+	lsh_script_push_number(command, r->fence);
+}
+
+static bool
+read(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *m, size_t i, size_t n)
+{
+	if (verb == LSH_ACQUIRE)
+		return lsh_kind_read(v, verb, m, i, n);
+	*v = (struct lsh_verdict){.what = verb == LSH_RELEASE ? LSH_LET_GO : LSH_GONE};
+	return m->type == LSH_STATUS;
+}
+
+static size_t
+write_channel(char *out, const char *key, size_t size)
+{
+	memcpy(out, key, size);
+	return size;
+}
+
+bool
+lsh_watch_read_channel(const char *channel, size_t size, struct lsh_arg *key)
+{
+	if (size < sizeof MARK || memcmp(channel + size - (sizeof MARK - 1), MARK, sizeof MARK - 1) != 0)
+		return false;
+	*key = (struct lsh_arg){channel, size};
+	return true;
+}
+
+const struct lsh_kind lsh_watch = {
+	.name = "leader", .taken = "it is the same", .was_taken = "it was the same", .suffix = {"", ":fence"}, .mark = MARK,
+	.batch = 1, .inspect = &lsh_script_watch, .make = make, .read = read, .channel = write_channel,
+};

@@ -1,0 +1,259 @@
+/* Leaders, wherever they live: clients of leash stand, proclaim and watch. What the server does: redis/test_leader.c. */
+#include "tests/support/actor.h"
+#include "tests/support/kept.h"
+#include "tests/support/place.h"
+
+#define THEIRS "7e2d4c90-55b3-4f86-a1c4-92d07f6b3e21:51"
+
+static leash_client *client;
+static leash_lock *lock, *other; /* of "law", of a client each */
+static leash_watch *watch;       /* of a third one */
+static leash_leader leader;
+static leash_error err;
+
+static leash_client *
+open_client(void)
+{
+	return kept(place_client(LEASH_OPTIONS(.lease_ms = 3000, .timeout_ms = 20000)));
+}
+
+static leash_watch *
+open_watch(leash_client *of)
+{
+	leash_watch *made = NULL;
+
+	assert_status(LEASH_OK, leash_watch_new(&made, of, "law", &err));
+	return made;
+}
+
+static void
+set_up(void)
+{
+	place_flush();
+	client = open_client();
+	if (place_is(PLACE_NO_QUEUE))
+		return;
+	lock = kept(leashed_lock(client, "law", NULL));
+	other = kept(leashed_lock(open_client(), "law", NULL));
+	watch = open_watch(open_client());
+}
+
+static void
+tear_down(void)
+{
+	leash_watch_free(watch);
+	watch = NULL;
+}
+
+FIXTURE(set_up, tear_down);
+PLACE(place_open);
+
+#define SOMEWHERE .but = PLACE_NO_QUEUE
+
+#define acquires(lock) assert_status(LEASH_OK, leash_lock_acquire((lock), 20000, &err))
+#define releases(lock) assert_status(LEASH_OK, leash_lock_release((lock), &err))
+#define proclaims(lock, value) assert_status(LEASH_OK, leash_lock_proclaim((lock), (value), &err))
+
+/* The news that come are that who has that lock says this; NULL: that nobody leads. */
+static void
+hears_of(leash_watch *by, leash_lock *of, const char *value)
+{
+	char token[LEASH_TOKEN_MAX] = "";
+
+	assert_status(LEASH_OK, leash_watch_next(by, 60000, &leader, &err));
+	if (of != NULL)
+		leash_lock_token(of, token, sizeof token);
+	assert_string_equal(leader.token, token);
+	assert_string_equal(leader.value, value);
+	assert_int_equal(leader.leads, of != NULL);
+	if (of != NULL)
+		assert_true(leader.fence == leash_lock_fence(of) && leader.remaining_ms > 0);
+	assert_int_equal(leader.size, sizeof leader);
+}
+
+#define hears_that_nobody_leads() hears_of(watch, NULL, "")
+
+SENTENCE(the_first_news_are_how_it_is, SOMEWHERE)
+{
+	hears_that_nobody_leads();
+	assert_status(LEASH_TIMEOUT, leash_watch_next(watch, 0, &leader, &err));
+	assert_status(LEASH_TIMEOUT, leash_watch_next(watch, 50, &leader, &err));
+	assert_true(strstr(err.text, "it was the same for all of 50 ms") != NULL);
+}
+
+SENTENCE(who_acquires_leads_and_what_it_proclaims_is_known, SOMEWHERE)
+{
+	hears_that_nobody_leads();
+	acquires(lock);
+	proclaims(lock, "first");
+	hears_of(watch, lock, "first");
+	proclaims(lock, "second");
+	hears_of(watch, lock, "second");
+	releases(lock);
+	hears_that_nobody_leads();
+}
+
+SENTENCE(each_leader_is_heard_of_in_its_order, SOMEWHERE)
+{
+	leash_lock *both[] = {lock, other};
+	uint64_t last = 0;
+
+	for (int i = 0; i < 10; i++) {
+		acquires(both[i % 2]);
+		proclaims(both[i % 2], i % 2 == 0 ? "even" : "odd");
+		do
+			assert_status(LEASH_OK, leash_watch_next(watch, 60000, &leader, &err));
+		while (leader.value[0] == '\0'); /* nobody; or nothing said so far */
+		assert_string_equal(leader.value, i % 2 == 0 ? "even" : "odd");
+		assert_true(leader.fence > last);
+		last = leader.fence;
+		releases(both[i % 2]);
+	}
+}
+
+SENTENCE(what_was_proclaimed_stays_through_nesting_and_renewals, SOMEWHERE)
+{
+	acquires(lock);
+	proclaims(lock, "1 of us");
+	acquires(lock);
+	assert_status(LEASH_OK, leash_lock_extend(lock, 4000, &err));
+	hears_of(watch, lock, "1 of us");
+	releases(lock);
+	assert_status(LEASH_OK, leash_lock_extend(lock, 5000, &err));
+	assert_status(LEASH_OK, leash_watch_look(watch, &leader, &err));
+	assert_string_equal(leader.value, "1 of us");
+	releases(lock);
+}
+
+SENTENCE(a_value_is_never_handed_off_to_another_thread, SOMEWHERE)
+{
+	static struct actor waiter;
+	char token[LEASH_TOKEN_MAX];
+
+	acquires(lock);
+	proclaims(lock, "mine");
+	actor_begin(&waiter, lock, LEASH_FOREVER);
+	actor_tell(&waiter, actor_acquire);
+	actor_await_asleep(&waiter);
+	leash_lock_token(lock, token, sizeof token);
+	releases(lock);
+	assert_heard(LEASH_OK, &waiter);
+	assert_status(LEASH_OK, leash_watch_look(watch, &leader, &err));
+	assert_string_not_equal(leader.token, token);
+	assert_string_equal(leader.value, "");
+	assert_done(LEASH_OK, &waiter, actor_release);
+	actor_end(&waiter);
+}
+
+SENTENCE(that_a_leader_died_is_heard_of_when_its_lease_ends, SOMEWHERE)
+{
+	place_say("leash:{law}", "HSET leash:{law} " THEIRS " 1");
+	place_say("leash:{law}", "PEXPIRE leash:{law} 700");
+	assert_status(LEASH_OK, leash_watch_next(watch, 60000, &leader, &err));
+	if (leader.leads)
+		hears_that_nobody_leads();
+}
+
+SENTENCE(that_a_leader_was_broken_is_heard_of, SOMEWHERE)
+{
+	acquires(lock);
+	proclaims(lock, "mine");
+	hears_of(watch, lock, "mine");
+	assert_status(LEASH_OK, leash_lock_break(other, &err));
+	hears_that_nobody_leads();
+	await_true_for(!leash_lock_held(lock), 60);
+	assert_status(LEASH_LOST, leash_lock_proclaim(lock, "mine", &err));
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+}
+
+SENTENCE(who_proclaims_learns_that_its_hold_is_gone, SOMEWHERE)
+{
+	assert_status(LEASH_NOT_HELD, leash_lock_proclaim(lock, "mine", &err));
+	acquires(lock);
+	place_say("leash:{law}", "DEL leash:{law}");
+	assert_status(LEASH_LOST, leash_lock_proclaim(lock, "mine", &err));
+	assert_false(leash_lock_held(lock));
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+}
+
+SENTENCE(a_client_may_watch_what_it_stands_for, SOMEWHERE)
+{
+	leash_watch *own = open_watch(client);
+
+	acquires(lock);
+	proclaims(lock, "me");
+	hears_of(own, lock, "me");
+	releases(lock);
+	hears_of(own, NULL, "");
+	leash_watch_free(own);
+}
+
+SENTENCE(a_watch_can_be_canceled, SOMEWHERE)
+{
+	leash_cancel *cancel = leashed_cancel();
+
+	hears_that_nobody_leads();
+	leash_cancel_fire(cancel);
+	assert_status(LEASH_CANCELED, leash_watch_next_with(watch, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER,
+	              .cancel = cancel), &leader, &err));
+	leash_cancel_free(cancel);
+}
+
+SENTENCE(what_is_no_lock_has_no_leader, SOMEWHERE)
+{
+	place_say("leash:{law}", "SET leash:{law} theirs");
+	assert_status(LEASH_MISMATCH, leash_watch_next(watch, 60000, &leader, &err));
+	assert_status(LEASH_MISMATCH, leash_watch_look(watch, &leader, &err));
+	assert_true(strstr(err.text, "leader 'law': ") == err.text);
+}
+
+SENTENCE(a_value_has_a_byte_and_no_more_than_there_is_room_for, SOMEWHERE)
+{
+	static char value[LEASH_VALUE_MAX + 2];
+
+	acquires(lock);
+	memset(value, 'x', sizeof value - 1);
+	assert_status(LEASH_INVALID, leash_lock_proclaim(lock, value, &err));
+	assert_status(LEASH_INVALID, leash_lock_proclaim(lock, "", &err));
+	assert_status(LEASH_INVALID, leash_lock_proclaim(lock, NULL, &err));
+	memcpy(value, "two\nlines\n", 10);
+	value[LEASH_VALUE_MAX] = '\0';
+	proclaims(lock, value);
+	hears_of(watch, lock, value);
+	releases(lock);
+}
+
+SENTENCE(only_a_mutex_has_leaders, SOMEWHERE)
+{
+	leash_lock *writes = kept(leashed_lock(client, "ledger", LEASH_LOCK_OPTIONS(.mode = LEASH_WRITE)));
+
+	acquires(writes);
+	assert_status(LEASH_INVALID, leash_lock_proclaim(writes, "mine", &err));
+	releases(writes);
+}
+
+SENTENCE(on_a_quorum_nobody_can_be_watched)
+{
+	leash_status expected = place_is(PLACE_NO_QUEUE) ? LEASH_UNSUPPORTED : LEASH_OK;
+	leash_lock *on = kept(leashed_lock(client, "law", NULL));
+	leash_watch *made = NULL;
+
+	assert_status(expected, leash_watch_new(&made, client, "law", &err));
+	acquires(on);
+	assert_status(expected, leash_lock_proclaim(on, "mine", &err));
+	releases(on);
+	leash_watch_free(made);
+}
+
+SENTENCE(nothing_is_left_and_nothing_is_counted, SOMEWHERE)
+{
+	leash_stats stats = {.size = sizeof stats};
+	leash_client *third = open_client();
+	leash_watch *own = open_watch(third);
+
+	hears_of(own, NULL, "");
+	assert_status(LEASH_OK, leash_client_stats(third, &stats, &err));
+	assert_int_equal(stats.acquired, 0);
+	leash_watch_free(own);
+	assert_int_equal(place_integer("leash:{law}", "EXISTS leash:{law} leash:{law}:watch leash:{law}:queue"), 0);
+}
