@@ -26,6 +26,7 @@ nobase_dist_doc_DATA += examples/long_job.c
 nobase_dist_doc_DATA += examples/lost_lease.c
 nobase_dist_doc_DATA += examples/many_readers.c
 nobase_dist_doc_DATA += examples/nested.c
+nobase_dist_doc_DATA += examples/one_leads.c
 nobase_dist_doc_DATA += examples/redis.h
 nobase_dist_doc_DATA += examples/transfer.c
 nobase_dist_doc_DATA += examples/try_or_skip.c

@@ -78,6 +78,7 @@ leash_sources += lib/core/op.h
 leash_sources += lib/core/release.c
 leash_sources += lib/core/table.c
 leash_sources += lib/core/trade.c
+leash_sources += lib/kind/channel.c
 leash_sources += lib/kind/kind.c
 leash_sources += lib/kind/kind.h
 leash_sources += lib/kind/mutex.c

@@ -19,6 +19,7 @@ EXTRA_DIST += tests/tools/cli.txt
 EXTRA_DIST += tests/tools/doctor.txt
 EXTRA_DIST += tests/tools/hold.txt
 EXTRA_DIST += tests/tools/kinds.txt
+EXTRA_DIST += tests/tools/leader.txt
 EXTRA_DIST += tests/tools/limit.txt
 EXTRA_DIST += tests/tools/list.txt
 EXTRA_DIST += tests/tools/passwords.txt

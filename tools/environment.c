@@ -153,7 +153,7 @@ make_list(const struct variable *variables, size_t count)
 }
 
 char **
-environment_new(const struct cli *cli, const struct environment_hold *holds, size_t count)
+environment_new(const struct cli *cli, const char *value, const struct environment_hold *holds, size_t count)
 {
 	struct texts texts = {NULL, NULL, NULL};
 	char digits[24] = "", **list = NULL;
@@ -171,8 +171,9 @@ environment_new(const struct cli *cli, const struct environment_hold *holds, siz
 				{"LEASH_HELD", texts.tokens},
 				{"LEASH_URI", cli->uri},
 				{"LEASH_PREFIX", cli->prefix},
+				{"LEASH_VALUE", value},
 			},
-			8);
+			9);
 	free_texts(&texts);
 	return list;
 }

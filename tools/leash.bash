@@ -9,7 +9,7 @@
 # they are.
 # shellcheck shell=bash
 
-_leash_commands='run acquire renew release status list wait break limit top doctor scripts bench'
+_leash_commands='run acquire renew release status list wait break limit elect leader watch top doctor scripts bench'
 
 # The options of a command, those of all behind its own; one that wants an argument ends in =.
 _leash_options() { # COMMAND
@@ -30,6 +30,11 @@ _leash_options() { # COMMAND
 	list) echo --wide ;;
 	break) echo --force ;;
 	limit) echo --for= --end ;;
+	elect)
+		echo --nonblock --wait= --conflict-exit-code= --fair --ttl= --on-lost= --kill-after= --max-run= --foreground \
+			--min-replicas= --replicas-timeout= --fsynced --value=
+		;;
+	watch) echo --exec= ;;
 	top) echo --delay= --rounds= --once --sort= --reverse --batch --rows= ;;
 	scripts) echo --load ;;
 	bench) echo --time= --threads= ;;
@@ -40,9 +45,10 @@ _leash_options() { # COMMAND
 # Its letters that want an argument.
 _leash_letters() { # COMMAND
 	case $1 in
-	run) echo wEkr ;;
+	run | elect) echo wEkr ;;
 	acquire) echo wEr ;;
 	wait) echo wr ;;
+	watch) echo xr ;;
 	top) echo dnsr ;;
 	bench) echo tpr ;;
 	*) echo r ;;
@@ -244,7 +250,7 @@ _leash() {
 		-*) ;;
 		*)
 			behind=$((behind + 1))
-			if [[ $command == run ]]; then
+			if [[ $command == run || $command == elect ]]; then
 				_leash_behind_name $((i + 1))
 				return
 			fi
@@ -268,7 +274,7 @@ _leash() {
 		;;
 	*)
 		case $command:$behind in
-		run:0 | acquire:0 | renew:0 | release:0 | break:0 | limit:0) _leash_names ;;
+		run:0 | acquire:0 | renew:0 | release:0 | break:0 | limit:0 | elect:0 | leader:0 | watch:0) _leash_names ;;
 		list:0 | top:0 | status:* | wait:*) _leash_names ;;
 		esac
 		;;

@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 static const struct command *const commands[] = {
-	&command_run,   &command_acquire, &command_renew,  &command_release, &command_status,  &command_list, &command_wait,
-	&command_break, &command_limit,   &command_top,    &command_doctor,  &command_scripts, &command_bench,
+	&command_run,   &command_acquire, &command_renew, &command_release, &command_status, &command_list,
+	&command_wait,  &command_break,   &command_limit, &command_elect,   &command_leader, &command_watch,
+	&command_top,   &command_doctor,  &command_scripts, &command_bench,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

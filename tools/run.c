@@ -1,8 +1,10 @@
-/* leash run: a command under a lock, or under several.
+/* leash run: a command under a lock, or under several; and leash elect, under one that it leads by.
  *
  * Read the options; acquire the lock, or find that a run around this one holds it (nesting.h); start CMD (job.h),
  * watch it (supervisor.h); release the lock; exit as CMD did, or as the table in the manual says. What is said while
- * CMD runs goes through the stderr writer, so that a blocked standard error cannot delay the end of CMD. */
+ * CMD runs goes through the stderr writer, so that a blocked standard error cannot delay the end of CMD.
+ *
+ * Who leads proclaims its value before CMD is started; and who lost that stands again, once CMD is dead. */
 #include "tools/cli.h"
 #include "tools/clock.h"
 #include "tools/thread.h"
@@ -14,6 +16,7 @@
 #include "tools/holder_report.h"
 #include "tools/lock_wait.h"
 #include "tools/nesting.h"
+#include "tools/run.h"
 #include "tools/supervisor.h"
 
 #include <errno.h>
@@ -37,6 +40,7 @@ struct run {
 	bool fair, skip_ok;
 	struct hold_replicas replicas;
 	struct hold_need need;
+	const char *value;   /* what a leader says of itself; NULL: it is no leader */
 
 	/* what it takes */
 	int lost_fd;
@@ -53,23 +57,11 @@ struct run {
 
 /* ---- options ---- */
 
-enum { SKIP_OK = CLI_OWN, FAIR, TTL, ON_LOST, LOST_EXIT, MAX_RUN, AT_LEAST, FOREGROUND };
-
 static const struct option options[] = {
-	CLI_LONG,
-	{"nonblock", no_argument, NULL, 'n'},
-	{"wait", required_argument, NULL, 'w'},
-	{"conflict-exit-code", required_argument, NULL, 'E'},
-	{"skip-ok", no_argument, NULL, SKIP_OK},
-	{"fair", no_argument, NULL, FAIR},
-	{"ttl", required_argument, NULL, TTL},
-	{"on-lost", required_argument, NULL, ON_LOST},
-	{"kill-after", required_argument, NULL, 'k'},
-	{"lost-exit-code", required_argument, NULL, LOST_EXIT},
-	{"max-run", required_argument, NULL, MAX_RUN},
-	{"at-least", required_argument, NULL, AT_LEAST},
-	{"foreground", no_argument, NULL, FOREGROUND},
-	HOLD_REPLICAS_LONG,
+	RUN_LONG,
+	{"skip-ok", no_argument, NULL, RUN_SKIP_OK},
+	{"lost-exit-code", required_argument, NULL, RUN_LOST_EXIT},
+	{"at-least", required_argument, NULL, RUN_AT_LEAST},
 	HOLD_NEED_LONG,
 	CLI_LONG_END,
 };
@@ -119,27 +111,30 @@ take_option(struct run *r, int c, char **argv)
 		return cli_duration_option(&r->cli, "--wait", optarg, &r->wait_ms);
 	case 'E':
 		return cli_status_option(&r->cli, "--conflict-exit-code", optarg, &r->conflict_exit);
-	case SKIP_OK:
+	case RUN_SKIP_OK:
 		r->skip_ok = true;
 		return CLI_GO_ON;
-	case FAIR:
+	case RUN_FAIR:
 		r->fair = true;
 		return CLI_GO_ON;
-	case TTL:
+	case RUN_TTL:
 		return cli_duration_option(&r->cli, "--ttl", optarg, &r->ttl_ms);
-	case ON_LOST:
+	case RUN_ON_LOST:
 		return take_on_lost(r);
 	case 'k':
 		r->grace.given = true;
 		return cli_duration_option(&r->cli, "--kill-after", optarg, &r->grace.kill_after_ms);
-	case LOST_EXIT:
+	case RUN_LOST_EXIT:
 		return cli_status_option(&r->cli, "--lost-exit-code", optarg, &r->lost_exit);
-	case MAX_RUN:
+	case RUN_MAX_RUN:
 		return cli_duration_option(&r->cli, "--max-run", optarg, &r->max_run_ms);
-	case AT_LEAST:
+	case RUN_AT_LEAST:
 		return cli_duration_option(&r->cli, "--at-least", optarg, &r->at_least_ms);
-	case FOREGROUND:
+	case RUN_FOREGROUND:
 		r->job.foreground = true;
+		return CLI_GO_ON;
+	case RUN_VALUE:
+		r->value = optarg;
 		return CLI_GO_ON;
 	default:
 		return hold_option(&r->cli, c, argv, &r->need, &r->replicas);
@@ -187,6 +182,8 @@ take_words(struct run *r, int argc, char **argv, int at)
 
 	if (at == argc)
 		return cli_usage(&r->cli, "which lock? A name is missing");
+	if (r->value != NULL && count > 1)
+		return cli_usage(&r->cli, "%d names: one can be led by at a time", count);
 	status = take_names(r, argv + at, count);
 	if (status != CLI_GO_ON)
 		return status;
@@ -214,16 +211,28 @@ take_words(struct run *r, int argc, char **argv, int at)
 }
 
 static int
-read_command_line(struct run *r, int argc, char **argv)
+check_value(const struct run *r)
+{
+	size_t size = strlen(r->value);
+
+	if (size >= 1 && size <= LEASH_VALUE_MAX)
+		return CLI_GO_ON;
+	return cli_usage(&r->cli, "--value: it must have 1 to %d bytes, and has %zu", LEASH_VALUE_MAX, size);
+}
+
+static int
+read_command_line(struct run *r, int argc, char **argv, const char *letters, const struct option *long_options)
 {
 	int c, status;
 
-	while ((c = getopt_long(argc, argv, "+:nw:E:k:" HOLD_NEED_SHORT CLI_SHORT, options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
 		status = take_option(r, c, argv);
 		if (status != CLI_GO_ON)
 			return status;
 	}
 	status = hold_check(&r->cli, &r->need, &r->replicas);
+	if (status == CLI_GO_ON && r->value != NULL)
+		status = check_value(r);
 	if (status == CLI_GO_ON)
 		status = take_words(r, argc, argv, optind);
 	return status == CLI_GO_ON ? grace_set(&r->grace, &r->cli, r->ttl_ms) : status;
@@ -349,13 +358,16 @@ set_up(struct run *r)
 
 /* ---- the lock ---- */
 
-/* Does a run around this one hold some of it? Then we work under that hold. */
+/* Does a run around this one hold some of it? Then we work under that hold; but nobody is led by what another has. */
 static int
 look_around(struct run *r)
 {
 	int64_t lease_ms;
 	int status = nesting_enter(&r->held, r->wait_ms != 0, r->writer, r->lost_fd, &lease_ms);
 
+	if (status == CLI_GO_ON && r->value != NULL && !hold_set_has_own(&r->held))
+		return writer_fail(r->writer, r->conflict_exit, "%s is held by the leash around this one: it never ends",
+		                   r->held.held->shown);
 	if (status == CLI_GO_ON && lease_ms > 0)
 		grace_shorten(&r->grace, lease_ms < r->ttl_ms ? lease_ms : r->ttl_ms);
 	return status;
@@ -404,6 +416,25 @@ take_locks(struct run *r)
 			writer_say(r->writer, CLI_DETAIL, "%s acquired after %s%s", h->shown,
 			           cli_span(took, (r->acquired_ns - began) / MS), holding_fence(fence, h));
 	return CLI_GO_ON;
+}
+
+/* CMD is not started before all can know it. */
+static int
+proclaim(struct run *r)
+{
+	const struct holding *h = r->held.held;
+	leash_error err;
+	leash_status status;
+
+	do
+		status = leash_lock_proclaim(h->lock, r->value, &err);
+	while (status == LEASH_UNAVAILABLE && leash_lock_held(h->lock));
+	if (status == LEASH_OK)
+		return CLI_GO_ON;
+	if (status == LEASH_LOST || status == LEASH_UNAVAILABLE)
+		r->supervisor.cause = SUPERVISOR_LOST;
+	hold_set_release(&r->held, NULL, NULL);
+	return fail(r, h, &err);
 }
 
 static int
@@ -471,7 +502,7 @@ environment_of(const struct run *r)
 
 		holds[i] = (struct environment_hold){h->name, h->token, h->fence, h->outer == NULL};
 	}
-	return environment_new(&r->cli, holds, r->held.count);
+	return environment_new(&r->cli, r->value, holds, r->held.count);
 }
 
 static int
@@ -506,6 +537,36 @@ run_job(struct run *r)
 }
 
 /* ---- all of it ---- */
+
+static int
+hold_and_run(struct run *r)
+{
+	int status = hold_set_has_own(&r->held) ? take_locks(r) : CLI_GO_ON;
+
+	if (status == CLI_GO_ON && r->value != NULL)
+		status = proclaim(r);
+	return status == CLI_GO_ON ? let_go(r, run_job(r)) : status;
+}
+
+/* It led, and lost that; and nobody wanted it to end. Then all is as it was before it led. */
+static bool
+stands_again(struct run *r)
+{
+	uint64_t rings;
+
+	if (r->value == NULL || r->supervisor.cause != SUPERVISOR_LOST || r->supervisor.passed_on != 0 || r->signal != 0)
+		return false;
+	supervisor_end(&r->supervisor);
+	job_end(&r->job);
+	r->supervisor = (struct supervisor){.signal_fd = -1, .timer_fd = -1};
+	r->job.pid = r->job.group = 0;
+	r->job.error = r->job.status = 0;
+	r->job.ended = r->lost_later = false;
+	if (read(r->lost_fd, &rings, sizeof rings) < 0 && errno != EAGAIN)
+		return false;
+	writer_say(r->writer, CLI_INFO, "%s: standing again", r->held.held->shown);
+	return true;
+}
 
 static void
 clean_up(struct run *r)
@@ -548,8 +609,9 @@ die_of_interrupt(const struct run *r)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-static int
-run(const struct command *command, int argc, char **argv)
+int
+run_under(const struct command *command, int argc, char **argv, const char *letters, const struct option *long_options,
+          const char *value)
 {
 	struct run r = {
 		.wait_ms = LEASH_FOREVER,
@@ -557,12 +619,13 @@ run(const struct command *command, int argc, char **argv)
 		.conflict_exit = EXIT_CONFLICT,
 		.lost_exit = EXIT_LOST,
 		.grace = {.on_lost = SIGTERM},
+		.value = value,
 		.supervisor = {.signal_fd = -1, .timer_fd = -1},
 	};
 	int status;
 
 	cli_begin(&r.cli, command);
-	status = read_command_line(&r, argc, argv);
+	status = read_command_line(&r, argc, argv, letters, long_options);
 	if (status != CLI_GO_ON) {
 		hold_set_end(&r.held);
 		return status;
@@ -573,14 +636,20 @@ run(const struct command *command, int argc, char **argv)
 	status = set_up(&r);
 	if (status == CLI_GO_ON)
 		status = look_around(&r);
-	if (status == CLI_GO_ON && hold_set_has_own(&r.held))
-		status = take_locks(&r);
 	if (status == CLI_GO_ON)
-		status = let_go(&r, run_job(&r));
+		do
+			status = hold_and_run(&r);
+		while (stands_again(&r));
 	clean_up(&r);
 	if (status == EXIT_BY_SIGNAL + SIGINT && was_interrupted(&r))
 		die_of_interrupt(&r);
 	return status;
+}
+
+static int
+run(const struct command *command, int argc, char **argv)
+{
+	return run_under(command, argc, argv, RUN_SHORT HOLD_NEED_SHORT, options, NULL);
 }
 
 const struct command command_run = {

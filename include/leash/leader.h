@@ -1,7 +1,7 @@
 /* Leaders: one of many leads, and all may know who it is.
  *
- * Whoever holds a lock leads; to stand is to acquire it, to resign is to release it. A leader proclaims a value, such as
- * its address, and any number of others watch who leads. They need not stand themselves.
+ * Whoever holds a lock leads; to stand is to acquire it, to resign is to release it. A leader proclaims a value, such
+ * as its address, and any number of others watch who leads. They need not stand themselves.
  *
  *     leash_lock_acquire(lock, LEASH_FOREVER, &err);                        the leader
  *     leash_lock_proclaim(lock, "10.0.0.7:8080", &err);

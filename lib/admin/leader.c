@@ -42,8 +42,11 @@ read_lines(const char *text, leash_leader *leader, int64_t *state)
 	size = strcspn(text, "\n");
 	if (size > 0 && !lsh_token_is_one(text, size, NULL))
 		return false;
-	*leader = (leash_leader){.size = sizeof *leader, .leads = size > 0, .fence = (uint64_t)fence * 256,
-	                         .remaining_ms = size > 0 ? ttl : 0};
+	*leader = (leash_leader){.size = sizeof *leader, .leads = size > 0};
+	if (leader->leads) {
+		leader->fence = (uint64_t)fence * 256;
+		leader->remaining_ms = ttl;
+	}
 	memcpy(leader->token, text, size);
 	text += size + (text[size] != '\0');
 	size = strlen(text);

@@ -400,8 +400,9 @@ leash_status
 lsh_query_run(struct lsh_query *q, struct lsh_lock *lock, leash_error *err)
 {
 	const struct lsh_resource *r = lsh_lock_resource(lock);
+	int64_t deadline = lsh_after(lsh_now_ns(), r->backend->options.timeout);
 	leash_error why = {0};
-	leash_status status = lsh_queries_ask(r->backend, &q, 1, lsh_after(lsh_now_ns(), r->backend->options.timeout), &why);
+	leash_status status = lsh_queries_ask(r->backend, &q, 1, deadline, &why);
 
 	if (status == LEASH_OK && q->asks[0].state != LSH_REPLIED)
 		status = lsh_ask_explain(&q->asks[0], &why);

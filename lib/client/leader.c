@@ -1,5 +1,5 @@
-/* Leaders: what one proclaims, and the watches of others. A watch is a handle whose acquire is granted once the state is
- * another one than it knows; there is nothing on the server to release. */
+/* Leaders: what one proclaims, and the watches of others. A watch is a handle whose acquire is granted once the state
+ * is another one than it knows; there is nothing on the server to release. */
 #include "admin/leader.h"
 
 #include "base/error.h"
@@ -35,7 +35,8 @@ check_value(const leash_lock *lock, const char *value, leash_error *err)
 		return lsh_fail(err, LEASH_INVALID, 0, "the value %s: it must have 1 to %d bytes",
 		                size < 1 ? "is empty" : "is too long", LEASH_VALUE_MAX);
 	if (lsh_lock_resource(lock->lock)->kind != &lsh_mutex)
-		return lsh_fail(err, LEASH_INVALID, 0, "who holds it cannot proclaim a value: only a mutex of leash has leaders");
+		return lsh_fail(err, LEASH_INVALID, 0,
+		                "who holds it cannot proclaim a value: only a mutex of leash has leaders");
 	return not_on_a_quorum(lsh_client_of(lock), err);
 }
 

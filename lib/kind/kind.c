@@ -177,12 +177,6 @@ lsh_kind_make_one_key(struct lsh_script_call *command, const struct lsh_request 
 	command->count = 3;
 }
 
-bool
-lsh_kind_read_channel(const char *channel, size_t size, struct lsh_arg *key)
-{
-	return lsh_redisson_read_channel(channel, size, key) || lsh_watch_read_channel(channel, size, key);
-}
-
 /* ---- answers ---- */
 
 static bool
@@ -249,37 +243,37 @@ read_renewal(struct lsh_verdict *v, const struct lsh_message *m, size_t i, size_
 	return x <= 2 && x >= (n == 1 ? 0 : -1);
 }
 
+/* 1: it is done; of a release 2, too: it had a place; 0, of what a token does: it has nothing. */
+static bool
+read_done(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *m)
+{
+	int64_t x = m->item[0].integer;
+
+	*v = (struct lsh_verdict){.what = verb == LSH_RELEASE ? LSH_LET_GO : LSH_KEPT, .waited = x == 2};
+	if (x == 0)
+		v->what = LSH_GONE;
+	return m->type == LSH_INTEGER && x >= (verb == LSH_LIMIT) && x <= (verb == LSH_RELEASE ? 2 : 1);
+}
+
 bool
 lsh_kind_read(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *m, size_t i, size_t n)
 {
-	bool number = m->type == LSH_INTEGER && m->item[0].integer >= 0 && m->item[0].integer <= 2;
-	int64_t x = m->item[0].integer;
-
 	switch (verb) {
 	case LSH_TRADE:
 		*v = (struct lsh_verdict){.what = LSH_GONE};
-		if (m->type == LSH_INTEGER && x == -1)
+		if (m->type == LSH_INTEGER && m->item[0].integer == -1)
 			return true;
 		return read_acquire(v, m);
 	case LSH_ACQUIRE:
 		return read_acquire(v, m);
 	case LSH_RENEW:
 		return read_renewal(v, m, i, n);
-	case LSH_RELEASE:
-		*v = (struct lsh_verdict){.what = x > 0 ? LSH_LET_GO : LSH_GONE, .waited = x == 2};
-		return number;
 	case LSH_HEARTBEAT:
 		return read_heartbeat(v, m, i, n);
 	case LSH_RAISE:
-		*v = (struct lsh_verdict){.what = LSH_KEPT, .fence = x};
+		*v = (struct lsh_verdict){.what = LSH_KEPT, .fence = m->item[0].integer};
 		return m->type == LSH_INTEGER && is_fence(&m->item[0]);
-	case LSH_LIMIT:
-		*v = (struct lsh_verdict){.what = LSH_KEPT};
-		return number && x == 1;
-	case LSH_PROCLAIM:
-		*v = (struct lsh_verdict){.what = x > 0 ? LSH_KEPT : LSH_GONE};
-		return number && x <= 1;
 	default:
-		return false;
+		return read_done(v, verb, m);
 	}
 }

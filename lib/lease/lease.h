@@ -9,9 +9,8 @@
  *   HELD --another one is asked for in its place (a trade, core/trade.c), and granted--> ENDING
  *   ENDING --nothing of it can be executed any more--> ENDED
  *
- * What one server may know of the token is a vote (vote.h): a lease has one, or on a quorum one for each server. How a
- * lease is acquired and kept by its votes is a strategy (backend.h). News travel up through struct lsh_lease_events
- * (backend.h).
+ * What one server may know of the token is a vote (vote.h); on a quorum a lease has one for each server. How it is
+ * acquired and kept by its votes is a strategy; news travel up through struct lsh_lease_events (both in backend.h).
  *
  * A lease is of a resource: the keys of one lock, and its monitor, which guards all leases of it. Everything here is
  * called with that entered unless it says otherwise. Once ENDING a token is never asked for, adopted or held again. */
@@ -48,17 +47,17 @@ struct lsh_wish {
 	int64_t max_hold_ms;        /* 0: no limit */
 	int64_t until;              /* then it gives up */
 	uint32_t need;              /* of a shared kind */
-	int64_t known;              /* of a watch: it waits for another state */
 	bool tries;                 /* once, and takes no place */
 	int32_t restart_guard_ms;   /* a server that was restarted grants nothing for so long; 0: off */
 	struct lsh_safety safety;
 	struct lsh_parker *reader;  /* of the thread that is going to read for it; or NULL */
+	int64_t known;              /* of a watch: it waits for another state */
 	unsigned rounds;            /* the strategy's: attempts that failed, */
 	int64_t rests_until;        /* when the next one may begin, */
 	bool contended;             /* others were in the way of the last one, */
 	bool denied;                /* and the last one was refused by what does not pass by itself */
-	int64_t fence;              /* PENDING: that was granted */
 	bool answered;              /* what is in its way was told in a server's own words */
+	int64_t fence;              /* PENDING: that was granted */
 };
 
 enum lsh_lease_state { LSH_NEW, LSH_ACQUIRING, LSH_WAITING, LSH_PENDING, LSH_HELD, LSH_ENDING, LSH_ENDED };
@@ -87,8 +86,8 @@ enum lsh_found {
 };
 
 enum lsh_vote_state {
-	LSH_VOTE_NEW, LSH_VOTE_SENT, LSH_VOTE_GRANTED, LSH_VOTE_PLACED, LSH_VOTE_REFUSED, LSH_VOTE_FAILED, LSH_VOTE_ENDING,
-	LSH_VOTE_ENDED,
+	LSH_VOTE_NEW, LSH_VOTE_SENT, LSH_VOTE_GRANTED, LSH_VOTE_PLACED, LSH_VOTE_REFUSED, LSH_VOTE_FAILED,
+	LSH_VOTE_ENDING, LSH_VOTE_ENDED,
 };
 
 /* What the server may still execute. */
@@ -147,7 +146,7 @@ struct lsh_lease {
 	bool trades : 1;                   /* it is asked for in place of another one, */
 	bool traded : 1;                   /* which is HELD until that is answered: that it is gone is no loss */
 	bool breaks : 1;                   /* ENDING: it is to go wherever it is, and nobody counts on having had it */
-	bool watched : 1;                  /* HELD: who has it leads, and others were told of that: so they are of its end */
+	bool watched : 1;                  /* HELD: who has it leads, and others are told of its end */
 	unsigned char count;               /* of its votes */
 	unsigned char handed_off;          /* HELD: how often, within the process */
 	unsigned char failures;            /* of renewals in a row */
@@ -187,8 +186,7 @@ struct lsh_lease {
  * beginning. False: there is no server for it, or no memory. */
 bool lsh_resource_init(struct lsh_resource *resource, struct lsh_backend *backend, const struct lsh_kind *kind,
                        const char *key, size_t key_size, size_t shown_at);
-/* from here on it is told of changes, and now of what came since it was made */
-void lsh_resource_opened(struct lsh_resource *resource);
+void lsh_resource_opened(struct lsh_resource *resource); /* it is told of changes, also of those since it was made */
 void lsh_resource_destroy(struct lsh_resource *resource); /* nobody else has it */
 
 struct lsh_lease *lsh_lease_new(struct lsh_resource *resource, const struct lsh_wish *want); /* NULL: no memory */

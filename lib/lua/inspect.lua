@@ -12,8 +12,8 @@
 --          those whose leases end last first, with ms until its lease ends. who: "<token> <depth>" of a mutex, whose
 --          ttl is -1 if the key has no TTL; else "<token> <need>"
 --
--- HLEN says by its error that the key is no hash. A hold of k permits has k members, so that it reads more than it tells of, by pages. What is not a lock is
--- refused as the server refuses a key of another type.
+-- HLEN says by its error that the key is no hash. A hold of k permits has k members, so that it reads more than it
+-- tells of, by pages. What is not a lock is refused as the server refuses a key of another type.
 
 local call = redis.call
 local t = call('TIME')

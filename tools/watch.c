@@ -1,0 +1,139 @@
+/* leash watch: who leads, at each change. */
+#include "tools/clock.h"
+#include "tools/leading.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { RETRY_MS = 1000, VALUE_MS = 1000 }; /* a leader without a value is about to say one */
+
+/* ---- one command for each change ---- */
+
+/* In the child: all that CMD is told. */
+static void
+set_environment(const struct leading *l)
+{
+	char fence[24];
+
+	snprintf(fence, sizeof fence, "%llu", (unsigned long long)l->is.fence);
+	setenv("LEASH_NAME", l->name, 1);
+	setenv("LEASH_LEADS", l->is.leads ? "1" : "0", 1);
+	setenv("LEASH_VALUE", l->is.value, 1);
+	setenv("LEASH_FENCE", l->is.fence != 0 ? fence : "", 1);
+}
+
+/* CLI_GO_ON, or what to exit with: CMD was not started, or failed. */
+static int
+run_command(const struct leading *l)
+{
+	int status = 0;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		set_environment(l);
+		execl("/bin/sh", "sh", "-c", l->command, (char *)NULL);
+		_exit(EXIT_NOT_RUNNABLE);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			pid = -1;
+	if (pid < 0)
+		return cli_fail(&l->cli, EXIT_INTERNAL, "cannot start a process: %s", strerror(errno));
+	if (status == 0)
+		return CLI_GO_ON;
+	return WIFSIGNALED(status) ? EXIT_BY_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int
+tell(const struct leading *l)
+{
+	char shown[LEADING_SHOWN_SIZE];
+
+	if (l->command != NULL)
+		return run_command(l);
+	if (l->cli.json)
+		leading_print_json(l);
+	else if (!l->is.leads)
+		puts("nobody");
+	else
+		printf("leads %s\n", cli_show(shown, sizeof shown, l->is.value));
+	return fflush(stdout) == 0 ? CLI_GO_ON : EXIT_OK; /* nobody reads it any more */
+}
+
+/* ---- watching ---- */
+
+/* The next news; the server may be away for a while. */
+static leash_status
+next(struct leading *l, leash_error *err)
+{
+	bool told = false;
+	leash_status status;
+
+	for (;;) {
+		status = leash_watch_next(l->watch, LEASH_FOREVER, &l->is, err);
+		while (status == LEASH_OK && l->is.leads && l->is.value[0] == '\0')
+			if (leash_watch_next(l->watch, VALUE_MS, &l->is, NULL) != LEASH_OK)
+				return LEASH_OK; /* it says none */
+		if (status != LEASH_UNAVAILABLE)
+			return status;
+		if (!told)
+			cli_say(&l->cli, CLI_INFO, "%s; retrying", err->text);
+		told = true;
+		clock_sleep_ms(RETRY_MS);
+	}
+}
+
+static int
+watch(struct leading *l)
+{
+	int status = CLI_GO_ON;
+	leash_error err;
+
+	while (status == CLI_GO_ON)
+		status = next(l, &err) == LEASH_OK ? tell(l) : cli_fail_with(&l->cli, &err);
+	return status;
+}
+
+static int
+run(const struct command *command, int argc, char **argv)
+{
+	static const struct option options[] = {{"exec", required_argument, NULL, 'x'}, CLI_LONG, CLI_LONG_END};
+	struct leading l = {.name = NULL};
+	int c, status = CLI_GO_ON;
+
+	cli_begin(&l.cli, command);
+	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":x:" CLI_SHORT, options, NULL)) != -1)
+		if (c == 'x')
+			l.command = optarg;
+		else
+			status = cli_option(&l.cli, c, argv);
+	if (status == CLI_GO_ON)
+		status = leading_name(&l, argc, argv);
+	return status == CLI_GO_ON ? leading_open_and(&l, true, watch) : status;
+}
+
+const struct command command_watch = {
+	"watch",
+	"say who leads, at each change",
+	"Usage: leash watch [OPTION...] NAME\n"
+	"Print a line for who leads now, and for each change: \"leads VALUE\", or \"nobody\".\n"
+	"Whoever holds the lock NAME leads, by leash elect or by a program.\n"
+	"\n"
+	"  -x, --exec STRING  run this by the shell instead, one after the other, with\n"
+	"                     LEASH_NAME, LEASH_LEADS (1, or 0), LEASH_VALUE, LEASH_FENCE;\n"
+	"                     of changes that come meanwhile only the last is told\n"
+	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
+	"      --json         an object for each\n"
+	"  -v, --verbose      -q, --quiet\n"
+	"  -r, --redis URI    the server, else $LEASH_URI     --prefix TEXT  of its keys\n"
+	"\n"
+	"A server that is away is asked again. It goes on until a signal ends it, or STRING\n"
+	"fails. Exit: 64 usage; 69 no server; that of STRING.\n",
+	run,
+};
