@@ -150,6 +150,8 @@ static struct holder {
 	int64_t unknown_since;     /* its client takes the token that has it now for dead; 0: it does not */
 	char old[LSH_TOKEN_SIZE];  /* came back with older data, which no client is told */
 	int64_t gone_since;        /* `token` has it no more; 0: it has */
+	int64_t changed;           /* who has it, or that somebody has, was another before */
+	char now[LSH_TOKEN_SIZE];  /* that; or "" */
 } holders[SIM_HOSTS][SIM_LOCKS];
 
 /* Only the servers of a quorum are for themselves. */
@@ -338,6 +340,10 @@ look_at_holder(const struct sim_instance *n, int l)
 	struct holder *seen = seen_at(n, l);
 	bool is_old = token != NULL && strcmp(token, seen->old) == 0;
 
+	if (strcmp(seen->now, token != NULL ? token : "") != 0) {
+		snprintf(seen->now, LSH_TOKEN_SIZE, "%s", token != NULL ? token : "");
+		seen->changed = sim_now;
+	}
 	if (sim_climate == SIM_CALM && sim_site.deployment == SIM_QUORUM)
 		look_at_return(n, l, token);
 	if (token == NULL || is_known(token, strlen(token), l) || is_old)
@@ -586,6 +592,35 @@ sim_judge_acquired(const struct sim_person *p, leash_status status, bool cancele
 	if (!p->client->process.stood_still && p->waited_until > p->waits_until + judge_grace() && status != LEASH_OK)
 		sim_breach("lock %d: an acquire ended %" PRId64 " ms after its time", p->lock,
 		           (p->waited_until - p->waits_until) / SIM_MS);
+}
+
+void
+sim_judge_proclaimed(const struct sim_person *p, int l, leash_status status, const leash_error *err)
+{
+	if (status != LEASH_OK && status != LEASH_LOST && status != LEASH_NOT_HELD &&
+	    (status != LEASH_UNAVAILABLE || sim_climate == SIM_CALM) && !is_excused(p->client, status))
+		sim_breach("lock %d: who leads says so, and is told %s: %s", l, leash_status_name(status), err->text);
+}
+
+void
+sim_judge_watched(const struct sim_person *p, const leash_leader *leader, int64_t began, int64_t wait_ms,
+                  leash_status status, const leash_error *err)
+{
+	const struct holder *seen = &holders[0][0];
+	int64_t waited = sim_now - began;
+	/* or the time was over just after the server was asked */
+	bool unanswered = sim_climate != SIM_CALM || waited >= wait_ms * SIM_MS;
+
+	if (status != LEASH_OK && status != LEASH_TIMEOUT && (status != LEASH_UNAVAILABLE || !unanswered) &&
+	    !is_excused(p->client, status))
+		sim_breach("who watches is told %s: %s", leash_status_name(status), err->text);
+	if (status == LEASH_OK && leader->value[0] != '\0' && strcmp(leader->value, leader->token) != 0)
+		sim_breach("who watches is told that %s says %s", leader->token, leader->value);
+	if (status == LEASH_OK && !leader->leads && (leader->token[0] != '\0' || leader->value[0] != '\0'))
+		sim_breach("who watches is told that nobody leads, but %s says %s", leader->token, leader->value);
+	if (status == LEASH_TIMEOUT && sim_climate == SIM_CALM && waited > 1500 * SIM_MS && p->led_by[0] != '?' &&
+	    sim_now - seen->changed > 1500 * SIM_MS && strcmp(seen->now, p->led_by) != 0)
+		sim_breach("who watches was told of '%s', but not of '%s'", p->led_by, seen->now);
 }
 
 void

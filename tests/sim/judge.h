@@ -32,6 +32,11 @@ void sim_judge_acquired(const struct sim_person *person, leash_status status, bo
 bool sim_judge_is_last(int lock, uint64_t fence); /* nobody has got it since; UINT64_MAX: that is not known */
 void sim_judge_released(const struct sim_person *person, int lock, uint64_t fence, bool was_last, leash_status status,
                         const leash_error *err);
+/* It proclaimed the token that it has. */
+void sim_judge_proclaimed(const struct sim_person *person, int lock, leash_status status, const leash_error *err);
+/* It was told who leads by the first lock, or waited in vain; it may have done so for `wait_ms` since it began. */
+void sim_judge_watched(const struct sim_person *person, const leash_leader *leader, int64_t began, int64_t wait_ms,
+                       leash_status status, const leash_error *err);
 /* It was upgraded, or the last write of it was released. Whose fence is the one that it `had` goes on with that, though
  * it be smaller than others: it was adopted. */
 void sim_judge_traded(const struct sim_person *person, int lock, uint64_t had, leash_status status,

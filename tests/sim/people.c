@@ -319,6 +319,39 @@ look(struct sim_person *p, int l)
 	                 &err);
 }
 
+/* ---- leading ---- */
+
+/* Whoever has it says its token: so what is told of one that leads is nobody else's. */
+static void
+proclaim(struct sim_person *p, int l)
+{
+	char token[LEASH_TOKEN_MAX];
+	leash_error err = {0};
+	leash_status status;
+
+	if (leash_lock_token(p->handles[l], token, sizeof token) == 0)
+		return;
+	status = leash_lock_proclaim(p->handles[l], token, &err);
+	sim_acts++;
+	sim_trace("%s leads by %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
+	sim_judge_proclaimed(p, l, status, &err);
+}
+
+static void
+watch(struct sim_person *p)
+{
+	int64_t began = sim_now, wait_ms = sim_between(0, 3000);
+	leash_error err = {0};
+	leash_leader leader;
+	leash_status status = leash_watch_next(p->watch, wait_ms, &leader, &err);
+
+	sim_acts++;
+	sim_trace("%s watches: %s %s", shown(p), leash_status_name(status), status == LEASH_OK ? leader.token : err.text);
+	sim_judge_watched(p, &leader, began, wait_ms, status, &err);
+	if (status == LEASH_OK)
+		memcpy(p->led_by, leader.token, sizeof p->led_by);
+}
+
 /* ---- holding ---- */
 
 /* All locks at once. While it waits for one it has others, which it may give back: nobody inherits them. What it has
@@ -425,6 +458,8 @@ hold(struct sim_person *p, int l, bool adopted)
 			extend(p, l);
 		else if (sim_chance(sim_habits.looks))
 			look(p, l);
+		else if (sim_terms.leads && !sim_terms.readwrite[l] && sim_chance(0.5))
+			proclaim(p, l);
 		else if (p->set != NULL && !adopted && sim_chance(0.2)) {
 			if (acquire_set(p))
 				hold_set(p);
@@ -642,6 +677,10 @@ live(void *arg)
 		p->set = NULL; /* there is no memory, or a handle has limits */
 	if (sim_terms.permits > 0)
 		open_semaphore(p);
+	strcpy(p->led_by, "?");
+	if (sim_terms.leads && !sim_terms.readwrite[0] && leash_watch_new(&p->watch, p->client->leash, names[0],
+	                                                                  NULL) != LEASH_OK)
+		p->watch = NULL; /* there is no memory, or the client is closed */
 	while (!p->client->leaves && !p->ended && !sim_chance(0.01)) {
 		int l = (int)sim_random((uint32_t)sim_terms.locks);
 
@@ -653,6 +692,8 @@ live(void *arg)
 			break_lock(p, l);
 		if (sim_chance(sim_habits.looks))
 			look(p, l);
+		if (p->watch != NULL && sim_chance(0.5))
+			watch(p);
 		sim_sleep(sim_between(0, sim_chance(sim_habits.rests) ? 2 * SIM_S : 20 * SIM_MS));
 		if (p->semaphore != NULL && sim_chance(0.6)) {
 			use_permits(p);
@@ -664,6 +705,8 @@ live(void *arg)
 		}
 	}
 	leash_multi_free(p->set);
+	leash_watch_free(p->watch);
+	p->watch = NULL;
 	leash_semaphore_free(p->semaphore);
 	p->semaphore = NULL;
 	if (frees_first)

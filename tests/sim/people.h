@@ -5,6 +5,7 @@
 
 #include <leash/client.h>
 #include <leash/inspect.h>
+#include <leash/leader.h>
 #include <leash/lock.h>
 #include <leash/multi.h>
 #include <leash/owner.h>
@@ -26,6 +27,7 @@ struct sim_terms {
 	bool sets;                    /* people acquire all locks at once, too */
 	bool forks;                   /* clients have forked children */
 	bool meddles;                 /* others use the servers, too */
+	bool leads;                   /* who has a lock says so, and people watch who that is */
 	int permits;                  /* of the semaphore; 0: there is none */
 	bool fair[SIM_LOCKS], alone[SIM_LOCKS]; /* alone: not handed off */
 	bool readwrite[SIM_NAMES];    /* it is a read-write lock */
@@ -52,6 +54,8 @@ struct sim_person {
 	leash_lock *others[SIM_LOCKS]; /* of a read-write lock: of the mode that it does not use now; else NULL */
 	bool reads[SIM_NAMES]; /* by `handles` */
 	leash_multi *set;      /* of all of them; or NULL */
+	leash_watch *watch;    /* of the first lock; or NULL */
+	char led_by[LEASH_TOKEN_MAX]; /* what that told last: a token, or ""; or "?" */
 	leash_semaphore *semaphore; /* or NULL */
 	leash_permit *permit;  /* that it has, and does not give back yet; or NULL */
 	int64_t count;         /* so many, or it waits for them */
