@@ -291,8 +291,9 @@ acquire_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 	if (voted->verdict.what == LSH_TAKEN) {
 		busy(lease, voted);
 	} else if (voted->verdict.what == LSH_GRANTED) {
-		/* a fence is never behind the server's clock: if it is behind what we believe of that, the clock went back */
-		if (fence < lsh_node_server_us_at_least(node, r->sent) - 1000000)
+		/* a new fence is not behind the server's clock: if it is behind what we believe of that, the clock went back.
+		 * Who shares may have that of others, who came in long ago */
+		if (lsh_need_count(lease->need) == 0 && fence < lsh_node_server_us_at_least(node, r->sent) - 1000000)
 			lsh_node_learn_clock(node, fence, r->sent, lsh_now_ns());
 		take(lease, voted);
 	} else if (voted->verdict.what == LSH_GONE) { /* nor is there what it was to be in place of */

@@ -206,10 +206,12 @@ SCENE(by_its_new_name_it_is_at_risk_no_more,
       "ann holds; pass 10000; refuse BUSY -> told ann JEOPARDY; ann writes; ann upgrades; GONE -> nothing told;"
       "HELD -> told ann RECOVERED")
 
-/* ---- what the review found ---- */
+/* ---- what comes at the wrong moment ---- */
 
 VERB(old_fence) { say(&(struct lsh_message){LSH_INTEGER, 1, {{LSH_INTEGER, 5, NULL, 0}}}); }
 VERB(flush) { world_sent(); }
+SCENE(who_reads_with_others_who_came_long_ago_has_their_fence_and_believes_in_no_jump_of_the_clock,
+      "ann acquires 1000; old_fence -> ann OK, nothing told; ann releases; RELEASED; ann acquires 1000 -> limit 1000")
 #define BACK "ann writes; ann holds; ann reads; ann nests;"
 
 SCENE(a_close_ends_an_upgrade_that_was_never_sent,
