@@ -116,7 +116,7 @@ struct lsh_vote {
 	                                 its claim have run out, unknown to us */
 	bool due : 1;                 /* it is in such a `due` */
 	bool alone : 1;               /* its next renewal or heartbeat goes out by itself: it has to follow a redirection */
-	bool hinted : 1;              /* a message said that it was granted, before its request was answered */
+	bool hinted : 1;              /* a message said that it was granted, before what is on its way was answered */
 	bool told : 1;                /* a message for it was asked about before */
 	bool word_lost : 1;           /* a heartbeat before it was granted was perhaps not executed yet */
 	bool cancel_unknown : 1;      /* ENDING: a cancel before may have been executed, */

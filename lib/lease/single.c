@@ -373,6 +373,9 @@ heartbeat_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 		if (!v->asked_again || LSH_MUTATES(LSH_REPEATED_ASKS_COUNT))
 			v->counted_from = r->sent;
 		lsh_lease_arm(lease, lsh_pace_word(r->sent, now, claim, voted->verdict.ttl_ms), lsh_pace_slack(claim));
+		if (v->hinted)
+			lsh_vote_due(v);
+		v->hinted = false;
 		break;
 	default:
 		if (LSH_MUTATES(LSH_TOKENS_COME_BACK)) {

@@ -119,7 +119,7 @@ is_hearsay(const struct lsh_host *host)
 	       lsh_node_is_replicated(node) || !lsh_node_is_subscribed(node);
 }
 
-/* Its heartbeat decides; at once, or as soon as the answer to its request says that it has a place. */
+/* Its heartbeat decides; at once, or as soon as the answer to what is on its way says that it has a place. */
 static void
 ask_server(struct lsh_lease *lease)
 {
@@ -128,7 +128,7 @@ ask_server(struct lsh_lease *lease)
 	if (v->told && !spend(&lease->resource->backend->asks_spent, ask_each, ask_most))
 		return;
 	v->told = true;
-	if (lease->state == LSH_WAITING)
+	if (lease->state == LSH_WAITING && !lsh_vote_is_out(v))
 		lsh_vote_due(v);
 	else
 		v->hinted = true;

@@ -305,7 +305,7 @@ SCENE(a_grant_that_comes_in_front_of_the_answer_counts,
       "ann acquires 10000; message_granted 1 -> ann OK; QUEUED -> ann left 3000 - 30 - 2, acquire 1")
 SCENE(a_grant_whose_claim_is_over_is_asked_about,
       "ann acquires 10000; QUEUED; pass 2969 -> acquire 1, heartbeat 1;" /* which is not answered */
-      "message_granted 1 -> ann waits")
+      "message_granted 1 -> ann waits; QUEUED -> heartbeat 1; HELD -> ann OK") /* what is on its way came before it */
 SCENE(a_heartbeat_learns_of_a_grant_whose_message_was_lost,
       "ann acquires 10000; QUEUED; pass 1000; HELD -> ann OK, ann left 29698")
 SCENE(a_token_that_the_server_does_not_know_is_dead_and_the_wait_goes_on_with_another,
