@@ -224,6 +224,7 @@ LUA_INCLUDES += lib/lua/issue.inc
 LUA_INCLUDES += lib/lua/many.inc
 LUA_INCLUDES += lib/lua/one.inc
 LUA_INCLUDES += lib/lua/place.inc
+LUA_INCLUDES += lib/lua/watched.inc
 
 nodist_lib_libleash_internal_la_SOURCES = lib/lua/scripts.c
 

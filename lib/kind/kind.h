@@ -137,8 +137,8 @@ struct lsh_kind {
 
 	/* NULL: who waits takes a place in a queue, and is told by a message of its own. Else nobody has a place, and all
 	 * who wait listen on this channel, where whatever is said means: ask again. Write it, at most 40 bytes longer than
-	 * the key; returns the length. */
-	size_t (*channel)(char *out, const char *key, size_t size);
+	 * the key; returns the length. `sharded`: it is to be one of a slot. */
+	size_t (*channel)(char *out, const char *key, size_t size, bool sharded);
 
 	/* For those three as this folder has them: */
 	const struct lsh_script *const *script; /* by verb */
@@ -149,10 +149,13 @@ void lsh_kind_make(struct lsh_script_call *command, enum lsh_verb verb, const st
 void lsh_kind_make_one_key(struct lsh_script_call *command, const struct lsh_request *request);
 bool lsh_kind_read(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *message, size_t i, size_t n);
 
-/* Is that the channel of a lock, as its kind has it? Then `*key` is that of the lock. */
-bool lsh_kind_read_channel(const char *channel, size_t size, struct lsh_arg *key);
+/* Is that the channel of a lock, as its kind has it? Then `*key` is that of the lock; it may lie in `scratch`. */
+enum { LSH_CHANNEL_SCRATCH = 2048 };
+bool lsh_kind_read_channel(const char *channel, size_t size, struct lsh_arg *key,
+                           char scratch[static LSH_CHANNEL_SCRATCH]);
 bool lsh_redisson_read_channel(const char *channel, size_t size, struct lsh_arg *key); /* for that one, */
-bool lsh_watch_read_channel(const char *channel, size_t size, struct lsh_arg *key);    /* likewise */
+bool lsh_watch_read_channel(const char *channel, size_t size, struct lsh_arg *key,
+                            char scratch[static LSH_CHANNEL_SCRATCH]); /* likewise */
 
 extern const struct lsh_kind lsh_mutex, lsh_semaphore, lsh_readwrite, lsh_redisson, lsh_watch;
 

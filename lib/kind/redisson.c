@@ -18,11 +18,12 @@ static const char *const steps[LSH_VERBS] = {
 
 /* "<prefix>{<name>}"; or, with a brace in the name, "<prefix><name>" */
 static size_t
-write_channel(char *out, const char *key, size_t size)
+write_channel(char *out, const char *key, size_t size, bool sharded)
 {
 	bool braced = memchr(key, '{', size) == NULL;
 	char *at = mempcpy(stpcpy(out, braced ? CHANNEL "{" : CHANNEL), key, size);
 
+	(void)sharded;
 	if (braced)
 		*at++ = '}';
 	return (size_t)(at - out);
@@ -56,7 +57,7 @@ make(struct lsh_script_call *command, enum lsh_verb verb, const struct lsh_reque
 	lsh_script_push(command, (struct lsh_arg){r->token, r->token_size});
 	if (verb == LSH_RELEASE) {
 		lsh_script_push(command, r->sharded ? LSH_ARG("SPUBLISH") : LSH_ARG("PUBLISH"));
-		size = write_channel(channel, r->key.bytes, r->key.size);
+		size = write_channel(channel, r->key.bytes, r->key.size, r->sharded);
 		lsh_script_push_joined(command, (struct lsh_arg){channel, size}, "");
 		return;
 	}

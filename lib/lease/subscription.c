@@ -25,10 +25,10 @@ has_channel(const struct lsh_resource *r, const struct lsh_host *host)
 
 /* "<key>:wake:<client>", or as its kind has it */
 static size_t
-write_name(const struct lsh_resource *r, char *out)
+write_name(const struct lsh_resource *r, char *out, bool sharded)
 {
 	if (r->kind->channel != NULL)
-		return r->kind->channel(out, lsh_resource_key(r), r->key_size);
+		return r->kind->channel(out, lsh_resource_key(r), r->key_size, sharded);
 	memcpy(out, lsh_resource_key(r), r->key_size);
 	memcpy(out + r->key_size, ":wake:", 6);
 	memcpy(out + r->key_size + 6, r->backend->uuid, LSH_UUID_SIZE);
@@ -41,9 +41,10 @@ find(const struct lsh_host *host, const char *channel, size_t size)
 {
 	struct lsh_backend *b = host->backend;
 	struct lsh_arg key = {channel, size > END_SIZE ? size - END_SIZE : 0};
+	char scratch[LSH_CHANNEL_SCRATCH];
 	struct lsh_resource *r;
 
-	lsh_kind_read_channel(channel, size, &key);
+	lsh_kind_read_channel(channel, size, &key, scratch);
 	r = key.size > 0 ? b->ops->find(b->ctx, key.bytes, key.size) : NULL;
 	if (r == NULL)
 		return NULL;
@@ -78,7 +79,8 @@ ask(const struct lsh_resource *r, struct lsh_host *host, bool joins)
 {
 	char *name = lsh_alloc(r->key_size + END_SIZE);
 	struct lsh_pubsub *pubsub = lsh_node_pubsub(host->server.node);
-	bool asked = name != NULL && lsh_pubsub_ask(pubsub, atomic_load(&host->sharded), joins, name, write_name(r, name));
+	bool sharded = atomic_load(&host->sharded);
+	bool asked = name != NULL && lsh_pubsub_ask(pubsub, sharded, joins, name, write_name(r, name, sharded));
 
 	lsh_free(name);
 	return asked;
@@ -171,10 +173,11 @@ become(const struct lsh_host *host, const char *channel, size_t size, enum lsh_s
 bool
 lsh_subscription_heard(struct lsh_host *host, const char *channel, size_t size)
 {
+	char scratch[LSH_CHANNEL_SCRATCH];
 	struct lsh_arg key;
 	struct lsh_resource *r;
 
-	if (!lsh_kind_read_channel(channel, size, &key))
+	if (!lsh_kind_read_channel(channel, size, &key, scratch))
 		return false;
 	r = find(host, channel, size);
 	if (r != NULL) {

@@ -9,11 +9,12 @@
 -- Returns  1  said
 --          0  the token does not hold the lock, nothing was done
 --
--- All who watch are told to look, on "<lock>:watch". Who does not hear that looks once a second.
+-- All who watch are told to look. Who does not hear that looks once a second.
 
 local call = redis.call
 local was = call('HGET', KEYS[1], ARGV[1])
 if not was then return 0 end
 call('HSET', KEYS[1], ARGV[1], (string.match(was, '^%d+') or '1') .. ' ' .. ARGV[2])
-redis.pcall(ARGV[3], KEYS[1] .. ':watch', 'w')
+local cmd = ARGV[3]
+--@include watched.inc
 return 1

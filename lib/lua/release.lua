@@ -19,7 +19,10 @@
 local call = redis.call
 local found = call('HDEL', KEYS[1], ARGV[1])
 if string.byte(ARGV[2]) == 48 then return found end -- claim 0
-if ARGV[3] and found == 1 then redis.pcall(ARGV[3], KEYS[1] .. ':watch', 'w') end
+local cmd = ARGV[3]
+if cmd and found == 1 then
+	--@include watched.inc
+end
 local places
 if found == 1 then
 	places = redis.pcall('ZRANGEBYSCORE', KEYS[3], '(0', '+inf', 'WITHSCORES', 'LIMIT', '0', '2')

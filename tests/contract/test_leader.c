@@ -111,6 +111,41 @@ SENTENCE(each_leader_is_heard_of_in_its_order, SOMEWHERE)
 	}
 }
 
+static void *
+await_news(void *arg)
+{
+	int64_t *heard_ns = arg;
+
+	assert_status(LEASH_OK, leash_watch_next(watch, 60000, &leader, &err));
+	*heard_ns = await_now_ns();
+	return NULL;
+}
+
+SENTENCE(a_change_is_heard_of_at_once, SOMEWHERE)
+{
+	enum { ROUNDS = 10 };
+	int soon = 0;
+
+	hears_that_nobody_leads();
+	for (int i = 0; i < ROUNDS; i++) {
+		int64_t heard_ns, said_ns;
+		pthread_t thread;
+
+		acquires(lock);
+		hears_of(watch, lock, "");
+		pthread_create(&thread, NULL, await_news, &heard_ns);
+		await_ms(60 + 20 * (i % 5)); /* it waits */
+		lag_begin();
+		said_ns = await_now_ns();
+		proclaims(lock, "now");
+		pthread_join(thread, NULL);
+		soon += heard_ns - said_ns < 100 * MS + lag_end(); /* who was not told looks after a second */
+		releases(lock);
+		hears_that_nobody_leads();
+	}
+	assert_true(soon > ROUNDS / 2);
+}
+
 SENTENCE(what_was_proclaimed_stays_through_nesting_and_renewals, SOMEWHERE)
 {
 	acquires(lock);

@@ -11,7 +11,7 @@ VERB(state)
 	return seen_number(state);
 }
 
-#define WATCHED "listen A SUBSCRIBE leash:{orders}:watch;"
+#define WATCHED "listen A SUBSCRIBE leash:wake:{orders};"
 
 SCENE(nobody_leads_where_nobody_has_it,
       "observe = now 1 0 -1; watch 0 = now; watch 1 = 0 -1 now; release A1; mess but TTLs; DBSIZE = 0")
