@@ -223,6 +223,42 @@ SENTENCE(a_client_may_watch_what_it_stands_for, SOMEWHERE)
 	leash_watch_free(own);
 }
 
+static void
+hear_much(struct actor *actor)
+{
+	actor->status = LEASH_OK;
+	for (unsigned i = 0; i < actor->turns && actor->status == LEASH_OK; i++)
+		actor->status = leash_watch_next(actor->ctx, 60000, &(leash_leader){.size = 0}, &actor->err);
+}
+
+SENTENCE(who_watches_has_nothing_that_could_be_lost, SOMEWHERE)
+{
+	static struct leashed_events events;
+	static struct actor those[2];
+	leash_client *of = kept(place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events)));
+	leash_watch *watches[] = {open_watch(of), open_watch(of)};
+
+	for (int i = 0; i < 2; i++) {
+		actor_begin(&those[i], lock, 0);
+		those[i].ctx = watches[i];
+		those[i].turns = 200;
+		actor_tell(&those[i], hear_much);
+	}
+	while (!actor_is_done(&those[0]) || !actor_is_done(&those[1])) {
+		acquires(lock);
+		proclaims(lock, "first");
+		proclaims(lock, "second");
+		releases(lock);
+	}
+	for (int i = 0; i < 2; i++) {
+		assert_heard(LEASH_OK, &those[i]);
+		actor_end(&those[i]);
+		leash_watch_free(watches[i]);
+	}
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	assert_int_equal(events.count[LEASH_EVENT_FENCE_REGRESSION], 0);
+}
+
 SENTENCE(a_watch_can_be_canceled, SOMEWHERE)
 {
 	leash_cancel *cancel = leashed_cancel();
