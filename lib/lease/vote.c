@@ -206,7 +206,7 @@ lsh_vote_request(const struct lsh_vote *v, struct lsh_request *r, char who[stati
 		.key = {lsh_resource_key(lease->resource), lease->resource->key_size},
 		.token = who, .token_size = size, .claim_ms = lease->claim_ms,
 		.depth = lease->depth, .sharded = lease->sharded, .keeps_fence = now >= v->keep_fence_at,
-		.watched = lease->watched || lease->breaks,
+		.watched = lease->watched || lease->breaks || lease->adopted,
 	};
 }
 

@@ -259,6 +259,22 @@ SENTENCE(who_watches_has_nothing_that_could_be_lost, SOMEWHERE)
 	assert_int_equal(events.count[LEASH_EVENT_FENCE_REGRESSION], 0);
 }
 
+SENTENCE(who_adopted_from_a_leader_resigns_as_that_would, .but = PLACE_NO_QUEUE | PLACE_MANY_SERVERS)
+{
+	char token[LEASH_TOKEN_MAX];
+
+	acquires(lock);
+	proclaims(lock, "mine");
+	leash_lock_token(lock, token, sizeof token);
+	assert_status(LEASH_OK, leash_lock_adopt(other, token, &err));
+	hears_of(watch, other, "mine");
+	place_say("leash:{law}", "CONFIG RESETSTAT");
+	releases(other);
+	hears_that_nobody_leads();
+	assert_true(strstr(place_text("leash:{law}", "INFO commandstats"), "cmdstat_publish:calls=1,") != NULL);
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+}
+
 SENTENCE(a_watch_can_be_canceled, SOMEWHERE)
 {
 	leash_cancel *cancel = leashed_cancel();
