@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "lease/resource.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -61,7 +62,7 @@ lsh_leader(struct lsh_lock *watch, leash_leader *leader, int64_t *state, leash_e
 {
 	const struct lsh_resource *r = lsh_lock_resource(watch);
 	struct lsh_query *q = lsh_query_new(r->backend, LSH_WHO_LEADS, r->kind, lsh_resource_key(r),
-	                                    r->key_size - strlen(r->kind->mark));
+	                                    lsh_resource_unmarked(r));
 	leash_status status = lsh_query_run(q, watch, err);
 
 	if (status == LEASH_OK && !read_lines(q->asks[0].text, leader, state))

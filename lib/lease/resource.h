@@ -21,6 +21,8 @@
 
 #include "lease/backend.h"
 
+#include <string.h>
+
 enum lsh_subscribed { LSH_DEAF, LSH_LISTENS_SOON, LSH_LISTENS };
 
 /* What it has besides in a cluster, and of a kind with a channel. */
@@ -50,6 +52,13 @@ static inline bool
 lsh_resource_is_roaming(const struct lsh_resource *resource)
 {
 	return lsh_router_is_cluster(resource->backend->router) || resource->kind->channel != NULL;
+}
+
+/* Bytes of its key that are the lock's, without the mark of a kind that only watches that lock. */
+static inline size_t
+lsh_resource_unmarked(const struct lsh_resource *resource)
+{
+	return resource->key_size - (resource->kind->mark != NULL ? strlen(resource->kind->mark) : 0);
 }
 
 /* Where the lock does not live, but its renewal is asked for (ASK); or NULL. */

@@ -291,7 +291,8 @@ show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
 	const struct lsh_resource *resource = vote_of(call)->lease->resource;
 	const char *suffix = n <= 5 ? resource->kind->suffix[n - 1] : NULL;
 
-	snprintf(out, size, "%s%s", lsh_resource_key(resource), suffix != NULL ? suffix : "");
+	snprintf(out, size, "%.*s%s", (int)lsh_resource_unmarked(resource), lsh_resource_key(resource),
+	         suffix != NULL ? suffix : "");
 }
 
 static void
