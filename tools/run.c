@@ -548,13 +548,15 @@ hold_and_run(struct run *r)
 	return status == CLI_GO_ON ? let_go(r, run_job(r)) : status;
 }
 
-/* It led, and lost that; and nobody wanted it to end. Then all is as it was before it led. */
+/* It led, and lost that; and nobody wanted it to end, nor has CMD ended by itself, as where it was kept. Then all is as
+ * it was before it led. */
 static bool
 stands_again(struct run *r)
 {
 	uint64_t rings;
 
-	if (r->value == NULL || r->supervisor.cause != SUPERVISOR_LOST || r->supervisor.passed_on != 0 || r->signal != 0)
+	if (r->value == NULL || r->supervisor.cause != SUPERVISOR_LOST || r->supervisor.passed_on != 0 || r->signal != 0 ||
+	    (r->grace.on_lost == 0 && r->job.ended))
 		return false;
 	supervisor_end(&r->supervisor);
 	job_end(&r->job);
