@@ -73,9 +73,8 @@ stop_listening(const struct job *job)
 	set_handlers(job, SIG_DFL);
 }
 
-/* Take the signals that came since. Returns the first that ends leash, or 0. */
-static int
-take_pending_signals(const struct job *job)
+int
+lock_wait_signal(const struct job *job)
 {
 	struct timespec none = {0};
 	sigset_t set;
@@ -146,7 +145,7 @@ lock_wait_take(struct lock_wait *wait, const struct job *job, leash_error *err)
 	stop_listening(job);
 	wait->signal = came;
 	if (wait->signal == 0)
-		wait->signal = take_pending_signals(job);
+		wait->signal = lock_wait_signal(job);
 	if (wait->signal != 0 && status == LEASH_OK)
 		hold_set_release(wait->set, NULL, NULL);
 	leash_cancel_free(cancel);

@@ -25,4 +25,7 @@ struct lock_wait {
  * the others were for CMD, which does not run yet. */
 leash_status lock_wait_take(struct lock_wait *wait, const struct job *job, leash_error *err);
 
+/* Take the signals that came since. Returns the first that ends leash, or 0. */
+int lock_wait_signal(const struct job *job);
+
 #endif

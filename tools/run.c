@@ -418,22 +418,31 @@ take_locks(struct run *r)
 	return CLI_GO_ON;
 }
 
-/* CMD is not started before all can know it. */
+/* CMD is not started before all can know it. A full server may grant a lock and take no value for as long as it is
+ * full. */
 static int
 proclaim(struct run *r)
 {
 	const struct holding *h = r->held.held;
+	bool told = false;
 	leash_error err;
 	leash_status status;
 
-	do
+	for (;;) {
 		status = leash_lock_proclaim(h->lock, r->value, &err);
-	while (status == LEASH_UNAVAILABLE && leash_lock_held(h->lock));
-	if (status == LEASH_OK)
-		return CLI_GO_ON;
+		if (status == LEASH_OK)
+			return CLI_GO_ON;
+		if (status != LEASH_UNAVAILABLE || !leash_lock_held(h->lock) || (r->signal = lock_wait_signal(&r->job)) != 0)
+			break;
+		if (!told)
+			writer_say(r->writer, CLI_INFO, "%s; retrying", err.text);
+		told = true;
+	}
+	hold_set_release(&r->held, NULL, NULL);
+	if (r->signal != 0)
+		return EXIT_BY_SIGNAL + r->signal;
 	if (status == LEASH_LOST || status == LEASH_UNAVAILABLE)
 		r->supervisor.cause = SUPERVISOR_LOST;
-	hold_set_release(&r->held, NULL, NULL);
 	return fail(r, h, &err);
 }
 
