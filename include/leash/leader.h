@@ -100,7 +100,7 @@ LEASH_API void leash_watch_free(leash_watch *watch);
  * @retval LEASH_TIMEOUT      nothing changed during `wait_ms`
  * @retval LEASH_MISMATCH     the name is used for something that is no mutex
  * @retval LEASH_INVALID      no watch, no leader, or a negative wait
- * @retval LEASH_UNAVAILABLE  the server did not answer within the client's `timeout_ms`
+ * @retval LEASH_UNAVAILABLE  the server could not be asked in time
  * @retval LEASH_DENIED, LEASH_PROTOCOL, LEASH_NO_MEMORY, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as
  *                            leash_lock_acquire()
  *

@@ -146,7 +146,8 @@ leash_watch_next_with(leash_watch *watch, const leash_acquire *how, leash_leader
 		left_ms = (until - lsh_now_ns()) / LSH_MS;
 		if (until != LSH_NEVER)
 			a.wait_ms = left_ms > 0 ? left_ms : 0;
-	} while (status == LEASH_OK && watch->handle->known == before); /* it is as before again */
+		/* it is as before again; or the server went away between the two */
+	} while (status == LEASH_OK ? watch->handle->known == before : status == LEASH_UNAVAILABLE && left_ms > 0);
 	return status;
 }
 

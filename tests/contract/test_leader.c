@@ -275,6 +275,28 @@ SENTENCE(who_adopted_from_a_leader_resigns_as_that_would, .but = PLACE_NO_QUEUE 
 	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
 }
 
+/* There is news, and whoever looks at it hears nothing the first time. */
+static size_t
+answer_late(void *looks, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+{
+	if (!fake_is(argc, argv, argl, 0, "EVALSHA"))
+		return FAKE_DEFAULT;
+	if (fake_is(argc, argv, argl, 5, "0"))
+		return fake_say(out, size, ":1\r\n");
+	return ++*(int *)looks == 1 ? FAKE_SILENT : fake_say(out, size, "*6\r\n:1\r\n:1\r\n:0\r\n:-1\r\n$0\r\n\r\n$0\r\n\r\n");
+}
+
+SENTENCE(a_server_that_goes_away_at_the_news_is_asked_again, .but = PLACE_ONE_SOCKET)
+{
+	static int looks;
+	struct fake *fake = kept(fake_start(answer_late, &looks));
+	leash_watch *of = open_watch(kept(leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 100))));
+
+	hears_of(of, NULL, "");
+	assert_int_equal(looks, 2);
+	leash_watch_free(of);
+}
+
 SENTENCE(a_watch_can_be_canceled, SOMEWHERE)
 {
 	leash_cancel *cancel = leashed_cancel();
