@@ -15,26 +15,12 @@ make(struct lsh_script_call *command, enum lsh_verb verb, const struct lsh_reque
 {
 	struct lsh_arg lock = {r->key.bytes, r->key.size - (sizeof MARK - 1)};
 
-	(void)n;
-	if (verb != LSH_ACQUIRE) { /* there is nothing to renew, or to release */
-		command->args[0] = LSH_ARG("PING");
-		command->count = 1;
-		return;
-	}
+	(void)n, (void)verb; /* there is nothing to release, and what is renewed by chance is not there */
 	lsh_script_begin(command, &lsh_script_watch, 2);
 	lsh_script_push(command, lock);
 	lsh_script_push_joined(command, lock, ":fence");
 	lsh_script_push(command, LSH_ARG("0"));
 	lsh_script_push_number(command, r->fence);
-}
-
-static bool
-read(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *m, size_t i, size_t n)
-{
-	if (verb == LSH_ACQUIRE)
-		return lsh_kind_read(v, verb, m, i, n);
-	*v = (struct lsh_verdict){.what = verb == LSH_RELEASE ? LSH_LET_GO : LSH_GONE};
-	return m->type == LSH_STATUS;
 }
 
 /* "<prefix>:{<name>}:wake:watch", or "<prefix>:wake:{<name>}" */
@@ -74,5 +60,5 @@ lsh_watch_read_channel(const char *channel, size_t size, struct lsh_arg *key, ch
 
 const struct lsh_kind lsh_watch = {
 	.name = "leader", .taken = "it is the same", .was_taken = "it was the same", .suffix = {"", ":fence"}, .mark = MARK,
-	.batch = 1, .inspect = &lsh_script_watch, .make = make, .read = read, .channel = write_channel,
+	.batch = 1, .inspect = &lsh_script_watch, .make = make, .read = lsh_kind_read, .channel = write_channel,
 };

@@ -594,6 +594,13 @@ lsh_vote_cancel(struct lsh_vote *v, struct lsh_parker *reader)
 	}
 }
 
+/* May its server know the token? Of who only watches none does. */
+static bool
+is_known(const struct lsh_vote *v)
+{
+	return v->asked && v->lease->resource->kind->mark == NULL;
+}
+
 void
 lsh_vote_end(struct lsh_vote *v, struct lsh_parker *reader)
 {
@@ -601,7 +608,7 @@ lsh_vote_end(struct lsh_vote *v, struct lsh_parker *reader)
 		lsh_call_unattend(&v->saying->call);
 	v->state = LSH_VOTE_ENDING;
 	v->cancel_epoch = 0;
-	if ((LSH_MUTATES(LSH_CANCELS_ARE_NOT_SENT) && reader == NULL) || !v->asked)
+	if ((LSH_MUTATES(LSH_CANCELS_ARE_NOT_SENT) && reader == NULL) || !is_known(v))
 		lsh_vote_ended(v);
 	else
 		lsh_vote_cancel(v, reader);

@@ -275,6 +275,20 @@ SENTENCE(who_adopted_from_a_leader_resigns_as_that_would, .but = PLACE_NO_QUEUE 
 	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
 }
 
+SENTENCE(who_watches_has_nothing_to_take_back, .but = PLACE_NO_QUEUE | PLACE_MANY_SERVERS)
+{
+	const char *calls;
+
+	hears_that_nobody_leads();
+	place_say("leash:{law}", "CONFIG RESETSTAT");
+	place_say("leash:{law}", "HSET leash:{law} " THEIRS " 1");
+	assert_status(LEASH_OK, leash_watch_next(watch, 60000, &leader, &err));
+	place_say("leash:{law}", "DEL leash:{law}");
+	hears_that_nobody_leads();
+	calls = place_text("leash:{law}", "INFO commandstats");
+	assert_true(strstr(calls, "cmdstat_evalsha") != NULL && strstr(calls, "cmdstat_ping") == NULL);
+}
+
 /* There is news, and whoever looks at it hears nothing the first time. */
 static size_t
 answer_late(void *looks, int argc, const char **argv, const size_t *argl, char *out, size_t size)
