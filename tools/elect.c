@@ -42,7 +42,7 @@ const struct command command_elect = {
 	"      --escaped               NAME is as leash list shows it: \\x20 is a space\n"
 	"  -v, --verbose   -q, --quiet   --json   -h, --help\n"
 	"CMD has LEASH_VALUE, and all that leash run gives it. Exit: its own, 64 usage,\n"
-	"69 no server, 75 another leads, 124 too long, 126 cannot be run, 127 not there,\n"
-	"128+N died of signal N\n",
+	"69 no server, 75 another leads, 79 lost as CMD ended, or kept, 124 too long,\n"
+	"126 cannot be run, 127 not there, 128+N died of signal N\n",
 	run,
 };
