@@ -41,8 +41,8 @@ const struct command command_leader = {
 	"leader",
 	"say who leads",
 	"Usage: leash leader [OPTION...] NAME\n"
-	"Print what the leader said of itself: whoever holds the lock NAME leads, by leash\n"
-	"elect or by a program. It is old news already.\n"
+	"Print what the leader said of itself: whoever holds the lock NAME leads, by\n"
+	"leash elect or by a program. It may be out of date already.\n"
 	"\n"
 	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
 	"      --json         an object, also where nobody leads\n"

@@ -126,14 +126,14 @@ const struct command command_watch = {
 	"Whoever holds the lock NAME leads, by leash elect or by a program.\n"
 	"\n"
 	"  -x, --exec STRING  run this by the shell instead, one after the other, with\n"
-	"                     LEASH_NAME, LEASH_LEADS (1, or 0), LEASH_VALUE, LEASH_FENCE;\n"
+	"                     LEASH_NAME, LEASH_LEADS (1 or 0), LEASH_VALUE, LEASH_FENCE;\n"
 	"                     of changes that come meanwhile only the last is told\n"
 	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
 	"      --json         an object for each\n"
 	"  -v, --verbose      -q, --quiet\n"
 	"  -r, --redis URI    the server, else $LEASH_URI     --prefix TEXT  of its keys\n"
 	"\n"
-	"A server that is away is asked again. It goes on until a signal ends it, or STRING\n"
-	"fails. Exit: 64 usage; 69 no server; that of STRING.\n",
+	"A server that is away is asked again. It goes on until a signal ends it, or\n"
+	"STRING fails. Exit: 64 usage; 69 no server; that of STRING.\n",
 	run,
 };
