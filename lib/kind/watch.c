@@ -46,9 +46,10 @@ lsh_watch_read_channel(const char *channel, size_t size, struct lsh_arg *key, ch
 	const char *wake = memmem(channel, size, WAKE "{", sizeof WAKE), *brace = memchr(channel, '{', size);
 	char *at;
 
-	*key = (struct lsh_arg){channel, size};
-	if (size > sizeof MARK && memcmp(channel + size - (sizeof MARK - 1), MARK, sizeof MARK - 1) == 0)
+	if (size > sizeof MARK && memcmp(channel + size - (sizeof MARK - 1), MARK, sizeof MARK - 1) == 0) {
+		*key = (struct lsh_arg){channel, size};
 		return true;
+	}
 	if (wake == NULL || brace != wake + sizeof WAKE - 1 || size + sizeof MARK > LSH_CHANNEL_SCRATCH)
 		return false;
 	at = mempcpy(scratch, channel, (size_t)(wake - channel) + 1);
