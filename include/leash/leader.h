@@ -52,7 +52,7 @@ typedef struct leash_leader {
 	size_t size;                       /**< of this struct, as leash was built */
 	bool leads;                        /**< somebody does; else all that follows is zero */
 	char token[LEASH_TOKEN_MAX];       /**< of its hold */
-	uint64_t fence;                    /**< of its hold, as leash_lock_fence() had it; 0: not known */
+	uint64_t fence;                    /**< of its hold, as leash_lock_fence() first had it; 0: not known */
 	int64_t remaining_ms;              /**< of its lease if not renewed; -1: no end, so not made by leash */
 	char value[LEASH_VALUE_MAX + 1];   /**< what it proclaimed; empty: nothing so far */
 	/* Add fields here, at the end, and nowhere else. */
