@@ -34,7 +34,8 @@ enum {
  * @param err    filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           the server has it, and tells all who watch. A server that is replaced by one with older
- *                            data may have lost it, though not the hold: proclaim it again after a RECOVERED event
+ *                            data may have lost the value, though not the hold, and no event tells so: to be sure,
+ *                            proclaim it again from time to time
  * @retval LEASH_NOT_HELD     this owner does not hold the lock
  * @retval LEASH_LOST         it did, and the hold was lost
  * @retval LEASH_INVALID      no lock, no value, a value out of range, or the lock is no mutex of leash
