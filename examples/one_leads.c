@@ -40,7 +40,7 @@ stand(void *value)
 static leash_status
 follow(leash_watch *watch, leash_error *err)
 {
-	leash_leader leader;
+	leash_leader leader = {.size = sizeof leader};
 	char last[LEASH_TOKEN_MAX] = "";
 	int led = 0;
 

@@ -26,7 +26,7 @@ static int
 run(const struct command *command, int argc, char **argv)
 {
 	static const struct option options[] = {CLI_LONG, CLI_LONG_END};
-	struct leading l = {.name = NULL};
+	struct leading l = {.is.size = sizeof l.is};
 	int c, status = CLI_GO_ON;
 
 	cli_begin(&l.cli, command);

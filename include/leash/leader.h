@@ -3,6 +3,8 @@
  * Whoever holds a lock leads; to stand is to acquire it, to resign is to release it. A leader proclaims a value, such
  * as its address, and any number of others watch who leads. They need not stand themselves.
  *
+ *     leash_leader leader = {.size = sizeof leader};
+ *
  *     leash_lock_acquire(lock, LEASH_FOREVER, &err);                        the leader
  *     leash_lock_proclaim(lock, "10.0.0.7:8080", &err);
  *
@@ -48,14 +50,14 @@ enum {
  */
 LEASH_API leash_status leash_lock_proclaim(leash_lock *lock, const char *value, leash_error *err);
 
-/** Who leads. */
+/** Who leads. Set `size` before the call. */
 typedef struct leash_leader {
-	size_t size;                       /**< of this struct, as leash was built */
+	size_t size;                       /**< sizeof(leash_leader) */
 	bool leads;                        /**< somebody does; else all that follows is zero */
 	char token[LEASH_TOKEN_MAX];       /**< of its hold */
 	uint64_t fence;                    /**< of its hold, as leash_lock_fence() first had it; 0: not known */
 	int64_t remaining_ms;              /**< of its lease if not renewed; -1: no end, so not made by leash */
-	char value[LEASH_VALUE_MAX + 1];   /**< what it proclaimed; empty: nothing so far */
+	char value[LEASH_VALUE_MAX + 8];   /**< what it proclaimed; empty: nothing so far */
 	/* Add fields here, at the end, and nowhere else. */
 } leash_leader;
 
@@ -94,13 +96,14 @@ LEASH_API void leash_watch_free(leash_watch *watch);
  * leads without a value, within a second.
  *
  * @param wait_ms  0 asks once; LEASH_FOREVER does not give up.
- * @param leader   receives who leads, or that nobody does; untouched unless the result is LEASH_OK.
+ * @param leader   receives who leads, or that nobody does; its `size` must be set. Untouched unless the result is
+ *                 LEASH_OK.
  * @param err      filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           `*leader` is news
  * @retval LEASH_TIMEOUT      nothing changed during `wait_ms`
  * @retval LEASH_MISMATCH     the name is used for something that is no mutex
- * @retval LEASH_INVALID      no watch, no leader, or a negative wait
+ * @retval LEASH_INVALID      no watch, no leader, or its size is not set; or a negative wait
  * @retval LEASH_UNAVAILABLE  the server could not be asked in time
  * @retval LEASH_DENIED, LEASH_PROTOCOL, LEASH_NO_MEMORY, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as
  *                            leash_lock_acquire()

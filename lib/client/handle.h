@@ -43,6 +43,12 @@ leash_status lsh_handle_new(leash_lock **out, leash_client *client, const char *
 leash_owner *lsh_handle_owner(const leash_lock *lock); /* NULL: a thread that has nothing, as it never called */
 void lsh_handle_end(leash_lock *lock); /* but for its memory */
 
+/* May a caller's struct have that size? Up to `least`, the end of its first field, there would be nothing to tell. */
+leash_status lsh_check_size(size_t size, size_t least, const char *call, const char *what, leash_error *err);
+
+/* To a caller who may be older (its struct ends sooner) or newer (we know its beginning only), all but the size. */
+void lsh_copy_out(void *out, size_t size, const void *from, size_t from_size);
+
 /* Of a handle that was checked: leash_lock_break(). */
 leash_status lsh_handle_break(leash_lock *lock, leash_error *err);
 

@@ -14,9 +14,8 @@
 
 enum { LARGEST = 65536 }; /* of a struct that any leash will ever have; what says more was not set */
 
-/* May a caller's struct have that size? Up to `least`, the end of its first field, there would be nothing to tell. */
-static leash_status
-check_size(size_t size, size_t least, const char *call, const char *what, leash_error *err)
+leash_status
+lsh_check_size(size_t size, size_t least, const char *call, const char *what, leash_error *err)
 {
 	if (size >= least && size <= LARGEST)
 		return LEASH_OK;
@@ -24,9 +23,8 @@ check_size(size_t size, size_t least, const char *call, const char *what, leash_
 	                what, what);
 }
 
-/* To a caller who may be older (its struct ends sooner) or newer (we know its beginning only), all but the size. */
-static void
-copy_out(void *out, size_t size, const void *from, size_t from_size)
+void
+lsh_copy_out(void *out, size_t size, const void *from, size_t from_size)
 {
 	size_t n = size < from_size ? size : from_size;
 
@@ -59,12 +57,12 @@ look(const leash_lock *lock, leash_lock_info *info, leash_hold_fn visit, void *a
 	if (info == NULL)
 		status = lsh_fail(err, LEASH_INVALID, 0, "%s: `info` is NULL", call);
 	if (status == LEASH_OK)
-		status = check_size(info->size, offsetof(leash_lock_info, holder), call, "lock_info", err);
+		status = lsh_check_size(info->size, offsetof(leash_lock_info, holder), call, "lock_info", err);
 	if (status == LEASH_OK)
 		status = lsh_inspect(&sight, lock->lock, visit != NULL, true, err);
 	if (status != LEASH_OK)
 		return status;
-	copy_out(info, info->size, &sight->info, sizeof sight->info);
+	lsh_copy_out(info, info->size, &sight->info, sizeof sight->info);
 	visit_each(sight, visit, arg, guard);
 	return LEASH_OK;
 }
@@ -149,12 +147,12 @@ leash_client_stats(leash_client *client, leash_stats *stats, leash_error *err)
 
 	if (client == NULL || stats == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call, client == NULL ? "the client" : "`stats`");
-	status = check_size(stats->size, offsetof(leash_stats, handed_on), call, "stats", err);
+	status = lsh_check_size(stats->size, offsetof(leash_stats, handed_on), call, "stats", err);
 	if (status == LEASH_OK)
 		status = lsh_fail_about(err, lsh_client_is_there(client, err), call, NULL);
 	if (status != LEASH_OK)
 		return status;
 	collect(client->engine, &found);
-	copy_out(stats, stats->size, &found, sizeof found);
+	lsh_copy_out(stats, stats->size, &found, sizeof found);
 	return LEASH_OK;
 }

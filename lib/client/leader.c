@@ -7,6 +7,7 @@
 #include "client/wait.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 struct leash_watch {
@@ -107,9 +108,23 @@ leash_watch_free(leash_watch *watch)
 static leash_status
 check(const leash_watch *watch, const leash_leader *leader, const char *call, leash_error *err)
 {
+	leash_status status;
+
 	if (watch == NULL || leader == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call, watch == NULL ? "the watch" : "`leader`");
-	return lsh_handle_check(watch->handle, call, err);
+	status = lsh_check_size(leader->size, offsetof(leash_leader, token), call, "leader", err);
+	return status == LEASH_OK ? lsh_handle_check(watch->handle, call, err) : status;
+}
+
+static leash_status
+look(leash_lock *handle, leash_leader *leader, leash_error *err)
+{
+	leash_leader found;
+	leash_status status = lsh_leader(handle->lock, &found, &handle->known, err);
+
+	if (status == LEASH_OK)
+		lsh_copy_out(leader, leader->size, &found, sizeof found);
+	return status;
 }
 
 /* No server knows of it: so nobody waits for that. */
@@ -142,7 +157,7 @@ leash_watch_next_with(leash_watch *watch, const leash_acquire *how, leash_leader
 		if (status != LEASH_OK)
 			return status;
 		forget(watch->handle);
-		status = lsh_leader(watch->handle->lock, leader, &watch->handle->known, err);
+		status = look(watch->handle, leader, err);
 		left_ms = (until - lsh_now_ns()) / LSH_MS;
 		if (until != LSH_NEVER)
 			a.wait_ms = left_ms > 0 ? left_ms : 0;
@@ -163,5 +178,5 @@ leash_watch_look(leash_watch *watch, leash_leader *leader, leash_error *err)
 	lsh_guarded();
 	leash_status status = check(watch, leader, "leash_watch_look", err);
 
-	return status == LEASH_OK ? lsh_leader(watch->handle->lock, leader, &watch->handle->known, err) : status;
+	return status == LEASH_OK ? look(watch->handle, leader, err) : status;
 }

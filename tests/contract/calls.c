@@ -3,7 +3,7 @@
 
 #include "tests/contract/refusal.h"
 
-static leash_leader leader;
+static leash_leader leader = {.size = sizeof leader};
 
 #define CALL(name, ...) \
 	static leash_status name(const struct callee *of, leash_error *error) \

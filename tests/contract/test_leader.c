@@ -8,7 +8,7 @@
 static leash_client *client;
 static leash_lock *lock, *other; /* of "law", of a client each */
 static leash_watch *watch;       /* of a third one */
-static leash_leader leader;
+static leash_leader leader = {.size = sizeof leader};
 static leash_error err;
 
 static leash_client *
@@ -228,7 +228,7 @@ hear_much(struct actor *actor)
 {
 	actor->status = LEASH_OK;
 	for (unsigned i = 0; i < actor->turns && actor->status == LEASH_OK; i++)
-		actor->status = leash_watch_next(actor->ctx, 60000, &(leash_leader){.size = 0}, &actor->err);
+		actor->status = leash_watch_next(actor->ctx, 60000, &(leash_leader){.size = sizeof(leash_leader)}, &actor->err);
 }
 
 SENTENCE(who_watches_has_nothing_that_could_be_lost, SOMEWHERE)
@@ -287,6 +287,21 @@ SENTENCE(who_watches_has_nothing_to_take_back, .but = PLACE_NO_QUEUE | PLACE_MAN
 	hears_that_nobody_leads();
 	calls = place_text("leash:{law}", "INFO commandstats");
 	assert_true(strstr(calls, "cmdstat_evalsha") != NULL && strstr(calls, "cmdstat_ping") == NULL);
+}
+
+SENTENCE(an_older_program_is_told_what_it_has_room_for, SOMEWHERE)
+{
+	static leash_leader older = {.size = offsetof(leash_leader, value), .value = "behind it"};
+
+	acquires(lock);
+	proclaims(lock, "mine");
+	assert_status(LEASH_OK, leash_watch_next(watch, 60000, &older, &err));
+	assert_true(older.leads && older.fence == leash_lock_fence(lock));
+	assert_string_equal(older.value, "behind it");
+	older.size = 0;
+	assert_status(LEASH_INVALID, leash_watch_next(watch, 0, &older, &err));
+	assert_true(strstr(err.text, "write leash_leader x = {.size = sizeof x}") != NULL);
+	releases(lock);
 }
 
 /* There is news, and whoever looks at it hears nothing the first time. */

@@ -94,6 +94,7 @@ CAN_GROW(leash_lock_info, limit);
 CAN_GROW(leash_waiter_info, limit);
 CAN_GROW(leash_stats, reserved_);
 CAN_GROW(leash_hold_info, remaining_ms);
+CAN_GROW(leash_leader, value);
 
 HOLDS(sizeof(leash_error) == 256 && offsetof(leash_error, status) == 0 && offsetof(leash_error, sys_errno) == 4);
 HOLDS(offsetof(leash_error, text) == 8 && sizeof(((leash_error *)0)->text) == 248);

@@ -342,7 +342,7 @@ watch(struct sim_person *p)
 {
 	int64_t began = sim_now, wait_ms = sim_between(0, 3000);
 	leash_error err = {0};
-	leash_leader leader;
+	leash_leader leader = {.size = sizeof leader};
 	leash_status status = leash_watch_next(p->watch, wait_ms, &leader, &err);
 
 	sim_acts++;
