@@ -18,7 +18,7 @@ look(struct leading *l)
 	else if (!l->is.leads)
 		cli_say(&l->cli, CLI_INFO, "nobody leads by '%s'", cli_show(name, sizeof name, l->name));
 	if (l->is.leads && l->is.value[0] == '\0')
-		cli_say(&l->cli, CLI_DETAIL, "who has '%s' proclaimed nothing", cli_show(name, sizeof name, l->name));
+		cli_say(&l->cli, CLI_DETAIL, "the holder of '%s' has proclaimed nothing", cli_show(name, sizeof name, l->name));
 	return l->is.leads ? EXIT_OK : EXIT_CONFLICT;
 }
 

@@ -20,7 +20,7 @@ leading_name(struct leading *l, int argc, char **argv)
 	char shown[80];
 
 	if (optind == argc)
-		return cli_usage(&l->cli, "led by which lock? A name is missing");
+		return cli_usage(&l->cli, "which lock? A name is missing");
 	if (optind + 1 < argc)
 		return cli_usage(&l->cli, "one name is enough: what is '%s'?",
 		                 cli_show_word(shown, sizeof shown, argv[optind + 1]));

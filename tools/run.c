@@ -183,7 +183,7 @@ take_words(struct run *r, int argc, char **argv, int at)
 	if (at == argc)
 		return cli_usage(&r->cli, "which lock? A name is missing");
 	if (r->value != NULL && count > 1)
-		return cli_usage(&r->cli, "%d names: one can be led by at a time", count);
+		return cli_usage(&r->cli, "%d names: leash elect takes one", count);
 	status = take_names(r, argv + at, count);
 	if (status != CLI_GO_ON)
 		return status;

@@ -62,7 +62,7 @@ tell(const struct leading *l)
 	else if (!l->is.leads)
 		puts("nobody");
 	else
-		printf("leads %s\n", cli_show(shown, sizeof shown, l->is.value));
+		printf("leads%s%s\n", l->is.value[0] != '\0' ? " " : "", cli_show(shown, sizeof shown, l->is.value));
 	return fflush(stdout) == 0 ? CLI_GO_ON : EXIT_OK; /* nobody reads it any more */
 }
 

@@ -11,10 +11,10 @@
  *     while (leash_watch_next(watch, LEASH_FOREVER, &leader, &err) == LEASH_OK)      all others
  *         route_to(leader.leads ? leader.value : NULL);
  *
- * What is known of a leader is old news, at any time: who was told of it may be told next that another one leads. So
- * the leader itself goes by leash_lock_held(), and gives its fence to whatever it changes.
+ * News of a leader may be out of date when it arrives: another one may lead by then. So a leader asks
+ * leash_lock_held(), and passes its fence to whatever it changes.
  *
- * On a quorum there are none: LEASH_UNSUPPORTED. */
+ * A quorum has no leaders: LEASH_UNSUPPORTED. */
 #ifndef LEASH_LEADER_H
 #define LEASH_LEADER_H
 
@@ -27,9 +27,8 @@ enum {
 };
 
 /**
- * Let all who watch know `value`. It has the lease of the hold, so it goes when that ends, and nobody is ever seen with
- * the value of another one. A later one replaces it. From the first one on the hold is not handed off to another thread
- * of this process.
+ * Let all who watch know `value`. It ends with the hold, and is never shown as another leader's. A later one replaces
+ * it. Once a value was proclaimed, the hold is not handed off within the process.
  *
  * @param lock   a mutex that the calling owner holds.
  * @param value  1 to LEASH_VALUE_MAX bytes of any text; copied.
@@ -91,9 +90,9 @@ LEASH_API void leash_watch_free(leash_watch *watch);
  * Wait until who leads, or what it proclaimed, is not what this watch told last, and tell that. The first call tells
  * at once how it is.
  *
- * Each change is told in its order. If several come in quick succession, only the last of them may be told. That a
- * leader resigned, or proclaimed a value, is heard of at once; that one died, when its lease ends; that another one
- * leads without a value, within a second.
+ * Changes are told in their order; of several in quick succession perhaps only the last. Watchers hear at once that a
+ * leader resigned or proclaimed a value, at the end of its lease that it died, and within a second that one leads
+ * without a value.
  *
  * @param wait_ms  0 asks once; LEASH_FOREVER does not give up.
  * @param leader   receives who leads, or that nobody does; its `size` must be set. Untouched unless the result is

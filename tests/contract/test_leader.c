@@ -78,7 +78,7 @@ SENTENCE(the_first_news_are_how_it_is, SOMEWHERE)
 	hears_that_nobody_leads();
 	assert_status(LEASH_TIMEOUT, leash_watch_next(watch, 0, &leader, &err));
 	assert_status(LEASH_TIMEOUT, leash_watch_next(watch, 50, &leader, &err));
-	assert_true(strstr(err.text, "it was the same for all of 50 ms") != NULL);
+	assert_true(strstr(err.text, "nothing changed for all of 50 ms") != NULL);
 }
 
 SENTENCE(who_acquires_leads_and_what_it_proclaims_is_known, SOMEWHERE)
