@@ -79,6 +79,7 @@ leash_sources += lib/core/release.c
 leash_sources += lib/core/table.c
 leash_sources += lib/core/trade.c
 leash_sources += lib/kind/channel.c
+leash_sources += lib/kind/condition.c
 leash_sources += lib/kind/kind.c
 leash_sources += lib/kind/kind.h
 leash_sources += lib/kind/mutex.c
@@ -213,6 +214,7 @@ LUA_FILES += lib/lua/share_limit.lua
 LUA_FILES += lib/lua/share_trade.lua
 LUA_FILES += lib/lua/share_release.lua
 LUA_FILES += lib/lua/share_renew.lua
+LUA_FILES += lib/lua/share_signal.lua
 LUA_FILES += lib/lua/watch.lua
 
 LUA_INCLUDES =

@@ -77,15 +77,17 @@ lsh_proclaim(struct lsh_lock *lock, const char *token, const char *value, bool *
 {
 	const struct lsh_resource *r = lsh_lock_resource(lock);
 	size_t token_size = strlen(token) + 1, size = strlen(value) + 1;
-	struct lsh_query *q = lsh_query_new(r->backend, LSH_SAYS, r->kind, lsh_resource_key(r), r->key_size);
+	struct lsh_query *q = lsh_query_new(r->backend, LSH_STEP, r->kind, lsh_resource_key(r), r->key_size);
 	leash_status status;
 
 	if (q != NULL && (q->words = lsh_alloc(token_size + size)) == NULL) {
 		lsh_query_drop(q);
 		q = NULL;
 	}
-	if (q != NULL)
+	if (q != NULL) {
+		q->verb = LSH_PROCLAIM;
 		memcpy(mempcpy(q->words, token, token_size), value, size);
+	}
 	status = lsh_query_run(q, lock, err);
 	*held = status != LEASH_OK || strcmp(q->asks[0].text, "0") != 0;
 	lsh_query_drop(q);

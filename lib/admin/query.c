@@ -56,12 +56,6 @@ home(struct lsh_call *call)
 	return &a->host->server;
 }
 
-static enum lsh_verb
-step_of(const struct lsh_query *q)
-{
-	return q->question == LSH_LET_IN ? LSH_LIMIT : LSH_PROCLAIM;
-}
-
 static unsigned
 most_holds(const struct lsh_query *q)
 {
@@ -96,7 +90,7 @@ make_step(const struct lsh_ask *a, struct lsh_script_call *command)
 		request.token_size = strlen(q->words);
 		request.value = q->words + request.token_size + 1;
 	}
-	q->kind->make(command, step_of(q), &request, 1);
+	q->kind->make(command, q->verb, &request, 1);
 }
 
 static bool
@@ -131,8 +125,7 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 		lsh_script_push(command, LSH_ARG("0"));
 		lsh_script_push_number(command, LSH_QUERIES);
 		break;
-	case LSH_LET_IN:
-	case LSH_SAYS:
+	case LSH_STEP:
 		make_step(call->owner, command);
 		break;
 	}
@@ -165,9 +158,8 @@ is_answer(const struct lsh_call *call, const struct lsh_message *message)
 		return is_list(message, 0, LSH_QUERIES, LSH_STRING);
 	case LSH_WHO_LEADS:
 		return message->count == 6 && is_list(message, 4, 1, LSH_STRING);
-	case LSH_LET_IN:
-	case LSH_SAYS:
-		return q->kind->read(&verdict, step_of(q), message, 0, 1);
+	case LSH_STEP:
+		return q->kind->read(&verdict, q->verb, message, 0, 1);
 	default:
 		return true;
 	}

@@ -19,10 +19,8 @@ enum lsh_question {
 	LSH_WHO_IS,    /* the client of this token: what it wrote about itself */
 	LSH_WHO_WAITS, /* for the lock with this key: up to LSH_QUERIES places behind the arrival `after`, and their scores,
 	                * a line for each */
-	LSH_LET_IN,    /* no more than `limit` to what is shared under this key, for `for_ms`: nothing */
 	LSH_WHO_LEADS, /* the same of a lock that may be watched: what watch.lua answers, a line for each of its items */
-	LSH_SAYS,      /* the holder of this lock, whose token is `words`, a value, which is behind that: 1, or 0 if it has
-	                * it not */
+	LSH_STEP,      /* no question, but the step `verb`: what that answers */
 };
 
 enum {
@@ -53,8 +51,9 @@ struct lsh_query {
 	char *subject;              /* the key, or the token */
 	size_t subject_size;
 	uint64_t after;
-	int64_t limit, for_ms;
-	char *words;                /* freed with it; or NULL */
+	enum lsh_verb verb;
+	int64_t limit, for_ms;      /* LIMIT: no more than so many, for so long; SIGNAL: so many */
+	char *words;                /* PROCLAIM: the holder's token, and behind that a value; freed with it; else NULL */
 	unsigned slot;
 	bool by_slot;               /* whichever server has the slot is asked */
 	bool hurried;               /* "not now" is an answer, too */

@@ -157,6 +157,11 @@ lsh_kind_make(struct lsh_script_call *command, enum lsh_verb verb, const struct 
 		lsh_script_push_number(command, r->lease_ms);
 		push_config(command, r);
 		break;
+	case LSH_SIGNAL:
+		begin_whole(command, verb, r);
+		lsh_script_push_number(command, r->limit);
+		push_config(command, r);
+		break;
 	default:
 		break;
 	}
@@ -243,16 +248,17 @@ read_renewal(struct lsh_verdict *v, const struct lsh_message *m, size_t i, size_
 	return x <= 2 && x >= (n == 1 ? 0 : -1);
 }
 
-/* 1: it is done; of a release 2, too: it had a place; 0, of what a token does: it has nothing. */
+/* 1: it is done; of a release 2, too: it had a place; 0, of what a token does: it has nothing. Of a signal: how many
+ * came in. */
 static bool
 read_done(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *m)
 {
-	int64_t x = m->item[0].integer;
+	int64_t x = m->item[0].integer, most = verb == LSH_RELEASE ? 2 : verb == LSH_SIGNAL ? LSH_NEED_COUNT_MAX : 1;
 
 	*v = (struct lsh_verdict){.what = verb == LSH_RELEASE ? LSH_LET_GO : LSH_KEPT, .waited = x == 2};
 	if (x == 0)
 		v->what = LSH_GONE;
-	return m->type == LSH_INTEGER && x >= (verb == LSH_LIMIT) && x <= (verb == LSH_RELEASE ? 2 : 1);
+	return m->type == LSH_INTEGER && x >= (verb == LSH_LIMIT) && x <= most;
 }
 
 bool

@@ -28,6 +28,7 @@ enum lsh_verb {
 	LSH_TRADE,     /* hold this in place of what another token holds, at once or not at all */
 	LSH_LIMIT,     /* of no token: for a while, let no more than so many hold what is shared */
 	LSH_PROCLAIM,  /* let all who watch know a value of who holds it */
+	LSH_SIGNAL,    /* nor this: wake so many who wait for a condition */
 	LSH_VERBS
 };
 
@@ -44,6 +45,9 @@ lsh_need(uint32_t count, uint32_t limit)
 
 /* Of a read-write lock. */
 enum { LSH_NEED_WRITE = 1, LSH_NEED_READ = 1 << 20 };
+
+/* Of a condition: to be signaled, "?". What begins with two bits that no count has says a sort of its own. */
+#define LSH_NEED_SIGNAL (UINT32_C(3) << 30)
 
 static inline unsigned
 lsh_need_count(uint32_t need)
@@ -79,7 +83,7 @@ struct lsh_request {
 	size_t token_size;
 	const char *old;                /* TRADE: the other one, likewise */
 	int64_t lease_ms, claim_ms;     /* LIMIT: for how long, 0: it ends; a claim of 0: take no place */
-	int64_t limit;                  /* LIMIT */
+	int64_t limit;                  /* LIMIT; SIGNAL: how many */
 	const char *value;              /* PROCLAIM */
 	int64_t not_after_us;           /* by the server's clock: later than that it does nothing */
 	int64_t fence;                  /* wanted: no queue, and all servers answer the same; 0: as the server likes; or of
@@ -157,6 +161,6 @@ bool lsh_redisson_read_channel(const char *channel, size_t size, struct lsh_arg 
 bool lsh_watch_read_channel(const char *channel, size_t size, struct lsh_arg *key,
                             char scratch[static LSH_CHANNEL_SCRATCH]); /* likewise */
 
-extern const struct lsh_kind lsh_mutex, lsh_semaphore, lsh_readwrite, lsh_redisson, lsh_watch;
+extern const struct lsh_kind lsh_mutex, lsh_semaphore, lsh_readwrite, lsh_condition, lsh_redisson, lsh_watch;
 
 #endif

@@ -33,6 +33,8 @@ lsh_need_write(char out[static LSH_NEED_SIZE], uint32_t need)
 {
 	if (need == LSH_NEED_WRITE)
 		return (size_t)(stpcpy(out, "w") - out);
+	if (need == LSH_NEED_SIGNAL)
+		return (size_t)(stpcpy(out, "?") - out);
 	return (size_t)snprintf(out, LSH_NEED_SIZE, "%u/%u", lsh_need_count(need), lsh_need_limit(need));
 }
 
@@ -45,6 +47,9 @@ lsh_need_read(uint32_t *need, const char *text, size_t size)
 
 	*need = LSH_NEED_WRITE;
 	if (size == 1 && text[0] == 'w')
+		return true;
+	*need = LSH_NEED_SIGNAL;
+	if (size == 1 && text[0] == '?')
 		return true;
 	if (slash == NULL || !lsh_decimal_read(text, before, &count) ||
 	    !lsh_decimal_read(slash + 1, size - before - 1, &limit))

@@ -25,6 +25,7 @@ extern const struct lsh_script lsh_script_share_limit;
 extern const struct lsh_script lsh_script_share_trade;
 extern const struct lsh_script lsh_script_share_release;
 extern const struct lsh_script lsh_script_share_renew;
+extern const struct lsh_script lsh_script_share_signal;
 extern const struct lsh_script lsh_script_watch;
 
 /* All of them, and NULL behind the last. */

@@ -43,6 +43,7 @@ static const struct script {
 	{"drop", &lsh_script_share_release, "1", "1 cfg"},
 	{"trade", &lsh_script_share_trade, "4", "1 2 3:600000 4:9000000000000000 cfg"},
 	{"limit", &lsh_script_share_limit, "4", "1 2:600000 cfg"},
+	{"signal", &lsh_script_share_signal, "4", "1 cfg"},
 	{"get_lock", &lsh_script_redisson, "1", "acquire 1 2:600000 3:9000000000000000"},
 	{"keep_lock", &lsh_script_redisson, "1", "renew 1 2 3"},
 	{"adopt_lock", &lsh_script_redisson, "1", "heartbeat 1 2:600000"},
@@ -180,7 +181,7 @@ look_at_shares(void)
 	for (size_t i = 0; i < in->elements; i += 2) {
 		const char *who = in->element[i]->str, *need = strchr(who, ' ') + 1, *more = strchr(need, ' ');
 		size_t size = more != NULL ? (size_t)(more - who) : strlen(who);
-		long k = *need == 'w' ? 1 : atol(need);
+		long k = strchr("w?", *need) != NULL ? 1 : atol(need);
 
 		if (*need == 'w' && in->elements > 2)
 			fail_msg("%s is not alone", who);

@@ -21,7 +21,7 @@
  *     trade WHO WHO [LEASE [NOT_AFTER]]       share_trade, of the first for the second
  *     get_lock TOKEN [LEASE [NOT_AFTER]], keep_lock TOKEN LEASE DEPTH, adopt_lock TOKEN [LEASE], look_at
  *     unlock TOKEN [CHANNEL]                  redisson
- *     limit N [MS]; inspect [N]               share_limit; of whatever kind
+ *     limit N [MS]; signal N; inspect [N]     share_limit; share_signal; of whatever kind
  *     line TOKENS                             the first asks and has it, the others ask and wait
  *     crowd WHO...                            they ask for a share, one after the other
  *     cfg WORDS                               what steps say of the client from now on

@@ -177,6 +177,40 @@ SCENE(a_limit_is_a_number_for_a_day_at_most_and_what_is_none_limits_nobody,
       "DBSIZE = 0; each x rubbish -1 nan 1e300; SET MOST '$x' PX 60000; share A1_1/2 = fence;"
       "inspect = now 1 0 f -1 A1 1/2 ~600000; part A1_1/2 = 1; next")
 
+/* ==== conditions ==== */
+
+SCENE(who_waits_for_a_condition_comes_in_by_a_signal_and_by_nothing_else,
+      "listen A; listen B; share A1_? = 0 -1 now; crowd B1_?; waiting = A1 ? B1 ?; beat A1_? = queued; limit 8 = 1;"
+      "probe C1_? = no; signal 1 = 1; in = A1 ?; told A = A1; PTTL LOCK = ~60000; beat B1_? = queued;"
+      "part A1_? = 1; waiting = B1 ?; signal 1000 = 1; told B = B1; EXISTS QUEUE = 0; signal 1 = 0")
+SCENE(a_signal_wakes_so_many_in_their_order_whoever_was_woken_before,
+      "listen A; listen B; listen C; crowd A1_? B1_? C1_? A2_?; signal 1 = 1; signal 2 = 2; in = A1 ? B1 ? C1 ?;"
+      "waiting = A2 ?; share A1_? = last; ZADD LOCK 1 B1_? = 0; prolong B1_? 1000 = 0; signal 1 = 1; waiting = -")
+SCENE(a_signal_passes_who_is_dead_or_does_not_listen_and_is_not_lost,
+      "listen A; listen B; crowd A1_? C1_? A2_? B1_?; bury A; signal 1 = 1; in = B1 ?; told B = B1; EXISTS QUEUE = 0;"
+      "crowd C2_?; signal 5 = 0; EXISTS LOCK QUEUE = 1")
+SCENE(a_signal_where_nobody_waits_keeps_nothing, "signal 1 = 0; DBSIZE = 0")
+SCENE(a_signal_is_for_one_to_a_thousand,
+      "crowd A1_?; each x 0 -1 1001 nan x ''; signal '$x' = !ERR; next; waiting = A1 ?")
+SCENE(a_woken_hold_that_nobody_renews_stops_nobody,
+      "listen A; listen B; crowd A1_?; signal 1 = 1; share B1_? = 0 ~60000 now; ZADD LOCK 1 A1_? = 0; beat B1_? = queued;"
+      "signal 1 = 1; in = B1 ?; ZCARD LOCK = 1")
+
+SENTENCE(a_signal_passes_thousands_who_died)
+{
+	char words[4096] = "";
+
+	play("listen B; crowd B1_?; let x now; mess but TTLs");
+	for (int i = 0; i < 2200; i++) {
+		sprintf(words + strlen(words), " 1 'C%d_? 60000'", i);
+		if (i % 20 == 19) {
+			play("ZADD QUEUE%s", words);
+			words[0] = '\0';
+		}
+	}
+	play("signal 2 = 1; told B = B1; EXISTS QUEUE = 0");
+}
+
 /* ==== renewing and looking ==== */
 
 SCENE(a_renewal_lengthens_its_own_lease_and_no_other,
@@ -206,6 +240,7 @@ SCENE(who_looks_is_told_of_a_mutex_as_well,
 SCENE(a_replica_never_says_that_a_share_is_held,
       "share A1_1/2 12000000; REPLICAOF 127.0.0.1 1; prolong A1_1/2 600000 = !READONLY; share A1_1/2 = !READONLY;"
       "share B1_1/2 = !READONLY; part A1_1/2 = !READONLY; limit 1 = !READONLY")
+SCENE(a_replica_signals_nobody, "listen A; crowd A1_?; REPLICAOF 127.0.0.1 1; signal 1 = !READONLY")
 
 #define FILL_UP "CONFIG SET maxmemory 1;"
 
@@ -217,9 +252,12 @@ SCENE(a_full_server_refuses_who_asks_for_a_share_and_keeps_nothing_of_it,
 SCENE(a_full_server_renews_releases_and_lets_in,
       "listen B; share A1_2/2 = fence; crowd B1_2/2 C1_w;" FILL_UP "share A1_2/2 = f; prolong A1_2/2 1200000 = 1;"
       "beat B1_2/2 = queued; part A1_2/2 = 1; in = B1 2/2 B1 2/2 2; told B = B1; part C1_w = 2; EXISTS QUEUE = 0")
+SCENE(a_full_server_signals, /* but takes nobody into the queue */
+      "listen A; crowd A1_?;" FILL_UP "signal 1 = 1; told A = A1; share A2_? = !OOM")
 SCENE(keys_that_are_somebody_elses_are_left_alone,
       "mess; each k LOCK QUEUE MOST FENCE; FLUSHALL; RPUSH $k theirs; each n w 2/2; share A1_$n = !WRONGTYPE; next;"
       "EXISTS LOCK FENCE QUEUE MOST = 1; LRANGE $k 0 -1 = theirs; PTTL $k = -1; next;"
+      "each k LOCK QUEUE; FLUSHALL; RPUSH $k theirs; signal 1 = !WRONGTYPE; DBSIZE = 1; next;"
       "each k LOCK QUEUE MOST; FLUSHALL; RPUSH $k theirs; beat A1_w = !WRONGTYPE; limit 1 = !WRONGTYPE; DBSIZE = 1;"
       "next;"
       "FLUSHALL; RPUSH QUEUE theirs; part A1_w = !WRONGTYPE; FLUSHALL; RPUSH LOCK theirs;"
