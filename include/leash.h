@@ -24,6 +24,7 @@
 #include <leash/redisson.h>
 #include <leash/multi.h>
 #include <leash/semaphore.h>
+#include <leash/condition.h>
 #include <leash/leader.h>
 #include <leash/takeover.h>
 #include <leash/inspect.h>

@@ -7,6 +7,7 @@ leashinclude_HEADERS =
 leashinclude_HEADERS += include/leash/api.h
 leashinclude_HEADERS += include/leash/cancel.h
 leashinclude_HEADERS += include/leash/client.h
+leashinclude_HEADERS += include/leash/condition.h
 leashinclude_HEADERS += include/leash/event.h
 leashinclude_HEADERS += include/leash/inspect.h
 leashinclude_HEADERS += include/leash/leader.h

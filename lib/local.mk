@@ -52,6 +52,7 @@ leash_sources += lib/client/cancel.c
 leash_sources += lib/client/cancel.h
 leash_sources += lib/client/client.c
 leash_sources += lib/client/client.h
+leash_sources += lib/client/condition.c
 leash_sources += lib/client/handle.h
 leash_sources += lib/client/inspect.c
 leash_sources += lib/client/leader.c

@@ -16,6 +16,11 @@ struct leash_lock {
 	int64_t known;           /* of a watch: the state that was told last */
 };
 
+struct leash_permit {
+	leash_owner owner; /* the first: an event names it, see struct lsh_hold; the memory is that of its last reference */
+	leash_lock handle;
+};
+
 struct leash_semaphore {
 	leash_lock *handle;
 	uint32_t limit;
@@ -48,6 +53,12 @@ leash_status lsh_check_size(size_t size, size_t least, const char *call, const c
 
 /* To a caller who may be older (its struct ends sooner) or newer (we know its beginning only), all but the size. */
 void lsh_copy_out(void *out, size_t size, const void *from, size_t from_size);
+
+/* To be held by itself, as the handle's lock allows. NULL: no memory. lsh_handle_end() of its handle frees it. */
+leash_permit *lsh_permit_new(const leash_lock *of, uint32_t need);
+
+/* For an owner that is occupied (client/wait.h); checked, and `how` with its defaults. */
+leash_status lsh_handle_acquire(leash_lock *lock, const leash_acquire *how, leash_error *err);
 
 /* Of a handle that was checked: leash_lock_break(). */
 leash_status lsh_handle_break(leash_lock *lock, leash_error *err);

@@ -114,7 +114,8 @@ lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const s
 	if (status == LEASH_OK && (lock->terms = keep(&terms, &client->defaults)) == NULL)
 		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
 	if (status == LEASH_OK)
-		status = lsh_lock_open(&lock->lock, client->engine, name, kind, o.fair || kind == &lsh_semaphore, err);
+		status = lsh_lock_open(&lock->lock, client->engine, name, kind, o.fair || (kind->flags & LSH_REENTRANT) == 0,
+		                       err);
 	if (status != LEASH_OK) {
 		lsh_terms_unref(lock->terms);
 		lsh_free(lock);
@@ -188,22 +189,17 @@ leash_lock_free(leash_lock *lock)
 
 /* ---- acquiring ---- */
 
+/* For an owner that is occupied. */
 static leash_status
 run_for_hold(struct lsh_wait *w, leash_lock *lock, const struct lsh_op_verb *verb, leash_error *err)
 {
-	leash_status status = lsh_handle_named(lock, lsh_wait_occupy(lock->owner, err), err);
+	leash_status status = lsh_wait_prepare(lock, err);
 
-	if (status != LEASH_OK)
-		return status;
-	status = lsh_wait_prepare(lock, err);
-	if (status == LEASH_OK)
-		status = lsh_wait_run(w, verb, err);
-	lsh_wait_vacate(lock->owner);
-	return status;
+	return status == LEASH_OK ? lsh_wait_run(w, verb, err) : status;
 }
 
-static leash_status
-acquire(leash_lock *lock, const leash_acquire *how, leash_error *err)
+leash_status
+lsh_handle_acquire(leash_lock *lock, const leash_acquire *how, leash_error *err)
 {
 	struct lsh_seat *seat = NULL;
 	struct lsh_wait w;
@@ -246,7 +242,13 @@ check_and_acquire(leash_lock *lock, const leash_acquire *how, const char *call, 
 	leash_acquire a;
 	leash_status status = lsh_handle_check_acquire(lock, &a, how, call, err);
 
-	return status == LEASH_OK ? acquire(lock, &a, err) : status;
+	if (status == LEASH_OK)
+		status = lsh_handle_named(lock, lsh_wait_occupy(lock->owner, err), err);
+	if (status != LEASH_OK)
+		return status;
+	status = lsh_handle_acquire(lock, &a, err);
+	lsh_wait_vacate(lock->owner);
+	return status;
 }
 
 leash_status
@@ -277,11 +279,17 @@ leash_lock_adopt(leash_lock *lock, const char *token, leash_error *err)
 	else if (memcmp(token, lsh_lock_resource(lock->lock)->backend->uuid, LSH_UUID_SIZE) == 0)
 		status = lsh_fail(err, LEASH_INVALID, 0,
 		                  "that token is one of this client's own: share the handle's owner instead");
+	if (status == LEASH_OK)
+		status = lsh_wait_occupy(lock->owner, err);
 	lsh_handle_named(lock, status, err);
-	if (status != LEASH_OK || (status = lsh_wait_make(&w, lock, err)) != LEASH_OK)
+	if (status != LEASH_OK)
 		return status;
+	status = lsh_wait_make(&w, lock, err);
 	w.op.token = token;
-	return run_for_hold(&w, lock, &lsh_adopting, err);
+	if (status == LEASH_OK)
+		status = run_for_hold(&w, lock, &lsh_adopting, err);
+	lsh_wait_vacate(lock->owner);
+	return status;
 }
 
 /* ---- the others ---- */

@@ -220,6 +220,22 @@ lsh_lock_options_read(leash_lock_options *out, struct lsh_terms *terms, const le
 }
 
 leash_status
+lsh_condition_options_read(leash_condition_options *out, const leash_condition_options *options,
+                           const struct lsh_terms *terms, leash_error *err)
+{
+	leash_status status = copy_struct(out, sizeof *out, options, "LEASH_CONDITION_OPTIONS", err);
+
+	if (status != LEASH_OK)
+		return status;
+	out->recheck_ms = or_default(out->recheck_ms, terms->lease_ms);
+	out->reacquire_ms = or_default(out->reacquire_ms, LEASH_FOREVER);
+	status = check_range(out->recheck_ms, LEASE_MIN_MS, LEASE_MAX_MS, "recheck_ms", err);
+	if (status == LEASH_OK && out->reacquire_ms != LEASH_FOREVER)
+		status = check_range(out->reacquire_ms, 1, INT64_MAX, "reacquire_ms", err);
+	return status;
+}
+
+leash_status
 lsh_acquire_read(leash_acquire *out, const leash_acquire *how, leash_error *err)
 {
 	leash_status status = copy_struct(out, sizeof *out, how, "LEASH_ACQUIRE", err);

@@ -5,6 +5,7 @@
 #include "core/engine.h"
 
 #include <leash/client.h>
+#include <leash/condition.h>
 #include <leash/lock.h>
 
 enum { LSH_HANDOFFS = 64, LSH_HANDOFF_MS = 10 }; /* of a turn, unless a handle says otherwise */
@@ -14,6 +15,8 @@ enum { LSH_HANDOFFS = 64, LSH_HANDOFF_MS = 10 }; /* of a turn, unless a handle s
 leash_status lsh_options_read(leash_options *out, const leash_options *options, leash_error *err);
 leash_status lsh_lock_options_read(leash_lock_options *out, struct lsh_terms *terms, const leash_lock_options *options,
                                    const struct lsh_terms *defaults, bool on_quorum, leash_error *err);
+leash_status lsh_condition_options_read(leash_condition_options *out, const leash_condition_options *options,
+                                        const struct lsh_terms *terms, leash_error *err); /* those of its lock */
 /* but for the lease */
 leash_status lsh_acquire_read(leash_acquire *out, const leash_acquire *how, leash_error *err);
 

@@ -19,11 +19,6 @@ enum { LIMIT_MAX_MS = 86400000 };
 _Static_assert((int)LEASH_PERMITS_MAX == LSH_NEED_COUNT_MAX, "what a need can say");
 _Static_assert((int)LEASH_SEMAPHORE_LIMIT_MAX == LSH_NEED_LIMIT_MAX, "likewise");
 
-struct leash_permit {
-	leash_owner owner; /* the first: an event names it, see struct lsh_hold; the memory is that of its last reference */
-	leash_lock handle;
-};
-
 /* ---- semaphores ---- */
 
 static leash_status
@@ -99,10 +94,9 @@ lsh_semaphore_check(const leash_semaphore *semaphore, const char *call, leash_er
 
 /* ---- acquiring ---- */
 
-static leash_permit *
-permit_new(const leash_semaphore *semaphore, int64_t count)
+leash_permit *
+lsh_permit_new(const leash_lock *of, uint32_t need)
 {
-	const leash_lock *of = semaphore->handle;
 	leash_permit *permit = lsh_new(leash_permit);
 
 	if (permit == NULL)
@@ -114,8 +108,7 @@ permit_new(const leash_semaphore *semaphore, int64_t count)
 	lsh_share(&of->terms->references);
 	lsh_lock_open_again(of->lock);
 	permit->handle = (leash_lock){
-		.terms = of->terms, .lock = of->lock, .owner = &permit->owner,
-		.need = lsh_need((uint32_t)count, semaphore->limit),
+		.terms = of->terms, .lock = of->lock, .owner = &permit->owner, .need = need,
 	};
 	return permit;
 }
@@ -136,7 +129,7 @@ prepare(leash_permit **made, const leash_semaphore *semaphore, int64_t count, co
 	status = check_number(lsh_lock_shown(semaphore->handle->lock), "the count", count, 1, most, err);
 	if (status != LEASH_OK)
 		return status;
-	*made = permit_new(semaphore, count);
+	*made = lsh_permit_new(semaphore->handle, lsh_need((uint32_t)count, semaphore->limit));
 	if (*made == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "semaphore '%s': out of memory",
 		                lsh_lock_shown(semaphore->handle->lock));

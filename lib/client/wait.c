@@ -110,24 +110,49 @@ is_over(void *arg)
 	return atomic_load(&w->done) || atomic_load(&w->op.stirred) || lsh_op_is_canceled(&w->op);
 }
 
+/* Until there are news of it, but no longer than `until`. */
+static void
+attend(struct lsh_wait *w, int64_t until)
+{
+	struct lsh_outlook *outlook = &w->outlook;
+
+	if (outlook->tick_at < until)
+		until = outlook->tick_at;
+	if (outlook->source.host != NULL)
+		lsh_source_read(&outlook->source, &w->thread->parker, is_over, w, until);
+	else
+		while (!is_over(w) && lsh_now_ns() < until)
+			lsh_park(&w->thread->parker, until);
+	outlook->source.host = NULL;
+	if (!atomic_load(&w->done) && (lsh_op_is_canceled(&w->op) || lsh_now_ns() >= outlook->tick_at))
+		lsh_op_tick(&w->op);
+}
+
+void
+lsh_wait_in_place(struct lsh_wait *w, uint64_t place, int64_t until)
+{
+	struct lsh_backend *b = lsh_lock_resource(w->op.lock)->backend;
+
+	lsh_backend_enter(b);
+	while (!lsh_wait_is_done(w) && w->outlook.place == place && lsh_now_ns() < until) {
+		attend(w, until);
+		if (!atomic_load(&w->done))
+			lsh_op_look(&w->op, &w->outlook);
+	}
+	lsh_backend_leave(b);
+}
+
 void
 lsh_wait_until_done(struct lsh_wait *w)
 {
 	struct lsh_backend *b = lsh_lock_resource(w->op.lock)->backend;
-	struct lsh_outlook *outlook = &w->outlook;
 
 	lsh_backend_enter(b);
 	if (!b->strategy->has_queue) /* else who waits for its one server reads there, and flushes before */
 		lsh_backend_flush(b);
-	do {
-		if (outlook->source.host != NULL)
-			lsh_source_read(&outlook->source, &w->thread->parker, is_over, w, outlook->tick_at);
-		else
-			while (!is_over(w) && lsh_now_ns() < outlook->tick_at)
-				lsh_park(&w->thread->parker, outlook->tick_at);
-		if (!atomic_load(&w->done) && (lsh_op_is_canceled(&w->op) || lsh_now_ns() >= outlook->tick_at))
-			lsh_op_tick(&w->op);
-	} while (!atomic_load(&w->done) && lsh_op_look(&w->op, outlook));
+	do
+		attend(w, LSH_NEVER);
+	while (!atomic_load(&w->done) && lsh_op_look(&w->op, &w->outlook));
 	while (!atomic_load(&w->done))
 		lsh_park(&w->thread->parker, LSH_NEVER); /* it is about to be told */
 	lsh_backend_leave(b);

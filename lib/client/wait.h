@@ -29,12 +29,20 @@ void lsh_wait_vacate(leash_owner *owner);
 leash_status lsh_wait_prepare(const leash_lock *lock, leash_error *err);
 
 void lsh_wait_until_done(struct lsh_wait *w);
+/* Until it is done, or has another place in the server's queue than that (0: none), or it is `until`. */
+void lsh_wait_in_place(struct lsh_wait *w, uint64_t place, int64_t until);
 
 /* What was begun must be ended, by the same thread. */
 static inline void
 lsh_wait_begin(struct lsh_wait *w, const struct lsh_op_verb *verb)
 {
 	w->waits = !lsh_op_begin(&w->op, verb, &w->outlook);
+}
+
+static inline bool
+lsh_wait_is_done(const struct lsh_wait *w)
+{
+	return !w->waits || atomic_load(&w->done);
 }
 
 static inline leash_status

@@ -208,11 +208,15 @@ look(struct lsh_op *op, struct lsh_outlook *outlook)
 {
 	atomic_store(&op->stirred, false);
 	outlook->source = (struct lsh_source){.host = NULL};
+	outlook->place = 0;
 	if (op->state != LSH_OP_WAITING)
 		return false;
 	outlook->tick_at = op->wakes_at < op->deadline ? op->wakes_at : op->deadline;
-	if (op->lease != NULL)
-		lsh_lease_source(op->lease, &outlook->source);
+	if (op->lease == NULL)
+		return true;
+	if (op->lease->state == LSH_WAITING)
+		outlook->place = op->lease->token.number;
+	lsh_lease_source(op->lease, &outlook->source);
 	return true;
 }
 
@@ -250,6 +254,15 @@ lsh_op_tick(struct lsh_op *op)
 		op->verb->late(op);
 	else if (now >= op->wakes_at)
 		op->verb->again(op);
+}
+
+void
+lsh_op_leave(struct lsh_op *op)
+{
+	lsh_within(&op->lock->resource.monitor);
+
+	if (op->state == LSH_OP_WAITING)
+		op->verb->over(op, LEASH_CANCELED);
 }
 
 bool

@@ -75,6 +75,7 @@ extern const struct lsh_op_verb lsh_breaking;
 /* What whoever waits for an op does meanwhile. */
 struct lsh_outlook {
 	int64_t tick_at;             /* it wants a tick then */
+	uint64_t place;              /* in the server's queue, by the number of its token; 0: it is not known to have one */
 	struct lsh_source source;    /* its news come from there: lsh_source_read() must follow if its host is not NULL */
 };
 
@@ -84,6 +85,9 @@ bool lsh_op_begin(struct lsh_op *op, const struct lsh_op_verb *verb, struct lsh_
 
 /* Its time has come (deadline, wakes_at), or it was canceled. Not entered. */
 void lsh_op_tick(struct lsh_op *op);
+
+/* It is not wanted any more: as if it was canceled, unless it is DONE already. Not entered. */
+void lsh_op_leave(struct lsh_op *op);
 
 /* False: it is DONE. Not entered. */
 bool lsh_op_look(struct lsh_op *op, struct lsh_outlook *outlook);

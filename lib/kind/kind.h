@@ -28,7 +28,7 @@ enum lsh_verb {
 	LSH_TRADE,     /* hold this in place of what another token holds, at once or not at all */
 	LSH_LIMIT,     /* of no token: for a while, let no more than so many hold what is shared */
 	LSH_PROCLAIM,  /* let all who watch know a value of who holds it */
-	LSH_SIGNAL,    /* nor this: wake so many who wait for a condition */
+	LSH_SIGNAL,    /* of no token: wake so many who wait for a condition */
 	LSH_VERBS
 };
 
