@@ -304,8 +304,10 @@ say_use(const struct holding *h, const leash_lock_info *info, char *out, size_t 
 		                                                                     : "--slots");
 	else if (info->kind == LEASH_KIND_READ_WRITE)
 		snprintf(out, size, "to read or to write: --shared or --exclusive is missing");
-	else
+	else if (info->kind == LEASH_KIND_SEMAPHORE)
 		snprintf(out, size, "as a semaphore: --slots %" PRId64 " is missing", info->permits);
+	else
+		snprintf(out, size, "as a condition, which is not to be held");
 }
 
 void

@@ -108,9 +108,9 @@ party(const leash_party *p)
 const char *
 cli_kind(leash_kind kind)
 {
-	static const char *const kinds[] = {NULL, "mutex", "read-write", "semaphore"};
+	static const char *const kinds[] = {NULL, "mutex", "read-write", "semaphore", "condition"};
 
-	return kind <= LEASH_KIND_SEMAPHORE ? kinds[kind] : "unknown";
+	return kind <= LEASH_KIND_CONDITION ? kinds[kind] : "unknown";
 }
 
 void
@@ -119,8 +119,8 @@ cli_json_set_need(json_t *object, leash_kind kind, int64_t count, int64_t limit)
 	if (limit > 0) {
 		json_object_set_new(object, "slots", json_integer((json_int_t)limit));
 		json_object_set_new(object, "take", json_integer((json_int_t)count));
-	} else if (count > 0 || kind == LEASH_KIND_READ_WRITE) {
-		json_object_set_new(object, "mode", json_string(count > 0 ? "read" : "write"));
+	} else if (count != 0 || kind == LEASH_KIND_READ_WRITE) {
+		json_object_set_new(object, "mode", json_string(count > 0 ? "read" : count < 0 ? "signal" : "write"));
 	}
 }
 

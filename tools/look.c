@@ -41,6 +41,7 @@ look_noun(const leash_lock_info *info)
 {
 	return info->kind == LEASH_KIND_SEMAPHORE    ? "semaphore"
 	       : info->kind == LEASH_KIND_READ_WRITE ? "read-write lock"
+	       : info->kind == LEASH_KIND_CONDITION  ? "condition"
 	                                             : "lock";
 }
 
@@ -52,6 +53,8 @@ look_need(char *out, const leash_lock_info *info, int64_t count, int64_t limit)
 		snprintf(out, LOOK_NEED_SIZE, ", %lld of %lld permits", (long long)count, (long long)limit);
 	else if (count > 0)
 		snprintf(out, LOOK_NEED_SIZE, ", to read");
+	else if (count < 0)
+		snprintf(out, LOOK_NEED_SIZE, ", for a signal");
 	else if (info->kind == LEASH_KIND_READ_WRITE)
 		snprintf(out, LOOK_NEED_SIZE, ", to write");
 	return out;

@@ -197,6 +197,17 @@ answer_json(struct query *q, leash_lock *lock, leash_error *err)
 
 /* ---- a name ---- */
 
+/* Who waits for a signal waits for a condition, which nobody has. */
+static bool
+note_condition(void *arg, const leash_waiter_info *first)
+{
+	leash_lock_info *info = arg;
+
+	if (first->count < 0)
+		info->kind = LEASH_KIND_CONDITION;
+	return false;
+}
+
 static leash_status
 answer_text(struct query *q, leash_lock *lock, leash_error *err)
 {
@@ -207,6 +218,8 @@ answer_text(struct query *q, leash_lock *lock, leash_error *err)
 	printf("%s%s\n", q->blocks++ > 0 ? "\n" : "", cli_show(name, sizeof name, info->name));
 	if (info->held)
 		print_held(q);
+	else if (info->kind == LEASH_KIND_CONDITION)
+		printf("  kind     %s\n", cli_kind(info->kind));
 	else
 		print_free(info);
 	print_limit(info);
@@ -215,7 +228,7 @@ answer_text(struct query *q, leash_lock *lock, leash_error *err)
 		return LEASH_OK;
 	}
 	printf("  waiting  %" PRIu32 "%s\n", info->waiting,
-	       info->held ? "" : ": the next of them will be given it as soon as it asks");
+	       info->kind != LEASH_KIND_NONE ? "" : ": the next of them will be given it as soon as it asks");
 	st = leash_lock_waiters(lock, print_waiter, q, err);
 	if (st == LEASH_OK && q->shown < info->waiting && q->shown >= FIRST && !q->all)
 		printf("           and %" PRIu64 " more\n", info->waiting - q->shown);
@@ -231,6 +244,8 @@ answer(struct query *q, const char *name, leash_error *err)
 	if (st != LEASH_OK)
 		return st;
 	st = look_at(&q->look, lock, err);
+	if (st == LEASH_OK && !q->look.info.held && q->look.info.waiting > 0)
+		st = leash_lock_waiters(lock, note_condition, &q->look.info, err);
 	q->shown = 0;
 	q->now = moment_now(q->client);
 	q->held |= st == LEASH_OK && q->look.info.held;

@@ -32,6 +32,7 @@ typedef enum leash_kind {
 	LEASH_KIND_MUTEX,      /**< one has it */
 	LEASH_KIND_READ_WRITE, /**< see leash/readwrite.h */
 	LEASH_KIND_SEMAPHORE,  /**< see leash/semaphore.h */
+	LEASH_KIND_CONDITION,  /**< somebody was woken just now; see leash/condition.h */
 } leash_kind;
 
 /** What the server knows of a lock. Set `size` before the call. */
@@ -85,7 +86,7 @@ enum {
 typedef struct leash_hold_info {
 	size_t size;           /**< of this struct, as leash was built */
 	leash_party who;
-	int64_t count;         /**< of a semaphore: how many permits; else 1: it reads; 0: it is alone */
+	int64_t count;         /**< of a semaphore: how many permits; else 1: it reads; 0: it is alone; -1: a signal */
 	int64_t limit;         /**< of a semaphore: of how many, as it says itself; else 0 */
 	int64_t remaining_ms;  /**< of its lease if not renewed; -1: no end, so not made by leash */
 	/* Add fields here, at the end, and nowhere else. */

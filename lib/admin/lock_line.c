@@ -88,7 +88,7 @@ lsh_token_is_one(const char *text, size_t size, const char **why)
 
 /* ---- answers ---- */
 
-/* "<count>/<limit>"; or "w", which is 0 of both: alone. A limit of 0 is none. */
+/* "<count>/<limit>", of which a limit of 0 is none; or "w", alone, which is 0 of both; or "?", a signal, -1 of none. */
 static bool
 read_need(struct word word, int64_t *count, int64_t *limit)
 {
@@ -96,7 +96,7 @@ read_need(struct word word, int64_t *count, int64_t *limit)
 
 	if (!lsh_need_read(&need, word.text, word.size))
 		return false;
-	*count = lsh_need_count(need);
+	*count = need == LSH_NEED_SIGNAL ? -1 : (int64_t)lsh_need_count(need);
 	*limit = *count > 0 ? lsh_need_limit(need) : 0;
 	return true;
 }
@@ -136,7 +136,10 @@ take_line(const char **text)
 static void
 take_holder(leash_lock_info *info, const leash_hold_info *hold, uint64_t depth)
 {
-	info->kind = depth > 0 ? LEASH_KIND_MUTEX : hold->limit > 0 ? LEASH_KIND_SEMAPHORE : LEASH_KIND_READ_WRITE;
+	info->kind = depth > 0         ? LEASH_KIND_MUTEX
+	             : hold->limit > 0 ? LEASH_KIND_SEMAPHORE
+	             : hold->count < 0 ? LEASH_KIND_CONDITION
+	                               : LEASH_KIND_READ_WRITE;
 	info->holder = hold->who;
 	info->held = true;
 	info->held_since_ms = (int64_t)(info->fence / 256 / 1000);

@@ -337,6 +337,14 @@ leash_lock_extend(leash_lock *lock, int64_t lease_ms, leash_error *err)
 	return lsh_wait_run(&w, &lsh_extending, err);
 }
 
+static uint32_t
+need_of(const leash_hold_info *hold)
+{
+	if (hold->count < 0)
+		return LSH_NEED_SIGNAL;
+	return hold->count > 0 ? lsh_need((uint32_t)hold->count, (uint32_t)hold->limit) : LSH_NEED_WRITE;
+}
+
 /* Each of those who were found to have it. */
 static leash_status
 break_holds(leash_lock *lock, const struct lsh_sight *found, leash_error *err)
@@ -356,7 +364,7 @@ break_holds(leash_lock *lock, const struct lsh_sight *found, leash_error *err)
 			return LEASH_NO_MEMORY;
 		w.op.token = hold->who.token;
 		if (!is_mutex)
-			w.op.want.need = hold->count > 0 ? lsh_need((uint32_t)hold->count, (uint32_t)hold->limit) : LSH_NEED_WRITE;
+			w.op.want.need = need_of(hold);
 		if (lsh_wait_run(&w, &lsh_breaking, &why) == LEASH_OK)
 			continue;
 		if (found->count == 1)

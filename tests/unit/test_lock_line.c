@@ -102,14 +102,22 @@ SENTENCE(who_reads_and_who_writes_has_a_read_write_lock)
 	assert_true(holds[0].count == 0 && holds[0].limit == 0);
 }
 
+SENTENCE(who_was_woken_has_a_condition)
+{
+	assert_true(read_lines(ONE TOKEN " ?\n5\n"));
+	assert_true(info.kind == LEASH_KIND_CONDITION && info.out == 1 && info.count == -1 && info.permits == 0);
+	assert_true(holds[0].count == -1 && holds[0].limit == 0);
+}
+
 SENTENCE(a_place_is_read_with_what_it_waits_for)
 {
 	static const char *const none[] = {"", TOKEN, TOKEN " ", TOKEN " x", TOKEN " -1", TOKEN " 1/4 ", TOKEN " w x",
-	                                   TOKEN " x 3000", TOKEN " 1/4 1 3000", UUID " 3000", TOKEN "  3000"};
+	                                   TOKEN " x 3000", TOKEN " ?? 3000", TOKEN " 1/4 1 3000", UUID " 3000", TOKEN "  3000"};
 	static const struct {
 		const char *text;
 		int64_t count, limit;
-	} places[] = {{TOKEN " 3000", 0, 0}, {TOKEN " w 3000", 0, 0}, {TOKEN " 1/0 3000", 1, 0}, {TOKEN " 2/3 3000", 2, 3}};
+	} places[] = {{TOKEN " 3000", 0, 0}, {TOKEN " w 3000", 0, 0}, {TOKEN " 1/0 3000", 1, 0}, {TOKEN " 2/3 3000", 2, 3},
+	              {TOKEN " ? 3000", -1, 0}};
 	leash_waiter_info waiter;
 
 	for (size_t i = 0; i < COUNT(places); i++) {
