@@ -16,6 +16,7 @@ nobase_dist_doc_DATA += docs/faults.md
 nobase_dist_doc_DATA += docs/kinds.md
 nobase_dist_doc_DATA += lib/lua/README.md
 nobase_dist_doc_DATA += examples/both_accounts.c
+nobase_dist_doc_DATA += examples/bounded_queue.c
 nobase_dist_doc_DATA += examples/by_hand.c
 nobase_dist_doc_DATA += examples/fencing.c
 nobase_dist_doc_DATA += examples/few_at_once.c

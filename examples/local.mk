@@ -4,6 +4,7 @@
 example_libs = lib/libleash.la
 
 noinst_PROGRAMS += examples/both_accounts
+noinst_PROGRAMS += examples/bounded_queue
 noinst_PROGRAMS += examples/by_hand
 noinst_PROGRAMS += examples/fencing
 noinst_PROGRAMS += examples/few_at_once
@@ -20,6 +21,7 @@ noinst_PROGRAMS += examples/try_or_skip
 noinst_PROGRAMS += examples/worker_pool
 
 examples_both_accounts_LDADD = $(example_libs)
+examples_bounded_queue_LDADD = $(example_libs) $(HIREDIS_LIBS)
 examples_by_hand_LDADD = $(example_libs)
 examples_fencing_LDADD = $(example_libs)
 examples_few_at_once_LDADD = $(example_libs)

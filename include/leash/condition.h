@@ -22,18 +22,20 @@ LEASH_BEGIN_DECLS
  * hold the lock, so that nobody looks, finds nothing and begins to wait in between. Who is woken then waits for the
  * lock, as everybody does.
  *
- * Its name in Redis, and for `leash status`, is that of the lock, `?`, and its own: "orders?not empty". In a cluster that
- * is a slot of its own.
+ * Its name in Redis, and for `leash status`, is that of the lock, `?`, and its own: "orders?not empty". In a cluster
+ * that has a slot of its own.
  */
 typedef struct leash_condition leash_condition;
 
-enum { LEASH_SIGNALS_MAX = 1000 /**< who are woken by one broadcast */ };
+enum {
+	LEASH_SIGNALS_MAX = 1000, /**< who are woken by one broadcast */
+};
 
 /** Zero means the default; build it with LEASH_CONDITION_OPTIONS(). */
 typedef struct leash_condition_options {
 	size_t size;           /**< set by LEASH_CONDITION_OPTIONS() */
-	int64_t recheck_ms;    /**< a wait ends at the latest after so long, as if signaled; default: the `lease_ms` of the
-	                            lock's handle; 100 to 86400000 */
+	int64_t recheck_ms;    /**< a wait ends at the latest after so long, as if signaled; 100 to 86400000; default: the
+	                            `lease_ms` of the lock's handle */
 	int64_t reacquire_ms;  /**< how long a wait, once it is over, waits for the lock; default LEASH_FOREVER; else at
 	                            least 1 */
 	/* Add fields here, at the end, and nowhere else. */
@@ -130,8 +132,8 @@ leash_condition_wait_with(leash_condition *condition, const leash_acquire *how, 
  *                            as leash_lock_acquire()
  * @retval LEASH_INVALID      no condition
  *
- * A signal whose answer was lost is said again, and may wake one more. It may be said without the lock; then it may miss
- * one who has looked and is about to wait.
+ * A signal whose answer was lost is said again, and may wake one more. It may be said without the lock; then it may
+ * miss one who has looked and is about to wait.
  *
  * Threads: any; not from a leash callback. Not a cancellation point. Since 0.1.
  */

@@ -1,9 +1,9 @@
 /* Conditions. A condition is a queue of its own (kind/condition.c). Who waits stands in it before it gives the lock up,
  * so that no signal is missed in between:
  *
- *   LINE UP --it has a place--> GIVE UP the lock --released--> WAIT --signaled; time to look; the place is lost--> TAKE
- *      |                           +--it was lost--> LOST                                                    BACK the lock
- *      +--signaled already, the time is over, canceled: the lock was held all the time
+ *   LINE UP --it has a place--> GIVE UP the lock --> WAIT --signaled, the place is lost, time to look--> TAKE it BACK
+ *      |                           +--it was lost--> the answer
+ *      +--signaled already, the time is over, canceled--> the answer; the lock was held all the time
  *
  * A place that is lost, with a server's data or because the server took us for dead, may have been signaled: so that
  * ends the wait. The place is acquired as a permit is, with an owner of its own. */

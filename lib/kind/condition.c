@@ -1,6 +1,6 @@
-/* A condition: a queue of what is shared, in which all wait to be signaled. To the server that is a need for which there
- * is room in one step only. What a signal lets in holds it for a claim, so that nobody who missed the message waits on;
- * and nothing else depends on that hold. */
+/* A condition: a queue of what is shared, in which all wait to be signaled. To the server that is a need for which
+ * there is room in one step only. What a signal lets in holds it for a claim, so that nobody who missed the message
+ * waits on; and nothing else depends on that hold. */
 #include "kind/kind.h"
 
 #include "lua/scripts.h"

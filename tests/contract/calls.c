@@ -13,7 +13,8 @@ static leash_leader leader = {.size = sizeof leader};
 		leash_semaphore *semaphore = of->semaphore; \
 		leash_permit *permit = of->permit, *got = NULL; \
 		leash_watch *watch = of->watch; \
-		(void)client, (void)lock, (void)semaphore, (void)permit, (void)got, (void)watch; \
+		leash_condition *condition = of->condition; \
+		(void)client, (void)lock, (void)semaphore, (void)permit, (void)got, (void)watch, (void)condition; \
 		return __VA_ARGS__; \
 	}
 
@@ -43,6 +44,10 @@ CALL(proclaim, leash_lock_proclaim(lock, "x", error))
 CALL(next_leader, leash_watch_next(watch, 0, &leader, error))
 CALL(next_leader_with, leash_watch_next_with(watch, LEASH_ACQUIRE(.wait_ms = 5000), &leader, error))
 CALL(look_at_leader, leash_watch_look(watch, &leader, error))
+CALL(wait_for_signal, leash_condition_wait(condition, LEASH_FOREVER, error))
+CALL(wait_for_signal_with, leash_condition_wait_with(condition, LEASH_ACQUIRE(.wait_ms = 5000), error))
+CALL(signal_one, leash_condition_signal(condition, error))
+CALL(signal_all, leash_condition_broadcast(condition, error))
 
 static leash_status
 new_lock(const struct callee *of, leash_error *error)
@@ -71,6 +76,16 @@ new_watch(const struct callee *of, leash_error *error)
 	leash_status status = leash_watch_new(&another, of->client, "more", error);
 
 	leash_watch_free(another);
+	return status;
+}
+
+static leash_status
+new_condition(const struct callee *of, leash_error *error)
+{
+	leash_condition *another = NULL;
+	leash_status status = leash_condition_new(&another, of->lock, "another", NULL, error);
+
+	leash_condition_free(another);
 	return status;
 }
 
@@ -108,6 +123,11 @@ static const struct call {
 	{"leash_watch_next", next_leader, false},
 	{"leash_watch_next", next_leader_with, false},
 	{"leash_watch_look", look_at_leader, false},
+	{"leash_condition_new", new_condition, true},
+	{"leash_condition_wait", wait_for_signal, false},
+	{"leash_condition_wait", wait_for_signal_with, false},
+	{"leash_condition_signal", signal_one, false},
+	{"leash_condition_broadcast", signal_all, false},
 };
 
 /* What its text calls the thing that it is about. */
@@ -115,6 +135,7 @@ static const char *
 kind_of(const struct call *c)
 {
 	return strstr(c->name, "watch") != NULL ? "leader '" :
+	       strstr(c->name, "condition") != NULL ? "condition '" :
 	       strstr(c->name, "semaphore") != NULL || strstr(c->name, "permit") != NULL ? "semaphore '" : "lock '";
 }
 
@@ -123,6 +144,7 @@ is_named(const struct call *c, const struct callee *of, const char *text)
 {
 	return strstr(text, c->name) != NULL ||
 	       (of->lock != NULL && (strstr(text, kind_of(c)) != NULL ||
+	                             (strstr(c->name, "condition") != NULL && strstr(text, "lock '") != NULL) ||
 	                             strncmp(text, "client: ", 8) == 0));
 }
 
@@ -160,6 +182,7 @@ callee_open(struct callee *of, leash_client *client, leash_lock *lock)
 	assert_status(LEASH_OK, leash_semaphore_new(&of->semaphore, client, "permits", 1, NULL, &err));
 	assert_status(LEASH_OK, leash_semaphore_acquire(of->semaphore, 1, 5000, &of->permit, &err));
 	assert_status(LEASH_OK, leash_watch_new(&of->watch, client, "permits", &err));
+	assert_status(LEASH_OK, leash_condition_new(&of->condition, lock, "condition", NULL, &err));
 }
 
 void
@@ -170,6 +193,8 @@ callee_close(struct callee *of)
 	leash_semaphore_free(of->semaphore);
 	leash_watch_free(of->watch);
 	of->watch = NULL;
+	leash_condition_free(of->condition);
+	of->condition = NULL;
 	of->permit = NULL;
 	of->semaphore = NULL;
 }

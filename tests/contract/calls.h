@@ -1,20 +1,22 @@
-/* All calls of a client, a lock, a semaphore or permits, as one table: what refuses one of them refuses them all. */
+/* All calls of a client, a lock, a semaphore, permits, a watch or a condition, as one table: what refuses one of them
+ * refuses them all. */
 #pragma once
 
 #include <leash.h>
 
-/* What they are made on. Without a semaphore its calls are left out, and those of a watch, unless there is no lock
- * either. */
+/* What they are made on. Without a semaphore its calls are left out, and those of a watch and a condition, unless there
+ * is no lock either. */
 struct callee {
 	leash_client *client;
 	leash_lock *lock;
 	leash_semaphore *semaphore;
 	leash_permit *permit;
 	leash_watch *watch;
+	leash_condition *condition; /* of the lock */
 };
 
-/* With a semaphore and a permit of it, "permits", which is all that there are, and a watch; but for a quorum, which has
- * none. */
+/* With a semaphore and a permit of it, "permits", which is all that there are, a watch, and a condition; but for a
+ * quorum, which has none. */
 void callee_open(struct callee *callee, leash_client *client, leash_lock *lock);
 void callee_close(struct callee *callee); /* these */
 

@@ -324,6 +324,96 @@ SENTENCE(a_closed_client_ends_the_waits, .but = PLACE_NO_QUEUE)
 	await_true(place_is_free(QUEUE));
 }
 
+/* ---- at any moment ---- */
+
+enum { ITEMS = 200 };
+
+static _Atomic int items; /* of a queue with room for one */
+
+/* Put so many in, or take them out; waiting for `mine`, and waking who waits for `other`. */
+static void
+pass_on(leash_lock *lock, leash_condition *mine_to_wait, leash_condition *other, int want)
+{
+	for (int i = 0; i < ITEMS; i++) {
+		take(lock);
+		while (atomic_load(&items) != want)
+			assert_status(LEASH_OK, leash_condition_wait(mine_to_wait, LEASH_FOREVER, &err));
+		assert_true(leash_lock_held(lock));
+		atomic_store(&items, !want);
+		while (leash_condition_signal(other, &err) == LEASH_UNAVAILABLE)
+			;
+		leash_lock_release(lock, NULL); /* if its answer is lost for long, in the background */
+	}
+}
+
+static leash_condition *full[2], *empty[2]; /* of `mine`, of `theirs` */
+
+static void
+put_in(struct actor *a)
+{
+	pass_on(mine, empty[0], full[0], 0);
+	a->status = LEASH_OK;
+}
+
+static void
+take_out(struct actor *a)
+{
+	pass_on(theirs, full[1], empty[1], 1);
+	a->status = LEASH_OK;
+}
+
+SENTENCE(signals_at_any_moment_wake_and_lose_nothing, .but = PLACE_NO_QUEUE) /* also while connections break */
+{
+	const leash_condition_options *never = LEASH_CONDITION_OPTIONS(.recheck_ms = 86400000);
+	struct actor other;
+
+	atomic_store(&items, 0);
+	for (int i = 0; i < 2; i++) {
+		leash_lock *lock = i == 0 ? mine : theirs;
+
+		assert_status(LEASH_OK, leash_condition_new(&full[i], lock, "full", never, &err));
+		assert_status(LEASH_OK, leash_condition_new(&empty[i], lock, "empty", never, &err));
+	}
+	actor_begin(&other, NULL, 0);
+	actor_tell(&other, put_in);
+	actor_tell(&waiter, take_out);
+	while (!actor_is_done(&waiter)) {
+		await_ms(20);
+		place_cut();
+	}
+	assert_heard(LEASH_OK, &waiter);
+	assert_heard(LEASH_OK, &other);
+	actor_end(&other);
+	for (int i = 0; i < 2; i++) {
+		leash_condition_free(full[i]);
+		leash_condition_free(empty[i]);
+	}
+}
+
+static void
+look_in_vain(struct actor *a)
+{
+	for (unsigned i = 0; i < 100; i++) {
+		take(theirs);
+		take(theirs);
+		a->status = leash_condition_wait(their_more, 1 + i % 5, &a->err);
+		assert_true(a->status == LEASH_OK || a->status == LEASH_TIMEOUT);
+		assert_int_equal(leash_lock_depth(theirs), 2);
+		give(theirs);
+		give(theirs);
+	}
+	a->status = LEASH_OK;
+}
+
+SENTENCE(a_wait_that_ends_as_it_is_signaled_has_the_lock_all_the_same, .but = PLACE_NO_QUEUE)
+{
+	actor_tell(&waiter, look_in_vain);
+	while (!actor_is_done(&waiter))
+		signal_one();
+	assert_heard(LEASH_OK, &waiter);
+	await_true(place_is_free(QUEUE));
+}
+
 /* ---- whose it is ---- */
 
 static int

@@ -124,7 +124,7 @@ only_fences() {
 }
 
 none_works_without_a_server() {
-	for example in both_accounts by_hand fencing few_at_once first_lock hand_over interrupt long_job lost_lease many_readers nested one_leads transfer try_or_skip worker_pool; do
+	for example in both_accounts bounded_queue by_hand fencing few_at_once first_lock hand_over interrupt long_job lost_lease many_readers nested one_leads transfer try_or_skip worker_pool; do
 		"$programs/$example" "unix://$dir/nowhere" >"$dir/out" 2>&1 </dev/null
 		status=$?
 		if [ "$status" -ne 1 ] || ! grep -q "$dir/nowhere" "$dir/out"; then
@@ -157,6 +157,8 @@ check 'many_readers reads what is whole, and who writes gets in' so does many_re
 	'20 changes, read meanwhile, 0 times torn; in the end 240'
 check 'few_at_once lets in as many as there are cards' so does few_at_once 'graphics%20cards' \
 	'40 jobs, at most [1-3] of 3 cards in use at once'
+check 'bounded_queue uses up what was made' so does bounded_queue 'queue queue?not%20empty queue?not%20full' \
+	'made 10100, used up 10100'
 check 'one_leads tells of each leader, one after the other' so does one_leads scheduler \
 	'host-[1-3]:8080 leads' '3 have led'
 check 'transfer loses an update without the lock, and none with it' so transfer

@@ -4,6 +4,7 @@
 test_programs += tests/core/test_adopted
 test_programs += tests/core/test_break
 test_programs += tests/core/test_cancel
+test_programs += tests/core/test_conditions
 test_programs += tests/core/test_counts
 test_programs += tests/core/test_handoff
 test_programs += tests/core/test_limits
@@ -40,6 +41,8 @@ tests_core_test_break_SOURCES = tests/core/test_break.c $(world_sources)
 tests_core_test_break_LDFLAGS = $(world_ldflags)
 tests_core_test_cancel_SOURCES = tests/core/test_cancel.c $(world_sources)
 tests_core_test_cancel_LDFLAGS = $(world_ldflags)
+tests_core_test_conditions_SOURCES = tests/core/test_conditions.c $(world_sources)
+tests_core_test_conditions_LDFLAGS = $(world_ldflags)
 tests_core_test_counts_SOURCES = tests/core/test_counts.c $(world_sources)
 tests_core_test_counts_LDFLAGS = $(world_ldflags)
 tests_core_test_handoff_SOURCES = tests/core/test_handoff.c $(world_sources)

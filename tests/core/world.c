@@ -752,7 +752,10 @@ world_begin(void)
 		const char *name = people[i].name;
 
 		people[i] = (struct person){.name = name, .owner.id = lsh_owner_id(), .cancel.process = lsh_process_id()};
-		people[i].need = kind == &lsh_semaphore ? lsh_need(1, 8) : kind == &lsh_readwrite ? LSH_NEED_READ : 0;
+		people[i].need = kind == &lsh_semaphore   ? lsh_need(1, 8)
+		                 : kind == &lsh_readwrite ? LSH_NEED_READ
+		                 : kind == &lsh_condition ? LSH_NEED_SIGNAL
+		                                          : 0;
 		people[i].terms = (struct lsh_terms){.references = 1, .lease_ms = LEASE_MS, .handoffs = 64, .handoff_ms = 10,
 		                                     .on_event = note_event, .event_arg = &people[i]};
 	}
@@ -794,6 +797,14 @@ void
 world_begin_shared(void)
 {
 	kind = &lsh_semaphore;
+	is_fair = true;
+	world_begin();
+}
+
+void
+world_begin_condition(void)
+{
+	kind = &lsh_condition;
 	is_fair = true;
 	world_begin();
 }

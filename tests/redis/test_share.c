@@ -189,6 +189,9 @@ SCENE(a_signal_wakes_so_many_in_their_order_whoever_was_woken_before,
 SCENE(a_signal_passes_who_is_dead_or_does_not_listen_and_is_not_lost,
       "listen A; listen B; crowd A1_? C1_? A2_? B1_?; bury A; signal 1 = 1; in = B1 ?; told B = B1; EXISTS QUEUE = 0;"
       "crowd C2_?; signal 5 = 0; EXISTS LOCK QUEUE = 1")
+SCENE(a_signal_that_is_not_permitted_leaves_every_place_where_it_was,
+      "listen A; listen B; each c set zadd pexpire zrem del zcount time; crowd A1_? B1_?; by -$c;"
+      "signal 1 = ?; by all; each t A1 B1; part $t_? = 1..2; next; FLUSHALL; next")
 SCENE(a_signal_where_nobody_waits_keeps_nothing, "signal 1 = 0; DBSIZE = 0")
 SCENE(a_signal_is_for_one_to_a_thousand,
       "crowd A1_?; each x 0 -1 1001 nan x ''; signal '$x' = !ERR; next; waiting = A1 ?")

@@ -40,9 +40,10 @@ static const struct rule {
 	          "2*EVALSHA #share_heartbeat 4 $pool $client $ms $who(| $who| $who $who) $cfg|"
 	          "2*EVALSHA #share_trade 4 $pool $who $who $ms (9*9000000000000000|$moment) $cfg|"
 	          "EVALSHA #share_renew (1 leash:{share} $who $ms $ms|0 $ms $hold(| $hold| $hold $hold))|"
-	          "EVALSHA #share_limit 4 $pool $most $ms $cfg|EVALSHA #inspect 4 $pool (0|1|9|x)"},
+	          "EVALSHA #share_limit 4 $pool $most $ms $cfg|EVALSHA #inspect 4 $pool (0|1|9|x)|"
+	          "EVALSHA #share_signal 4 $pool $most $cfg"},
 	{"pool", "32*leash:{share} leash:{share}:fence leash:{share}:queue leash:{share}:limit|$key $key $key $key"},
-	{"who", "$client:(1|2)_(3*w|3*1/2|3*1/0|2*2/3|3/3|3/2|x|)"},
+	{"who", "$client:(1|2)_(3*w|3*1/2|3*1/0|2*2/3|2*?|3/3|3/2|x|)"},
 	{"hold", "(9*leash:{share}|$key) $who $ms"},
 	{"most", "(2*0|2*1|2|x|1000001)"},
 	{"crowd", "2*ZADD leash:{share} $score $who(|_2)|3*ZADD leash:{share}:queue $score ($who_(3000|60000)|$client)|"
