@@ -77,8 +77,10 @@ LEASH_API void leash_condition_free(leash_condition *condition);
  * Give the lock up, however deep it is nested, wait up to `wait_ms` for a signal, and acquire it again, as deep.
  *
  * First the server queues the caller, and only then the lock is given up: a signal from whoever has it next reaches the
- * caller. The hold behind the wait is a new one, with a larger fence, and begins anew with what its handle says:
- * `lease_ms`, `max_hold_ms`. Where a signal comes before the lock is given up, or the time is over, it is not given up.
+ * caller. (If the server does not answer for twice the client's `timeout_ms` the lock is given up all the same, and the
+ * wait ends, as if signaled, when it does.) The hold behind the wait is a new one, with a larger fence, and begins anew
+ * with what its handle says: `lease_ms`, `max_hold_ms`. Where a signal comes before the lock is given up, or the time
+ * is over by then, it is not given up.
  *
  * @param wait_ms  for a signal; 0 does not wait: TIMEOUT, and the lock stays held. LEASH_FOREVER does not give up. The
  *                 time for getting the lock back is not in it, see `reacquire_ms`.

@@ -6,7 +6,8 @@
  *      +--signaled already, the time is over, canceled--> the answer; the lock was held all the time
  *
  * A place that is lost, with a server's data or because the server took us for dead, may have been signaled: so that
- * ends the wait. The place is acquired as a permit is, with an owner of its own. */
+ * ends the wait. And so does one that is had only after the lock was given up, because the server did not answer. The
+ * place is acquired as a permit is, with an owner of its own. */
 #include "client/wait.h"
 
 #include "admin/limit.h"
@@ -124,18 +125,17 @@ is_held(const struct call *call)
 	return lsh_remaining(call->c->lock->lock, call->owner, call->c->lock->need) > 0;
 }
 
-/* Until it has a place; or is done; or the lock, which is held meanwhile, is lost. */
-static void
+/* Until it has a place, or is done. The lock is held meanwhile: so if the server does not answer nobody waits longer
+ * for that than for any answer. Returns the place; 0: it is not known to have one. */
+static uint64_t
 line_up(struct call *call)
 {
-	const leash_lock *lock = call->c->lock;
 	struct lsh_wait *w = &call->wait;
-	int64_t left;
+	int64_t until = lsh_after(w->op.began, 2 * lsh_lock_resource(w->op.lock)->backend->options.timeout);
 
 	lsh_wait_begin(w, &lsh_acquiring);
-	while ((left = lsh_remaining(lock->lock, call->owner, lock->need)) > 0 && !lsh_wait_is_done(w) &&
-	       w->outlook.place == 0)
-		lsh_wait_in_place(w, 0, lsh_after(lsh_now_ns(), left));
+	lsh_wait_in_place(w, 0, until);
+	return w->waits ? w->outlook.place : 0;
 }
 
 static leash_status
@@ -205,13 +205,11 @@ static leash_status
 wait(struct call *call, leash_error *err)
 {
 	struct lsh_wait *w = &call->wait;
-	uint64_t place;
+	uint64_t place = line_up(call);
 	leash_status status, back;
 	leash_error why;
 
-	line_up(call);
-	place = w->waits ? w->outlook.place : 0;
-	if (place == 0 && is_held(call)) {
+	if (lsh_wait_is_done(w) && is_held(call)) {
 		status = leave(call, err);
 		if (!is_end_of_wait(status))
 			give_up(call, NULL);

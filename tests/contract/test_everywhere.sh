@@ -15,6 +15,7 @@ test_adopt           cluster,least,quorum  a question of its own: who is asked, 
 test_break           cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_cancel          tls,sentinel,cluster,quorum  no rights of its own
 test_close           tls,sentinel,cluster,quorum  no rights of its own
+test_conditions      sentinel,cluster,least,quorum  a kind of its own: where its keys are, and with what rights
 test_fair            -  what fair clients are promised besides; that they keep the laws everywhere is seen by test_laws
 test_forked          tls,sentinel,cluster,quorum  no rights of its own
 test_handles         quorum                threads of one client
