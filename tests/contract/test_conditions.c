@@ -418,7 +418,7 @@ SENTENCE(signals_at_any_moment_wake_and_lose_nothing, .but = PLACE_NO_QUEUE) /* 
 	actor_begin(&other, NULL, 0);
 	actor_tell(&other, put_in);
 	actor_tell(&waiter, take_out);
-	while (!actor_is_done(&waiter)) {
+	for (int i = 0; i < 25 && !actor_is_done(&waiter); i++) {
 		await_ms(20);
 		place_cut();
 	}

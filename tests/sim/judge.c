@@ -640,6 +640,14 @@ sim_judge_traded(const struct sim_person *p, int l, uint64_t had, leash_status s
 }
 
 void
+sim_judge_waited(const struct sim_person *p, int l, leash_status status, const leash_error *err)
+{
+	if (status != LEASH_OK && status != LEASH_TIMEOUT && status != LEASH_LOST && !is_excused(p->client, status) &&
+	    (status != LEASH_UNAVAILABLE || (sim_climate == SIM_CALM && !judge_is_doubted(l))))
+		sim_breach("lock %d: a wait for a signal, or a signal, says %s: %s", l, leash_status_name(status), err->text);
+}
+
+void
 sim_judge_released(const struct sim_person *p, int l, uint64_t fence, bool was_last, leash_status status,
                    const leash_error *err)
 {

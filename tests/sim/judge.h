@@ -41,6 +41,8 @@ void sim_judge_watched(const struct sim_person *person, const leash_leader *lead
  * it be smaller than others: it was adopted. */
 void sim_judge_traded(const struct sim_person *person, int lock, uint64_t had, leash_status status,
                       const leash_error *err);
+/* It waited for a signal, or said one. */
+void sim_judge_waited(const struct sim_person *person, int lock, leash_status status, const leash_error *err);
 void sim_judge_broken(int lock);      /* now, or before */
 bool sim_judge_is_of(const char *token, const struct sim_client *client);
 void sim_judge_lost(int lock, const char *why); /* although its lease lasts */

@@ -421,6 +421,66 @@ hold_set(struct sim_person *p)
 			sim_judge_released(p, l, fences[l], was_last[l], status, &err);
 }
 
+/* It has it again: a new hold, unless it did not give it up. */
+static void
+note_again(struct sim_person *p, int l, uint64_t *fence, const leash_error *err)
+{
+	uint64_t now = leash_lock_fence(p->handles[l]);
+
+	p->client->gave_up[l] = false;
+	p->got_at[l] = sim_now;
+	if (now == *fence)
+		return;
+	*fence = now != 0 ? now : UINT64_MAX; /* or it is lost already */
+	p->client->fences[l] = *fence;
+	p->client->lease_ms[l] = p->limited ? 0 : sim_terms.lease_ms;
+	p->lock = l;
+	p->lease_ms = sim_terms.lease_ms;
+	p->waits_since = p->waits_until = p->waited_until = sim_now;
+	sim_judge_acquired(p, LEASH_OK, false, err);
+}
+
+/* For a signal. False: it has the lock no more. */
+static bool
+wait_for_signal(struct sim_person *p, int l, uint64_t *fence)
+{
+	unsigned depth = leash_lock_depth(p->handles[l]);
+	int64_t wait_ms = sim_between(0, sim_terms.wait_ms);
+	leash_error err = {0};
+	leash_status status;
+	bool has;
+
+	sim_trace("%s waits for a condition of %s, for %lld ms at most", shown(p), names[l], (long long)wait_ms);
+	p->client->gave_up[l] = true;
+	p->got_at[l] = 0;
+	status = leash_condition_wait(p->conditions[l], wait_ms, &err);
+	has = status == LEASH_OK || status == LEASH_TIMEOUT;
+	sim_acts++;
+	sim_trace("%s has waited for a condition of %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
+	if (has)
+		note_again(p, l, fence, &err);
+	if (leash_lock_depth(p->handles[l]) != (has ? depth : 0) && !p->client->leaves)
+		sim_breach("lock %d: a wait that ended with %s left it with another depth", l, leash_status_name(status));
+	sim_judge_waited(p, l, status, &err);
+	return has;
+}
+
+static bool
+use_condition(struct sim_person *p, int l, uint64_t *fence)
+{
+	leash_error err = {0};
+	leash_status status;
+
+	if (sim_chance(0.5))
+		return wait_for_signal(p, l, fence);
+	status = sim_chance(0.8) ? leash_condition_signal(p->conditions[l], &err) :
+	                           leash_condition_broadcast(p->conditions[l], &err);
+	sim_acts++;
+	sim_trace("%s signals a condition of %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
+	sim_judge_waited(p, l, status, &err);
+	return true;
+}
+
 /* Some time goes by. True: to the end of the lease, if there is one, and past it. */
 static bool
 outlast(struct sim_person *p, int l)
@@ -450,6 +510,11 @@ hold(struct sim_person *p, int l, bool adopted)
 	while (acts-- > 0) {
 		if (outlast(p, l))
 			continue;
+		if (p->conditions[l] != NULL && !adopted && sim_chance(0.4)) {
+			if (!use_condition(p, l, &fence))
+				return;
+			continue;
+		}
 		if (sim_terms.readwrite[l] && sim_chance(sim_habits.nests))
 			fence = have_both(p, l, fence);
 		else if (sim_chance(sim_habits.nests))
@@ -662,6 +727,19 @@ open_semaphore(struct sim_person *p)
 		p->semaphore = NULL; /* there is no memory, or the client is closed */
 }
 
+static void
+open_conditions(struct sim_person *p)
+{
+	for (int l = 0; l < sim_terms.locks; l++) {
+		int64_t recheck_ms = sim_between(100, 4 * sim_terms.lease_ms);
+
+		if (sim_terms.readwrite[l] ||
+		    leash_condition_new(&p->conditions[l], p->handles[l], "more",
+		                        LEASH_CONDITION_OPTIONS(.recheck_ms = recheck_ms), NULL) != LEASH_OK)
+			p->conditions[l] = NULL; /* there is no memory, or the client is closed */
+	}
+}
+
 static void *
 live(void *arg)
 {
@@ -681,6 +759,8 @@ live(void *arg)
 	if (sim_terms.leads && !sim_terms.readwrite[0] && leash_watch_new(&p->watch, p->client->leash, names[0],
 	                                                                  NULL) != LEASH_OK)
 		p->watch = NULL; /* there is no memory, or the client is closed */
+	if (sim_terms.conditions && p->handles[sim_terms.locks - 1] != NULL)
+		open_conditions(p);
 	while (!p->client->leaves && !p->ended && !sim_chance(0.01)) {
 		int l = (int)sim_random((uint32_t)sim_terms.locks);
 
@@ -707,6 +787,8 @@ live(void *arg)
 	leash_multi_free(p->set);
 	leash_watch_free(p->watch);
 	p->watch = NULL;
+	for (int l = 0; l < sim_terms.locks; l++)
+		leash_condition_free(p->conditions[l]);
 	leash_semaphore_free(p->semaphore);
 	p->semaphore = NULL;
 	if (frees_first)

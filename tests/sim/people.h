@@ -4,6 +4,7 @@
 #include "tests/sim/net.h"
 
 #include <leash/client.h>
+#include <leash/condition.h>
 #include <leash/inspect.h>
 #include <leash/leader.h>
 #include <leash/lock.h>
@@ -28,6 +29,7 @@ struct sim_terms {
 	bool forks;                   /* clients have forked children */
 	bool meddles;                 /* others use the servers, too */
 	bool leads;                   /* who has a lock says so, and people watch who that is */
+	bool conditions;              /* who holds a lock waits for a condition of it, or signals */
 	int permits;                  /* of the semaphore; 0: there is none */
 	bool fair[SIM_LOCKS], alone[SIM_LOCKS]; /* alone: not handed off */
 	bool readwrite[SIM_NAMES];    /* it is a read-write lock */
@@ -56,6 +58,7 @@ struct sim_person {
 	leash_multi *set;      /* of all of them; or NULL */
 	leash_watch *watch;    /* of the first lock; or NULL */
 	char led_by[LEASH_TOKEN_MAX]; /* what that told last: a token, or ""; or "?" */
+	leash_condition *conditions[SIM_LOCKS]; /* or NULL */
 	leash_semaphore *semaphore; /* or NULL */
 	leash_permit *permit;  /* that it has, and does not give back yet; or NULL */
 	int64_t count;         /* so many, or it waits for them */

@@ -157,6 +157,7 @@ run_world(void)
 	sim_terms.forks = seed % 16 == 1;
 	sim_terms.meddles = seed % 8 == 7;
 	sim_terms.leads = seed % 11 == 3 && deployment != SIM_QUORUM;
+	sim_terms.conditions = seed > 64 && seed % 8 == 1 && deployment != SIM_QUORUM;
 	sim_terms.permits = seed % 5 == 2 && deployment != SIM_QUORUM ? 1 + (int)(seed / 5 % 5) : 0;
 	sim_faults_vary(seed);
 	sim_trace("%s, seed %" PRIu64 ": climate %d, %d clients of %d threads, %d locks, lease %lld ms, timeout %lld ms, "
