@@ -3,6 +3,7 @@
 
 example_libs = lib/libleash.la
 
+noinst_PROGRAMS += examples/all_done
 noinst_PROGRAMS += examples/both_accounts
 noinst_PROGRAMS += examples/bounded_queue
 noinst_PROGRAMS += examples/by_hand
@@ -10,6 +11,7 @@ noinst_PROGRAMS += examples/fencing
 noinst_PROGRAMS += examples/few_at_once
 noinst_PROGRAMS += examples/first_lock
 noinst_PROGRAMS += examples/hand_over
+noinst_PROGRAMS += examples/in_step
 noinst_PROGRAMS += examples/interrupt
 noinst_PROGRAMS += examples/long_job
 noinst_PROGRAMS += examples/lost_lease
@@ -20,6 +22,7 @@ noinst_PROGRAMS += examples/transfer
 noinst_PROGRAMS += examples/try_or_skip
 noinst_PROGRAMS += examples/worker_pool
 
+examples_all_done_LDADD = $(example_libs)
 examples_both_accounts_LDADD = $(example_libs)
 examples_bounded_queue_LDADD = $(example_libs) $(HIREDIS_LIBS)
 examples_by_hand_LDADD = $(example_libs)
@@ -27,6 +30,7 @@ examples_fencing_LDADD = $(example_libs)
 examples_few_at_once_LDADD = $(example_libs)
 examples_first_lock_LDADD = $(example_libs)
 examples_hand_over_LDADD = $(example_libs)
+examples_in_step_LDADD = $(example_libs)
 examples_interrupt_LDADD = $(example_libs)
 examples_long_job_LDADD = $(example_libs)
 examples_lost_lease_LDADD = $(example_libs) $(HIREDIS_LIBS)

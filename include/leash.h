@@ -26,6 +26,7 @@
 #include <leash/semaphore.h>
 #include <leash/condition.h>
 #include <leash/leader.h>
+#include <leash/gate.h>
 #include <leash/takeover.h>
 #include <leash/inspect.h>
 #include <leash/scripts.h>

@@ -9,6 +9,7 @@ leashinclude_HEADERS += include/leash/cancel.h
 leashinclude_HEADERS += include/leash/client.h
 leashinclude_HEADERS += include/leash/condition.h
 leashinclude_HEADERS += include/leash/event.h
+leashinclude_HEADERS += include/leash/gate.h
 leashinclude_HEADERS += include/leash/inspect.h
 leashinclude_HEADERS += include/leash/leader.h
 leashinclude_HEADERS += include/leash/lock.h

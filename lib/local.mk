@@ -6,6 +6,8 @@ lib_LTLIBRARIES += lib/libleash.la
 
 # Also grows in watchdog/local.mk.
 leash_sources =
+leash_sources += lib/admin/arrive.c
+leash_sources += lib/admin/arrive.h
 leash_sources += lib/admin/inspect.c
 leash_sources += lib/admin/inspect.h
 leash_sources += lib/admin/leader.c
@@ -53,6 +55,7 @@ leash_sources += lib/client/cancel.h
 leash_sources += lib/client/client.c
 leash_sources += lib/client/client.h
 leash_sources += lib/client/condition.c
+leash_sources += lib/client/gate.c
 leash_sources += lib/client/handle.h
 leash_sources += lib/client/inspect.c
 leash_sources += lib/client/leader.c
@@ -81,6 +84,7 @@ leash_sources += lib/core/table.c
 leash_sources += lib/core/trade.c
 leash_sources += lib/kind/channel.c
 leash_sources += lib/kind/condition.c
+leash_sources += lib/kind/gate.c
 leash_sources += lib/kind/kind.c
 leash_sources += lib/kind/kind.h
 leash_sources += lib/kind/mutex.c
@@ -202,6 +206,7 @@ pkgconfig_DATA = lib/leash.pc
 # The server half, one step per file. Not called LUA_SCRIPTS: automake takes that for a place to install to.
 LUA_FILES =
 LUA_FILES += lib/lua/acquire.lua
+LUA_FILES += lib/lua/gate_arrive.lua
 LUA_FILES += lib/lua/heartbeat.lua
 LUA_FILES += lib/lua/inspect.lua
 LUA_FILES += lib/lua/proclaim.lua
@@ -227,6 +232,7 @@ LUA_INCLUDES += lib/lua/issue.inc
 LUA_INCLUDES += lib/lua/many.inc
 LUA_INCLUDES += lib/lua/one.inc
 LUA_INCLUDES += lib/lua/place.inc
+LUA_INCLUDES += lib/lua/round.inc
 LUA_INCLUDES += lib/lua/watched.inc
 
 nodist_lib_libleash_internal_la_SOURCES = lib/lua/scripts.c

@@ -26,13 +26,15 @@ typedef struct leash_party {
 	int64_t since_ms;                 /**< when the client was opened, by its own clock, in ms since 1970 */
 } leash_party;
 
-/** What a lock is. The server knows it of one that is held. */
+/** What a lock is. The server knows it of one that is held, and of a gate. */
 typedef enum leash_kind {
 	LEASH_KIND_NONE,       /**< nobody has it, so it can become anything */
 	LEASH_KIND_MUTEX,      /**< one has it */
 	LEASH_KIND_READ_WRITE, /**< see leash/readwrite.h */
 	LEASH_KIND_SEMAPHORE,  /**< see leash/semaphore.h */
 	LEASH_KIND_CONDITION,  /**< somebody was woken just now; see leash/condition.h */
+	LEASH_KIND_LATCH,      /**< see leash/gate.h; known also while nobody has arrived, if somebody waits */
+	LEASH_KIND_BARRIER,    /**< likewise; known while somebody waits */
 } leash_kind;
 
 /** What the server knows of a lock. Set `size` before the call. */
@@ -51,9 +53,11 @@ typedef struct leash_lock_info {
 	bool no_queue;                  /**< a quorum, or Redisson: nobody knows who waits, and `waiting` is 0 */
 	bool reserved_[2];
 	leash_kind kind;                /**< of what is held, whatever the handle is for */
-	int64_t out;                    /**< permits, or who reads; 1: a mutex, or who writes; 0: not held */
+	int64_t out;                    /**< permits, who reads, or has arrived at a latch; 1: a mutex, or who writes; 0:
+	                                     not held, as a barrier always is */
 	int64_t count;                  /**< of that the holder has so many; 0: it is alone, or nobody has it */
-	int64_t permits;                /**< of a semaphore, as the holder says: how many there are; else 0 */
+	int64_t permits;                /**< of a semaphore, as the holder says: how many there are; else 0, but of a gate
+	                                     where nobody is in for how many the first one waits */
 	int64_t limit;                  /**< an operator's, for a while; 0: closed; -1: none; see leash_semaphore_limit() */
 	/* Add fields here, at the end, and nowhere else. */
 } leash_lock_info;
@@ -86,8 +90,10 @@ enum {
 typedef struct leash_hold_info {
 	size_t size;           /**< of this struct, as leash was built */
 	leash_party who;
-	int64_t count;         /**< of a semaphore: how many permits; else 1: it reads; 0: it is alone; -1: a signal */
-	int64_t limit;         /**< of a semaphore: of how many, as it says itself; else 0 */
+	int64_t count;         /**< of a semaphore: how many permits; else 1: it reads, or is at a gate; 0: it is alone; -1:
+	                            a signal */
+	int64_t limit;         /**< of a semaphore: of how many, as it says itself; of who waits at a gate: for how many;
+	                            else 0 */
 	int64_t remaining_ms;  /**< of its lease if not renewed; -1: no end, so not made by leash */
 	/* Add fields here, at the end, and nowhere else. */
 } leash_hold_info;

@@ -90,33 +90,48 @@ lsh_token_is_one(const char *text, size_t size, const char **why)
 
 /* "<count>/<limit>", of which a limit of 0 is none; or "w", alone, which is 0 of both; or "?", a signal, -1 of none. */
 static bool
-read_need(struct word word, int64_t *count, int64_t *limit)
+read_need(struct word word, uint32_t *need, int64_t *count, int64_t *limit)
 {
-	uint32_t need;
-
-	if (!lsh_need_read(&need, word.text, word.size))
+	if (!lsh_need_read(need, word.text, word.size))
 		return false;
-	*count = need == LSH_NEED_SIGNAL ? -1 : (int64_t)lsh_need_count(need);
-	*limit = *count > 0 ? lsh_need_limit(need) : 0;
+	*count = *need == LSH_NEED_SIGNAL ? -1 : (int64_t)lsh_need_count(*need);
+	*limit = *count > 0 ? lsh_need_limit(*need) : 0;
 	return true;
 }
 
-/* Who has how much of it, and for how many ms; "<token> <need>", or "<token> <depth>" of a mutex. */
+static leash_kind
+kind_of(const leash_hold_info *hold, uint32_t need)
+{
+	enum lsh_gate gate = lsh_need_gate(need);
+
+	if (need == 0 || need == LSH_NEED_SIGNAL)
+		return need == 0 ? LEASH_KIND_MUTEX : LEASH_KIND_CONDITION;
+	if (gate != LSH_NO_GATE)
+		return gate == LSH_BARRIER ? LEASH_KIND_BARRIER : LEASH_KIND_LATCH;
+	return hold->limit > 0 ? LEASH_KIND_SEMAPHORE : LEASH_KIND_READ_WRITE;
+}
+
+/* Who has how much of it, and for how many ms; "<token> <need>", or "<token> <depth>" of a mutex. For 0 ms: who waits
+ * at a gate. */
 static bool
-read_hold(struct word who, struct word left, leash_hold_info *hold, uint64_t *depth)
+read_hold(struct word who, struct word left, leash_hold_info *hold, uint64_t *depth, leash_kind *kind)
 {
 	enum { TOKEN, NEED, WORDS };
 	struct word word[WORDS];
 	bool endless = is(left, "-1"), is_mutex;
 	uint64_t ttl = 0;
+	uint32_t need = 0;
 
 	*hold = (leash_hold_info){.size = sizeof *hold};
 	*depth = 0;
 	if (!split(who.text, who.size, word, WORDS) || !lsh_token_is_one(word[TOKEN].text, word[TOKEN].size, NULL) ||
-	    (!endless && (!read_number(left, INT64_MAX, &ttl) || ttl == 0)))
+	    (!endless && !read_number(left, INT64_MAX, &ttl)))
 		return false;
 	is_mutex = read_number(word[NEED], LEASH_DEPTH_MAX, depth);
-	if (is_mutex ? *depth == 0 : endless || !read_need(word[NEED], &hold->count, &hold->limit))
+	if (is_mutex ? *depth == 0 : endless || !read_need(word[NEED], &need, &hold->count, &hold->limit))
+		return false;
+	*kind = kind_of(hold, need);
+	if (!endless && (ttl == 0) != (lsh_need_gate(need) == LSH_LATCH || lsh_need_gate(need) == LSH_BARRIER))
 		return false;
 	memcpy(hold->who.token, word[TOKEN].text, word[TOKEN].size);
 	hold->remaining_ms = endless ? -1 : (int64_t)ttl;
@@ -136,17 +151,12 @@ take_line(const char **text)
 static void
 take_holder(leash_lock_info *info, const leash_hold_info *hold, uint64_t depth)
 {
-	info->kind = depth > 0         ? LEASH_KIND_MUTEX
-	             : hold->limit > 0 ? LEASH_KIND_SEMAPHORE
-	             : hold->count < 0 ? LEASH_KIND_CONDITION
-	                               : LEASH_KIND_READ_WRITE;
 	info->holder = hold->who;
 	info->held = true;
 	info->held_since_ms = (int64_t)(info->fence / 256 / 1000);
 	info->remaining_ms = hold->remaining_ms;
 	info->depth = depth > 0 ? (uint32_t)depth : 1;
 	info->count = hold->count;
-	info->permits = hold->limit;
 }
 
 static bool
@@ -171,25 +181,42 @@ read_numbers(const char **lines, leash_lock_info *info)
 	return true;
 }
 
+/* One more of those who have it. Or, where nobody has a gate, the first who waits there, who is the only one. */
+static bool
+take_hold(const char **lines, leash_lock_info *info, leash_hold_info *hold, bool is_first)
+{
+	struct word who = take_line(lines), left = take_line(lines);
+	uint64_t depth;
+	leash_kind kind;
+	bool waits;
+
+	if (!read_hold(who, left, hold, &depth, &kind))
+		return false;
+	waits = hold->remaining_ms == 0;
+	if (is_first) {
+		info->kind = kind;
+		info->permits = hold->limit;
+	}
+	if (is_first && !waits)
+		take_holder(info, hold, depth);
+	return waits ? is_first && info->out == 0 && **lines == '\0' : depth == 0 || info->out == 1;
+}
+
 bool
 lsh_lock_lines_read(const char *lines, leash_lock_info *info, leash_hold_info *holds, size_t most, size_t *count)
 {
 	leash_lock_info read = {.size = info->size};
-	uint64_t depth;
 
 	memcpy(read.name, info->name, sizeof read.name);
 	if (!read_numbers(&lines, &read))
 		return false;
-	for (*count = 0; *lines != '\0'; ++*count) {
-		struct word who = take_line(&lines), left = take_line(&lines);
-
-		if (*count == most || !read_hold(who, left, &holds[*count], &depth) || (depth > 0 && read.out != 1))
+	for (*count = 0; *lines != '\0'; ++*count)
+		if (*count == most || !take_hold(&lines, &read, &holds[*count], *count == 0))
 			return false;
-		if (*count == 0)
-			take_holder(&read, &holds[0], depth);
-	}
 	if (read.held != (read.out > 0))
 		return false;
+	if (!read.held)
+		*count = 0;
 	*info = read;
 	return true;
 }
@@ -201,11 +228,12 @@ lsh_place_read(const char *text, size_t size, leash_waiter_info *waiter)
 	struct word word[WORDS];
 	size_t count = split(text, size, word, WORDS) ? WORDS : WORDS - 1;
 	uint64_t claim;
+	uint32_t need;
 
 	*waiter = (leash_waiter_info){.size = sizeof *waiter};
 	if (!split(text, size, word, count) || !lsh_token_is_one(word[TOKEN].text, word[TOKEN].size, NULL) ||
 	    !read_number(word[count - 1], UINT64_MAX, &claim) ||
-	    (count == WORDS && !read_need(word[NEED], &waiter->count, &waiter->limit)))
+	    (count == WORDS && !read_need(word[NEED], &need, &waiter->count, &waiter->limit)))
 		return false;
 	memcpy(waiter->who.token, word[TOKEN].text, word[TOKEN].size);
 	return true;

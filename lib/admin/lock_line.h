@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 /* Read what inspect.lua answers, a line for each of its items: all of `info` but its size and name, and `*count`
- * holds, `most` or less; of each who has it by the token only. False, and `info` untouched: that is none, or a hold is
- * none. */
+ * holds, `most` or less, which is 1 or more; of each who has it by the token only. False, and `info` untouched: that is
+ * none, or a hold is none. */
 bool lsh_lock_lines_read(const char *lines, leash_lock_info *info, leash_hold_info *holds, size_t most, size_t *count);
 
 /* Read the member of a queue: a place, "<token> <claim>" or "<token> <need> <claim>": the token and the need. False: it

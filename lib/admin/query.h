@@ -1,5 +1,5 @@
-/* A query: one question about a lock or a client, or what an operator says of a lock, to as many servers as have to
- * agree: the one that has the key, or all of a quorum. It goes over the client's own connections.
+/* A query: one question about a lock or a client, or what is said of a lock that is no hold, to as many servers as have
+ * to agree: the one that has the key, or all of a quorum. It goes over the client's own connections.
  *
  *   ASKING --an answer--> REPLIED
  *   ASKING --a refusal--> GAVE_UP
@@ -52,8 +52,8 @@ struct lsh_query {
 	size_t subject_size;
 	uint64_t after;
 	enum lsh_verb verb;
-	int64_t limit, for_ms;      /* LIMIT: no more than so many, for so long; SIGNAL: so many */
-	char *words;                /* PROCLAIM: the holder's token, and behind that a value; freed with it; else NULL */
+	int64_t limit, for_ms;      /* LIMIT: no more than so many, for so long; SIGNAL: so many; ARRIVE: for so long */
+	char *words;                /* ARRIVE, PROCLAIM: a token, and behind that a value or ""; freed with it; else NULL */
 	unsigned slot;
 	bool by_slot;               /* whichever server has the slot is asked */
 	bool hurried;               /* "not now" is an answer, too */

@@ -1,6 +1,7 @@
 #include "base/token.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/process.h"
 
 #include <errno.h>
@@ -50,18 +51,46 @@ lsh_random_bytes(void *out, size_t n)
 	return true;
 }
 
+/* Of the variant that RFC 4122 describes. */
+static void
+write_uuid(char *out, unsigned char bytes[static 16], unsigned version)
+{
+	char hex[33];
+
+	bytes[6] = (unsigned char)((bytes[6] & 0x0f) | version << 4);
+	bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
+	sodium_bin2hex(hex, sizeof(hex), bytes, 16);
+	snprintf(out, LSH_UUID_SIZE + 1, "%.8s-%.4s-%.4s-%.4s-%s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
+}
+
 bool
 lsh_uuid_make(char out[static LSH_UUID_SIZE + 1])
 {
 	unsigned char random[16];
-	char hex[33];
 
 	if (!lsh_random_bytes(random, sizeof(random)))
 		return false;
-	random[6] = (unsigned char)((random[6] & 0x0f) | 0x40); /* version 4 */
-	random[8] = (unsigned char)((random[8] & 0x3f) | 0x80); /* of the variant that RFC 4122 describes */
-	sodium_bin2hex(hex, sizeof(hex), random, sizeof(random));
-	snprintf(out, LSH_UUID_SIZE + 1, "%.8s-%.4s-%.4s-%.4s-%s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
+	write_uuid(out, random, 4);
+	return true;
+}
+
+bool
+lsh_uuid_of(char out[static LSH_UUID_SIZE + 1], const char *name, const char *party)
+{
+	static const char keys[2][crypto_shorthash_KEYBYTES + 1] = {"leash party is 1", "leash party is 2"};
+	unsigned char hash[2 * crypto_shorthash_BYTES];
+	size_t before = strlen(name) + 1, size = before + strlen(party);
+	unsigned char *text = lsh_alloc(size + 1);
+
+	_Static_assert(sizeof(hash) == 16, "the bytes of a UUID");
+	if (text == NULL)
+		return false;
+	memcpy(text, name, before);
+	memcpy(text + before, party, size - before);
+	for (size_t i = 0; i < 2; i++)
+		crypto_shorthash(hash + i * crypto_shorthash_BYTES, text, size, (const unsigned char *)keys[i]);
+	lsh_free(text);
+	write_uuid(out, hash, 8);
 	return true;
 }
 

@@ -28,6 +28,10 @@ bool lsh_random_bytes(void *out, size_t n);
 /* Draw a UUID (version 4), as text in small letters, with a NUL. False, and `out` untouched: there is no randomness. */
 bool lsh_uuid_make(char out[static LSH_UUID_SIZE + 1]);
 
+/* The UUID (version 8) of a party of a lock, the same in every program: SipHash of "<name>\0<party>", by the keys
+ * "leash party is 1" and "leash party is 2". Pre: lsh_sodium_ready(). False: no memory. */
+bool lsh_uuid_of(char out[static LSH_UUID_SIZE + 1], const char *name, const char *party);
+
 /* Write "<uuid>:<n>" and a NUL, LSH_TOKEN_SIZE bytes at most; returns the length. `uuid` needs no NUL behind it. */
 size_t lsh_token_write(char *out, const char *uuid, uint64_t n);
 

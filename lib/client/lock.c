@@ -363,7 +363,9 @@ break_holds(leash_lock *lock, const struct lsh_sight *found, leash_error *err)
 		if (lsh_wait_make(&w, lock, err) != LEASH_OK)
 			return LEASH_NO_MEMORY;
 		w.op.token = hold->who.token;
-		if (!is_mutex)
+		if (found->info.kind == LEASH_KIND_LATCH)
+			w.op.want.need = lsh_need_of(LSH_ARRIVED, 0);
+		else if (!is_mutex)
 			w.op.want.need = need_of(hold);
 		if (lsh_wait_run(&w, &lsh_breaking, &why) == LEASH_OK)
 			continue;

@@ -51,8 +51,8 @@ copy_struct(void *out, size_t size, const void *from, const char *macro, leash_e
 	return LEASH_OK;
 }
 
-static leash_status
-check_range(int64_t value, int64_t least, int64_t most, const char *what, leash_error *err)
+leash_status
+lsh_check_range(int64_t value, int64_t least, int64_t most, const char *what, leash_error *err)
 {
 	if (value >= least && value <= most)
 		return LEASH_OK;
@@ -65,7 +65,7 @@ check_range(int64_t value, int64_t least, int64_t most, const char *what, leash_
 leash_status
 lsh_check_lease(int64_t ms, const struct lsh_terms *guard, leash_error *err)
 {
-	leash_status status = check_range(ms, LEASE_MIN_MS, LEASE_MAX_MS, "lease_ms", err);
+	leash_status status = lsh_check_range(ms, LEASE_MIN_MS, LEASE_MAX_MS, "lease_ms", err);
 
 	if (status != LEASH_OK || guard == NULL || ms <= guard->restart_guard_ms)
 		return status;
@@ -145,9 +145,9 @@ read_options(leash_options *out, const leash_options *options, leash_error *err)
 		out->prefix = "leash";
 	status = lsh_check_lease(out->lease_ms, NULL, err);
 	if (status == LEASH_OK && out->timeout_ms != 0)
-		status = check_range(out->timeout_ms, TIMEOUT_MIN_MS, TIMEOUT_MAX_MS, "timeout_ms", err);
+		status = lsh_check_range(out->timeout_ms, TIMEOUT_MIN_MS, TIMEOUT_MAX_MS, "timeout_ms", err);
 	if (status == LEASH_OK)
-		status = check_range(out->fence_ttl_ms, FENCE_TTL_MIN_MS, FENCE_TTL_MAX_MS, "fence_ttl_ms", err);
+		status = lsh_check_range(out->fence_ttl_ms, FENCE_TTL_MIN_MS, FENCE_TTL_MAX_MS, "fence_ttl_ms", err);
 	if (status == LEASH_OK)
 		status = check_text(out->prefix, IN_PREFIX, "prefix", "A-Z a-z 0-9 . _ -", err);
 	if (status == LEASH_OK && out->client_name != NULL)
@@ -182,7 +182,7 @@ check_numbers(const leash_lock_options *o, leash_error *err)
 
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers && status == LEASH_OK; i++)
 		if (numbers[i].value != 0)
-			status = check_range(numbers[i].value, numbers[i].least, numbers[i].most, numbers[i].what, err);
+			status = lsh_check_range(numbers[i].value, numbers[i].least, numbers[i].most, numbers[i].what, err);
 	return status;
 }
 
@@ -229,9 +229,9 @@ lsh_condition_options_read(leash_condition_options *out, const leash_condition_o
 		return status;
 	out->recheck_ms = or_default(out->recheck_ms, terms->lease_ms);
 	out->reacquire_ms = or_default(out->reacquire_ms, LEASH_FOREVER);
-	status = check_range(out->recheck_ms, LEASE_MIN_MS, LEASE_MAX_MS, "recheck_ms", err);
+	status = lsh_check_range(out->recheck_ms, LEASE_MIN_MS, LEASE_MAX_MS, "recheck_ms", err);
 	if (status == LEASH_OK && out->reacquire_ms != LEASH_FOREVER)
-		status = check_range(out->reacquire_ms, 1, INT64_MAX, "reacquire_ms", err);
+		status = lsh_check_range(out->reacquire_ms, 1, INT64_MAX, "reacquire_ms", err);
 	return status;
 }
 

@@ -23,6 +23,9 @@ leash_status lsh_acquire_read(leash_acquire *out, const leash_acquire *how, leas
 /* For one answer, in ns: what was set in the options, else in the URI. */
 int64_t lsh_timeout(const leash_options *options, const struct lsh_uri *uri);
 
+/* Is it in that range, both ends included? Else LEASH_INVALID. */
+leash_status lsh_check_range(int64_t value, int64_t least, int64_t most, const char *what, leash_error *err);
+
 /* Is `ms` a lease? Else LEASH_INVALID. `guard`: of a lock on a quorum; else NULL. */
 leash_status lsh_check_lease(int64_t ms, const struct lsh_terms *guard, leash_error *err);
 

@@ -1,5 +1,6 @@
 /* Semaphores. Permits that were acquired together are a hold of a shared kind. They have an owner of their own, so
  * whoever has the pointer has them; all else is what a handle of that owner does. */
+#include "client/options.h"
 #include "client/wait.h"
 
 #include "admin/limit.h"
@@ -24,10 +25,7 @@ _Static_assert((int)LEASH_SEMAPHORE_LIMIT_MAX == LSH_NEED_LIMIT_MAX, "likewise")
 static leash_status
 check_number(const char *shown, const char *what, int64_t value, int64_t least, int64_t most, leash_error *err)
 {
-	if (value >= least && value <= most)
-		return LEASH_OK;
-	return lsh_fail(err, LEASH_INVALID, 0, "semaphore '%s': %s is %lld, but must be from %lld to %lld", shown, what,
-	                (long long)value, (long long)least, (long long)most);
+	return lsh_fail_about(err, lsh_check_range(value, least, most, what, err), "semaphore", shown);
 }
 
 static leash_status

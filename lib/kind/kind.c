@@ -162,6 +162,12 @@ lsh_kind_make(struct lsh_script_call *command, enum lsh_verb verb, const struct 
 		lsh_script_push_number(command, r->limit);
 		push_config(command, r);
 		break;
+	case LSH_ARRIVE:
+		begin_whole(command, verb, r);
+		push_token(command, r);
+		lsh_script_push_number(command, r->lease_ms);
+		push_config(command, r);
+		break;
 	default:
 		break;
 	}
@@ -277,6 +283,7 @@ lsh_kind_read(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_messag
 	case LSH_HEARTBEAT:
 		return read_heartbeat(v, m, i, n);
 	case LSH_RAISE:
+	case LSH_ARRIVE: /* how many have arrived */
 		*v = (struct lsh_verdict){.what = LSH_KEPT, .fence = m->item[0].integer};
 		return m->type == LSH_INTEGER && is_fence(&m->item[0]);
 	default:

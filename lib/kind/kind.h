@@ -29,6 +29,7 @@ enum lsh_verb {
 	LSH_LIMIT,     /* of no token: for a while, let no more than so many hold what is shared */
 	LSH_PROCLAIM,  /* let all who watch know a value of who holds it */
 	LSH_SIGNAL,    /* of no token: wake so many who wait for a condition */
+	LSH_ARRIVE,    /* it has arrived at a latch */
 	LSH_VERBS
 };
 
@@ -46,13 +47,30 @@ lsh_need(uint32_t count, uint32_t limit)
 /* Of a read-write lock. */
 enum { LSH_NEED_WRITE = 1, LSH_NEED_READ = 1 << 20 };
 
-/* Of a condition: to be signaled, "?". What begins with two bits that no count has says a sort of its own. */
+/* What begins with two bits that no count has says a sort of its own. Of a condition: to be signaled, "?". */
 #define LSH_NEED_SIGNAL (UINT32_C(3) << 30)
+
+/* Of a gate: to pass a latch, or a barrier, with so many, ">n" and "=n"; and to have arrived at a latch, "+", which has
+ * a count, as a signal has none. */
+enum lsh_gate { LSH_NO_GATE, LSH_LATCH, LSH_BARRIER, LSH_ARRIVED };
+enum { LSH_NEED_PARTIES_MAX = 1000 }; /* of a barrier, which are let in by one step */
+
+static inline uint32_t
+lsh_need_of(enum lsh_gate gate, uint32_t count)
+{
+	return (uint32_t)gate << 30 | lsh_need(1, count);
+}
+
+static inline enum lsh_gate
+lsh_need_gate(uint32_t need)
+{
+	return need == LSH_NEED_SIGNAL ? LSH_NO_GATE : (enum lsh_gate)(need >> 30);
+}
 
 static inline unsigned
 lsh_need_count(uint32_t need)
 {
-	return need >> 20;
+	return need >> 20 & 0x3ff;
 }
 
 static inline unsigned
@@ -162,5 +180,6 @@ bool lsh_watch_read_channel(const char *channel, size_t size, struct lsh_arg *ke
                             char scratch[static LSH_CHANNEL_SCRATCH]); /* likewise */
 
 extern const struct lsh_kind lsh_mutex, lsh_semaphore, lsh_readwrite, lsh_condition, lsh_redisson, lsh_watch;
+extern const struct lsh_kind lsh_latch, lsh_barrier;
 
 #endif

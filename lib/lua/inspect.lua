@@ -10,7 +10,8 @@
 --          now: us of this server's TIME; out: how many permits, or shares, are out, and 1 of a mutex that is held;
 --          waiting: places in the queue; fence: 0 if it is not known; limit: -1 if there is none; then each hold,
 --          those whose leases end last first, with ms until its lease ends. who: "<token> <depth>" of a mutex, whose
---          ttl is -1 if the key has no TTL; else "<token> <need>"
+--          ttl is -1 if the key has no TTL; else "<token> <need>". Of a gate where nobody is in: the first who waits,
+--          with a ttl of 0
 --
 -- HLEN says by its error that the key is no hash. A hold of k permits has k members, so that it reads more than it
 -- tells of, by pages. What is not a lock is refused as the server refuses a key of another type.
@@ -42,16 +43,25 @@ if is_hash and fields > 0 then
 end
 
 for from = 0, members - 1, 200 do
-	if #out >= room then break end
+	if from > 0 and (#out >= room or members == 0) then break end
 	local some = call('ZREVRANGE', KEYS[1], from, from + 199, 'WITHSCORES')
 	for i = 1, #some, 2 do
 		local who, left = some[i], some[i + 1] - now
 		if string.byte(who, 37) ~= 58 then
 			return {err = 'WRONGTYPE leash: the sorted set is not a lock: it holds what is no owner token'}
 		end
+		if string.find(who, ' =', 38, true) then -- nobody has a barrier
+			members, out[2] = 0, 0
+			break
+		end
 		if left > 0 and #out < room and not string.find(who, '^%S+ %S+ ') then
 			out[#out + 1], out[#out + 2] = who, math.ceil(left / 1000)
 		end
 	end
+end
+if out[2] == 0 and out[3] > 0 and #out < room then
+	local place = redis.pcall('ZRANGEBYSCORE', KEYS[3], '(0', '+inf', 'LIMIT', '0', '1')[1]
+	local who = place and string.match(place, '^(%S+ [>=]%d+) ')
+	if who and string.byte(who, 37) == 58 then out[6], out[7] = who, 0 end
 end
 return out

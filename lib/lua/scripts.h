@@ -12,6 +12,7 @@ struct lsh_script {
 };
 
 extern const struct lsh_script lsh_script_acquire;
+extern const struct lsh_script lsh_script_gate_arrive;
 extern const struct lsh_script lsh_script_heartbeat;
 extern const struct lsh_script lsh_script_inspect;
 extern const struct lsh_script lsh_script_proclaim;

@@ -5,7 +5,7 @@
 -- KEYS[2]  fence      string: the last fence issued
 -- KEYS[3]  queue      sorted set: places and waiting clients; exists only while somebody waits
 -- KEYS[4]  limit      string: how many may be out, whatever the asks say; rarely there
--- ARGV[1]  who        "<token> <need>"; need: "w", or "<k>/<n>"
+-- ARGV[1]  who        "<token> <need>"; need: "w", "<k>/<n>", ">n" or "=n"
 -- ARGV[2]  lease      ms, 1 to a day
 -- ARGV[3]  not_after  us of this server's TIME; a command that comes later does nothing
 -- ARGV[4]  cfg        as for acquire; claim 0: only try, take no place
@@ -45,7 +45,7 @@ if n or string.sub(me, -2) == ' w' then
 	-- If there is a first holder, the one key that is there is the lock. If that lives nobody is to be swept.
 	local first = n and there == 1
 		and call('ZRANGEBYSCORE', KEYS[1], '-inf', '+inf', 'WITHSCORES', 'LIMIT', '0', '1') or {}
-	if first[1] and first[2] + 0 > now and string.sub(first[1], -2) ~= ' w' and string.byte(first[1], 37) == 58
+	if first[1] and first[2] + 0 > now and string.find(first[1], '/', 38, true) and string.byte(first[1], 37) == 58
 		and (n == '0' or call('ZCOUNT', KEYS[1], '-inf', '+inf') < n + 0) then
 		local last, left = tonumber(call('GET', KEYS[2])), call('PTTL', KEYS[2])
 		local ttl = call('PTTL', KEYS[1])
@@ -66,11 +66,16 @@ end
 local claim, alive = string.match(cfg, '^(%d+) %d+ (%d+)')
 --@include many.inc
 --@include hand_on.inc
-if not need(me) then return {err = 'ERR leash: a need is w, or 1 to 1000 permits of no fewer'} end
+--@include round.inc
+if not need(me) or string.sub(me, -2) == ' +' then
+	return {err = 'ERR leash: a need is w, 1 to 1000 permits of no fewer, or what a gate wants'}
+end
+look()
+local last = call('ZREVRANGE', KEYS[3], '0', '0', 'WITHSCORES')
+agree(me, last[1])
 local mine = keep_on(me, ARGV[2])
 if mine then return mine end
-look()
-local tail = tonumber(call('ZREVRANGE', KEYS[3], '0', '0', 'WITHSCORES')[2])
+local tail = tonumber(last[2])
 local left, refused, both, ttl = nil, nil, true, 0 -- look() has seen to who holds
 if not tail and room(me) then
 	refused, mine = give(me, ARGV[2], us)
@@ -82,7 +87,7 @@ if claim ~= '0' then
 	--@include place.inc
 end
 if not waits or alone then return {0, next_end(), now} end
-left, mine, refused = hand_on(us, me)
+left, mine, refused = let_in(us, me, nil, claim == '0')
 if left == nil and not mine and room(me) then -- none of them lives, and this caller only tries
 	refused, mine = give(me, ARGV[2], us)
 end

@@ -26,13 +26,14 @@ local now = t[1] * 1000000 + t[2]
 --@include fence.inc
 --@include many.inc
 --@include hand_on.inc
+--@include round.inc
 
 call('ZSCORE', KEYS[3], ARGV[1])
 look()
 local ttl, left, _, refused = call('PTTL', KEYS[3]), nil, nil, nil
 if call('PEXPIRE', KEYS[3], ttl < 2 * alive and 2 * alive or ttl) == 1 then
 	call('ZADD', KEYS[3], -now, ARGV[1])
-	if not alone then left, _, refused = hand_on() end
+	if not alone then left, _, refused = let_in() end
 	if refused then return refused end
 end
 

@@ -47,7 +47,8 @@ pcall(function()
 	--@include fence.inc
 	--@include many.inc
 	--@include hand_on.inc
+	--@include round.inc
 	look()
-	if not alone then hand_on(#t[2] == 6 and t[1] .. t[2] or nil, nil, places) end
+	if not alone then let_in(#t[2] == 6 and t[1] .. t[2] or nil, nil, places) end
 end)
 return found

@@ -34,7 +34,9 @@ local keep = string.match(cfg, '^%d+ (%d+)')
 --@include hand_on.inc
 local had, of = need(old)
 local wants, below = need(new)
-if not had or not wants then return {err = 'ERR leash: a need is w, or 1 to 1000 permits of no fewer'} end
+if not had or not wants or use_of(old) ~= 'w' or use_of(new) ~= 'w' then
+	return {err = 'ERR leash: what is traded is w, or 1 to 1000 permits of no fewer'}
+end
 local mine = keep_on(new, ARGV[3])
 if mine then return mine end
 if tonumber(call('ZSCORE', KEYS[1], old) or 0) <= now then return -1 end

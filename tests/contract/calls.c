@@ -38,6 +38,13 @@ CALL(look, leash_semaphore_inspect(semaphore, &(leash_lock_info){.size = sizeof(
 CALL(break_permits, leash_semaphore_break(semaphore, error))
 CALL(permit_waiters, leash_semaphore_waiters(semaphore, count_waiter, &(int){0}, error))
 CALL(limit, leash_semaphore_limit(semaphore, 1, 1000, error))
+CALL(count_down, leash_latch_count_down(of->latch, "me", error))
+CALL(arrived, leash_latch_arrived(of->latch, &(int64_t){0}, error))
+CALL(await, leash_latch_await(of->latch, 5000, error))
+CALL(await_with, leash_latch_await_with(of->latch, NULL, error))
+CALL(break_latch, leash_latch_break(of->latch, error))
+CALL(meet, leash_barrier_wait(of->barrier, 5000, error))
+CALL(meet_with, leash_barrier_wait_with(of->barrier, NULL, error))
 CALL(release_some, leash_permit_release_some(permit, 1, error))
 CALL(extend_permit, leash_permit_extend(permit, 1000, error))
 CALL(proclaim, leash_lock_proclaim(lock, "x", error))
@@ -89,6 +96,26 @@ new_condition(const struct callee *of, leash_error *error)
 	return status;
 }
 
+static leash_status
+new_latch(const struct callee *of, leash_error *error)
+{
+	leash_latch *another = NULL;
+	leash_status status = leash_latch_new(&another, of->client, "more latches", 1, error);
+
+	leash_latch_free(another);
+	return status;
+}
+
+static leash_status
+new_barrier(const struct callee *of, leash_error *error)
+{
+	leash_barrier *another = NULL;
+	leash_status status = leash_barrier_new(&another, of->client, "more barriers", 1, error);
+
+	leash_barrier_free(another);
+	return status;
+}
+
 static const struct call {
 	const char *name;
 	leash_status (*make)(const struct callee *of, leash_error *error);
@@ -118,6 +145,15 @@ static const struct call {
 	{"leash_semaphore_limit", limit, false},
 	{"leash_permit_release_some", release_some, false},
 	{"leash_permit_extend", extend_permit, false},
+	{"leash_latch_new", new_latch, true},
+	{"leash_latch_count_down", count_down, false},
+	{"leash_latch_arrived", arrived, false},
+	{"leash_latch_await", await, false},
+	{"leash_latch_await_with", await_with, false},
+	{"leash_latch_break", break_latch, false},
+	{"leash_barrier_new", new_barrier, true},
+	{"leash_barrier_wait", meet, false},
+	{"leash_barrier_wait_with", meet_with, false},
 	{"leash_lock_proclaim", proclaim, false},
 	{"leash_watch_new", new_watch, true},
 	{"leash_watch_next", next_leader, false},
@@ -136,6 +172,7 @@ kind_of(const struct call *c)
 {
 	return strstr(c->name, "watch") != NULL ? "leader '" :
 	       strstr(c->name, "condition") != NULL ? "condition '" :
+	       strstr(c->name, "latch") != NULL ? "latch '" : strstr(c->name, "barrier") != NULL ? "barrier '" :
 	       strstr(c->name, "semaphore") != NULL || strstr(c->name, "permit") != NULL ? "semaphore '" : "lock '";
 }
 
@@ -183,6 +220,8 @@ callee_open(struct callee *of, leash_client *client, leash_lock *lock)
 	assert_status(LEASH_OK, leash_semaphore_acquire(of->semaphore, 1, 5000, &of->permit, &err));
 	assert_status(LEASH_OK, leash_watch_new(&of->watch, client, "permits", &err));
 	assert_status(LEASH_OK, leash_condition_new(&of->condition, lock, "condition", NULL, &err));
+	assert_status(LEASH_OK, leash_latch_new(&of->latch, client, "latch", 1, &err));
+	assert_status(LEASH_OK, leash_barrier_new(&of->barrier, client, "barrier", 1, &err));
 }
 
 void
@@ -195,6 +234,10 @@ callee_close(struct callee *of)
 	of->watch = NULL;
 	leash_condition_free(of->condition);
 	of->condition = NULL;
+	leash_latch_free(of->latch);
+	leash_barrier_free(of->barrier);
+	of->latch = NULL;
+	of->barrier = NULL;
 	of->permit = NULL;
 	of->semaphore = NULL;
 }

@@ -13,14 +13,16 @@ struct callee {
 	leash_permit *permit;
 	leash_watch *watch;
 	leash_condition *condition; /* of the lock */
+	leash_latch *latch;
+	leash_barrier *barrier;
 };
 
-/* With a semaphore and a permit of it, "permits", which is all that there are, a watch, and a condition; but for a
+/* With a semaphore and a permit of it, "permits", which is all that there are, a watch, a condition, and gates; but for a
  * quorum, which has none. */
 void callee_open(struct callee *callee, leash_client *client, leash_lock *lock);
 void callee_close(struct callee *callee); /* these */
 
-/* "", if each is refused with that status, and its text names the lock, the semaphore, the client or the call; also with
+/* "", if each is refused with that status, and its text names the lock, semaphore or gate, the client or the call; also with
  * no `err`. Else what is wrong; it lasts until the next call. Without all of them (NULL, LEASH_INVALID) the text names the
  * call. In a callback (LEASH_IN_CALLBACK) those succeed that may be made there. */
 const char *calls_not_refused(const struct callee *callee, leash_status expected);

@@ -124,7 +124,7 @@ only_fences() {
 }
 
 none_works_without_a_server() {
-	for example in both_accounts bounded_queue by_hand fencing few_at_once first_lock hand_over interrupt long_job lost_lease many_readers nested one_leads transfer try_or_skip worker_pool; do
+	for example in all_done both_accounts bounded_queue by_hand fencing few_at_once first_lock hand_over in_step interrupt long_job lost_lease many_readers nested one_leads transfer try_or_skip worker_pool; do
 		"$programs/$example" "unix://$dir/nowhere" >"$dir/out" 2>&1 </dev/null
 		status=$?
 		if [ "$status" -ne 1 ] || ! grep -q "$dir/nowhere" "$dir/out"; then
@@ -161,6 +161,10 @@ check 'bounded_queue uses up what was made' so does bounded_queue 'queue queue?n
 	'made 10100, used up 10100'
 check 'one_leads tells of each leader, one after the other' so does one_leads scheduler \
 	'host-[1-3]:8080 leads' '3 have led'
+check 'all_done goes on when all workers have arrived, and counts none twice' so does all_done 'all%20done' \
+	'4 of 4 workers are done'
+check 'in_step lets nobody begin a round before all are there' so does in_step 'in%20step' \
+	'20 rounds of 4 parties, 0 of them early'
 check 'transfer loses an update without the lock, and none with it' so transfer
 check 'interrupt leaves the queue at Ctrl-C' so interrupt
 check 'hand_over releases in one thread what another one acquired' so does hand_over account \

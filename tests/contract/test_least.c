@@ -257,6 +257,38 @@ share(struct life *life)
 	leash_semaphore_free(p.theirs);
 }
 
+static void *
+meet(void *barrier)
+{
+	try(leash_barrier_wait(barrier, patience_ms, &err));
+	return NULL;
+}
+
+/* One waits at a latch until the other has arrived, and then they meet. */
+static void
+pass_gates(struct life *life)
+{
+	leash_latch *latch = NULL;
+	leash_barrier *mine = NULL, *theirs = NULL;
+	char name[48];
+	pthread_t thread;
+
+	snprintf(name, sizeof name, "%s-latch", life->name);
+	assert_int_equal(leash_latch_new(&latch, life->mine, name, 1, &err), LEASH_OK);
+	if (try(leash_latch_count_down(latch, "me", &err)))
+		try(leash_latch_await(latch, patience_ms, &err));
+	try(leash_latch_arrived(latch, &(int64_t){0}, &err));
+	leash_latch_free(latch);
+	snprintf(name, sizeof name, "%s-barrier", life->name);
+	assert_int_equal(leash_barrier_new(&mine, life->mine, name, 2, &err), LEASH_OK);
+	assert_int_equal(leash_barrier_new(&theirs, life->other, name, 2, &err), LEASH_OK);
+	pthread_create(&thread, NULL, meet, theirs);
+	meet(mine);
+	pthread_join(thread, NULL);
+	leash_barrier_free(mine);
+	leash_barrier_free(theirs);
+}
+
 /* Reached while its keys are at one server of a cluster and its slot still at another. */
 static void
 move(leash_lock *lock, const char *name)
@@ -291,8 +323,10 @@ live(void)
 	life.theirs = leashed_lock(life.other, life.name, NULL);
 	life.third = leashed_lock(life.one_more, life.name, NULL);
 	use(&life);
-	if (deployment_kind(deployment) != DEPLOYMENT_QUORUM)
+	if (deployment_kind(deployment) != DEPLOYMENT_QUORUM) {
 		share(&life);
+		pass_gates(&life);
+	}
 	if (deployment_kind(deployment) == DEPLOYMENT_SENTINEL || deployment_kind(deployment) == DEPLOYMENT_CLUSTER) {
 		use_another(&life, "copied", LEASH_LOCK_OPTIONS(.min_replicas = 1), NULL);
 		if (least_is_known(deployment_master(deployment, 0), "+waitaof"))

@@ -755,6 +755,7 @@ world_begin(void)
 		people[i].need = kind == &lsh_semaphore   ? lsh_need(1, 8)
 		                 : kind == &lsh_readwrite ? LSH_NEED_READ
 		                 : kind == &lsh_condition ? LSH_NEED_SIGNAL
+		                 : kind == &lsh_barrier   ? lsh_need_of(LSH_BARRIER, 3)
 		                                          : 0;
 		people[i].terms = (struct lsh_terms){.references = 1, .lease_ms = LEASE_MS, .handoffs = 64, .handoff_ms = 10,
 		                                     .on_event = note_event, .event_arg = &people[i]};
@@ -797,6 +798,14 @@ void
 world_begin_shared(void)
 {
 	kind = &lsh_semaphore;
+	is_fair = true;
+	world_begin();
+}
+
+void
+world_begin_barrier(void)
+{
+	kind = &lsh_barrier;
 	is_fair = true;
 	world_begin();
 }

@@ -44,6 +44,7 @@ void world_begin(void);
 void world_begin_quorum(void); /* of three servers */
 void world_begin_shared(void); /* of permits, 8 of them, of which each person takes one */
 void world_begin_condition(void); /* people wait to be signaled */
+void world_begin_barrier(void); /* where three meet */
 void world_begin_redisson(void); /* of a lock that is shared with Redisson */
 void world_begin_readwrite(void); /* everybody reads, until it is said that somebody writes */
 void world_end(void);

@@ -42,6 +42,7 @@ static const struct script {
 	{"part", &lsh_script_share_release, "4", "1 cfg"},
 	{"drop", &lsh_script_share_release, "1", "1 cfg"},
 	{"trade", &lsh_script_share_trade, "4", "1 2 3:600000 4:9000000000000000 cfg"},
+	{"arrive", &lsh_script_gate_arrive, "4", "1 2:86400000 cfg"},
 	{"limit", &lsh_script_share_limit, "4", "1 2:600000 cfg"},
 	{"signal", &lsh_script_share_signal, "4", "1 cfg"},
 	{"get_lock", &lsh_script_redisson, "1", "acquire 1 2:600000 3:9000000000000000"},
@@ -181,7 +182,7 @@ look_at_shares(void)
 	for (size_t i = 0; i < in->elements; i += 2) {
 		const char *who = in->element[i]->str, *need = strchr(who, ' ') + 1, *more = strchr(need, ' ');
 		size_t size = more != NULL ? (size_t)(more - who) : strlen(who);
-		long k = strchr("w?", *need) != NULL ? 1 : atol(need);
+		long k = strchr("w?+=", *need) != NULL ? 1 : atol(need);
 
 		if (*need == 'w' && in->elements > 2)
 			fail_msg("%s is not alone", who);
@@ -216,7 +217,7 @@ look(void)
 	else
 		assert_in_range(server_integer(server, "HLEN " KEY), 0, 1);
 	assert_in_range(ttl_of(KEY) + 2, 0, DAY + 2);
-	if (exists(KEY))
+	if (exists(KEY) && !(shared && strpbrk(sharing(), "+=") != NULL))
 		assert_true(exists(KEY ":fence"));
 	if (exists(KEY ":fence") && last_fence() > 0 && (ahead_us = last_fence() - server_us()) <= YEAR_US)
 		assert_true(ttl_of(KEY ":fence") <= DAY + (ahead_us > 0 ? ahead_us / 1000 : 0) + 1000);
@@ -470,6 +471,7 @@ VERB(told)
 	return seen_number(pubsub->messages);
 }
 
+SEES(messages_of, seen_number(messages(listener(word[1][0]))))
 SEES(message, messages(listener(word[1][0])) > 0 ? listener(word[1][0])->last : "")
 
 VERB(line)

@@ -21,6 +21,7 @@
  *     trade WHO WHO [LEASE [NOT_AFTER]]       share_trade, of the first for the second
  *     get_lock TOKEN [LEASE [NOT_AFTER]], keep_lock TOKEN LEASE DEPTH, adopt_lock TOKEN [LEASE], look_at
  *     unlock TOKEN [CHANNEL]                  redisson
+ *     arrive TOKEN [LEASE]                    gate_arrive
  *     limit N [MS]; signal N; inspect [N]     share_limit; share_signal; of whatever kind
  *     line TOKENS                             the first asks and has it, the others ask and wait
  *     crowd WHO...                            they ask for a share, one after the other
@@ -31,7 +32,7 @@
  *     listen CLIENT [COMMAND CHANNEL]         its messages are heard; behind a colon the client is added
  *     deafen CLIENT                           they are not any more; or they are again
  *     told CLIENT                             = TOKEN, of which it was told that it has the lock, alone; or = 0
- *     message CLIENT                          the last that was heard
+ *     message CLIENT                          the last that was heard; messages_of CLIENT: how many
  *     holder, waiting                         the tokens; in: who shares
  *     until CLIENT                            when it will count as dead, in us; 0: it has no place
  *     calls [COMMAND]                         how many there were since CONFIG RESETSTAT, in scripts too

@@ -16,7 +16,7 @@ static const struct rule {
 	const char *name, *is;
 } rules[] = {
 	{"step", "5*$acquire|3*$release|2*$heartbeat|$renew|$look|2*$hash|2*$queue|$string|$range|$any|$befall|"
-	         "5*$share|2*$crowd"},
+	         "5*$share|2*$crowd|4*$gate"},
 
 	/* scripts */
 	{"acquire", "EVALSHA #acquire 3 $keys $token $ms (9*9000000000000000|$moment) $cfg(9*| $moment)"},
@@ -49,6 +49,13 @@ static const struct rule {
 	{"crowd", "2*ZADD leash:{share} $score $who(|_2)|3*ZADD leash:{share}:queue $score ($who_(3000|60000)|$client)|"
 	          "2*DEL leash:{share}(|:queue|:fence|:limit)|SET leash:{share}:limit $most PX $ms|"
 	          "(PERSIST|PTTL) leash:{share}(|:queue)|PEXPIRE leash:{share}(|:queue|:fence) $ms"},
+
+	{"gate", "4*EVALSHA #share_acquire 4 $pool $passer $ms 9000000000000000 $cfg|"
+	         "2*EVALSHA #gate_arrive 4 $pool $token $ms $cfg|2*EVALSHA #share_release 4 $pool $passer $cfg|"
+	         "2*EVALSHA #share_heartbeat 4 $pool $client $ms $passer(| $passer) $cfg|"
+	         "2*ZADD leash:{share}:queue $score $passer_(3000|60000)|ZADD leash:{share} $score $passer|"
+	         "EVALSHA #inspect 4 $pool (0|1|9)|DEL leash:{share}(|:queue)"},
+	{"passer", "$client:(1|2)_(3*=2|2*=3|=1|2*>2|>1|+|=x|>0)"},
 
 	/* commands */
 	{"hash", "2*HSET $hashkey $token (1|2|)|3*(HDEL|HGET|HEXISTS) $hashkey $token|2*(HLEN|HGETALL) $hashkey"},

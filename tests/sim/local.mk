@@ -35,6 +35,7 @@ tests_sim_test_keyspace_LDADD = $(sim_libs)
 
 # The tests of the scripts once more: each step is a real server's and a simulated one's.
 tests_sim_test_scripts_SOURCES = tests/sim/mirror.c tests/sim/mirror.h tests/sim/mirrored.c $(steps_sources)
+tests_sim_test_scripts_SOURCES += tests/redis/test_gate.c
 tests_sim_test_scripts_SOURCES += tests/redis/test_leader.c
 tests_sim_test_scripts_SOURCES += tests/redis/test_model.c
 tests_sim_test_scripts_SOURCES += tests/redis/test_rights.c

@@ -44,6 +44,11 @@ SENTENCE(lines_that_are_none_are_not_read)
 		HEAD TOKEN " 1\n5\n", /* a mutex has one holder */
 		/* more holds than there may be */
 		HEAD TOKEN " 1/4\n5\n" TOKEN " 1/4\n5\n" TOKEN " 1/4\n5\n",
+		/* nobody holds a gate, and who waits there is one alone */
+		HEAD TOKEN " >3\n0\n", "1\n0\n1\n0\n-1\n" TOKEN " >3\n5\n", "1\n0\n1\n0\n-1\n" TOKEN " +\n0\n",
+		"1\n0\n1\n0\n-1\n" TOKEN " =3\n0\n" TOKEN " =3\n0\n", HEAD TOKEN " +\n5\n" TOKEN " =3\n0\n",
+		"1\n0\n1\n0\n-1\n" TOKEN " =0\n0\n", "1\n0\n1\n0\n-1\n" TOKEN " =1001\n0\n",
+		"1\n0\n1\n0\n-1\n" TOKEN " >1000001\n0\n", "1\n0\n1\n0\n-1\n" TOKEN " =\n0\n", HEAD TOKEN " ++\n5\n",
 		/* tokens */
 		HEAD UUID " 1/4\n5\n", HEAD UUID ": 1/4\n5\n", HEAD UUID ":1x 1/4\n5\n",
 		HEAD UUID ":123456789012345678901 1/4\n5\n", HEAD "0c6f1d52x8a1e-4b7e-9d0a-3f1c5e7a9b10:42 1/4\n5\n",
@@ -109,6 +114,18 @@ SENTENCE(who_was_woken_has_a_condition)
 	assert_true(holds[0].count == -1 && holds[0].limit == 0);
 }
 
+SENTENCE(of_a_gate_is_read_who_has_arrived_or_that_somebody_waits)
+{
+	assert_true(read_lines("1\n2\n3\n0\n-1\n" TOKEN " +\n86400000\n" UUID ":1 +\n4\n"));
+	assert_true(info.kind == LEASH_KIND_LATCH && info.held && info.out == 2 && info.waiting == 3 && count == 2);
+	assert_true(info.permits == 0 && info.count == 1 && holds[0].count == 1 && holds[0].limit == 0);
+	assert_true(read_lines("1\n0\n3\n0\n-1\n" TOKEN " >1000000\n0\n"));
+	assert_true(info.kind == LEASH_KIND_LATCH && !info.held && info.permits == 1000000 && info.waiting == 3 && count == 0);
+	assert_string_equal(info.holder.token, "");
+	assert_true(read_lines("1\n0\n3\n0\n-1\n" TOKEN " =1000\n0\n"));
+	assert_true(info.kind == LEASH_KIND_BARRIER && !info.held && info.permits == 1000 && info.out == 0 && count == 0);
+}
+
 SENTENCE(a_place_is_read_with_what_it_waits_for)
 {
 	static const char *const none[] = {"", TOKEN, TOKEN " ", TOKEN " x", TOKEN " -1", TOKEN " 1/4 ", TOKEN " w x",
@@ -117,7 +134,7 @@ SENTENCE(a_place_is_read_with_what_it_waits_for)
 		const char *text;
 		int64_t count, limit;
 	} places[] = {{TOKEN " 3000", 0, 0}, {TOKEN " w 3000", 0, 0}, {TOKEN " 1/0 3000", 1, 0}, {TOKEN " 2/3 3000", 2, 3},
-	              {TOKEN " ? 3000", -1, 0}};
+	              {TOKEN " ? 3000", -1, 0}, {TOKEN " >3 3000", 1, 3}, {TOKEN " =3 3000", 1, 3}};
 	leash_waiter_info waiter;
 
 	for (size_t i = 0; i < COUNT(places); i++) {

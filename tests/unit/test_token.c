@@ -96,6 +96,19 @@ SENTENCE(a_uuid_has_the_form_of_version_4_and_comes_once)
 	check_unique(uuids, MANY, sizeof(*uuids));
 }
 
+/* As the keys and SipHash have it, whatever the machine. */
+SENTENCE(a_party_of_a_lock_has_the_same_uuid_everywhere)
+{
+	char uuid[LSH_UUID_SIZE + 1], other[LSH_UUID_SIZE + 1];
+
+	assert_true(lsh_uuid_of(uuid, "done", "worker-1"));
+	assert_string_equal(uuid, "abb2430d-c6f6-835a-860e-d9df128dbfd2");
+	assert_true(lsh_uuid_of(other, "done", "worker-2"));
+	assert_string_not_equal(uuid, other);
+	assert_true(lsh_uuid_of(other, "donew", "orker-1"));
+	assert_string_not_equal(uuid, other);
+}
+
 SENTENCE(a_token_is_the_uuid_and_the_number_and_is_read_as_it_was_written)
 {
 	char token[LSH_TOKEN_SIZE];

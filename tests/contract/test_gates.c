@@ -1,0 +1,498 @@
+/* Latches and barriers: whom they let in, and when. What waiting is otherwise is said of locks; what the server does:
+ * redis/test_gate.c. */
+#include "tests/contract/refusal.h"
+#include "tests/support/child.h"
+#include "tests/support/counted.h"
+#include "tests/support/kept.h"
+
+enum { COUNT_OF_LATCH = 3, PARTIES = 3, CROWD = 100 };
+
+static leash_client *ours, *others;
+static leash_latch *latch, *theirs;    /* "done", of each client */
+static leash_barrier *mine, *another;  /* "meet", likewise */
+static struct actor waiter[PARTIES];
+
+static leash_latch *
+latch_of(leash_client *client, const char *name, int64_t count)
+{
+	leash_latch *made = NULL;
+
+	assert_status(LEASH_OK, leash_latch_new(&made, client, name, count, &err));
+	return made;
+}
+
+static leash_barrier *
+barrier_of(leash_client *client, const char *name, int64_t parties)
+{
+	leash_barrier *made = NULL;
+
+	assert_status(LEASH_OK, leash_barrier_new(&made, client, name, parties, &err));
+	return made;
+}
+
+static void
+open_two(void)
+{
+	for (int i = 0; i < PARTIES; i++)
+		actor_begin(&waiter[i], NULL, LEASH_FOREVER);
+	if (place_is(PLACE_NO_QUEUE))
+		return;
+	ours = place_client(NULL);
+	others = place_client(NULL);
+	latch = latch_of(ours, "done", COUNT_OF_LATCH);
+	theirs = latch_of(others, "done", COUNT_OF_LATCH);
+	mine = barrier_of(ours, "meet", PARTIES);
+	another = barrier_of(others, "meet", PARTIES);
+}
+
+/* Of a latch those who have arrived stay for a day. */
+static void
+close_two(void)
+{
+	for (int i = 0; i < PARTIES; i++)
+		actor_end(&waiter[i]);
+	leash_latch_free(latch);
+	leash_latch_free(theirs);
+	leash_barrier_free(mine);
+	leash_barrier_free(another);
+	leash_close(ours);
+	leash_close(others);
+	ours = others = NULL;
+	latch = theirs = NULL;
+	mine = another = NULL;
+	place_flush();
+}
+
+PLACE(place_open_counted);
+FIXTURE(open_two, close_two);
+
+static void
+count_down(const char *party)
+{
+	assert_status(LEASH_OK, leash_latch_count_down(latch, party, &err));
+}
+
+static int64_t
+arrived(leash_latch *at)
+{
+	int64_t n = -1;
+
+	assert_status(LEASH_OK, leash_latch_arrived(at, &n, &err));
+	return n;
+}
+
+static void
+await_it(struct actor *a)
+{
+	a->status = leash_latch_await_with(theirs, LEASH_ACQUIRE(.wait_ms = a->wait_ms, .cancel = a->cancel), &a->err);
+}
+
+static void
+meet(struct actor *a)
+{
+	a->status = leash_barrier_wait_with(a->ctx != NULL ? a->ctx : another,
+	                                    LEASH_ACQUIRE(.wait_ms = a->wait_ms, .cancel = a->cancel), &a->err);
+}
+
+static void
+let_wait(int i, actor_act *act, int64_t waiting)
+{
+	actor_tell(&waiter[i], act);
+	place_await_waiting(act == meet ? "meet" : "done", waiting);
+}
+
+/* ---- latches ---- */
+
+SENTENCE(a_latch_lets_all_in_when_enough_have_arrived_and_stays_open, .but = PLACE_NO_QUEUE)
+{
+	let_wait(0, await_it, 1);
+	let_wait(1, await_it, 2);
+	for (int i = 0; i < COUNT_OF_LATCH; i++) {
+		assert_refused(LEASH_TIMEOUT, "latch 'done': ", leash_latch_await(latch, 0, &err));
+		assert_int_equal(arrived(theirs), i);
+		count_down(NULL);
+	}
+	assert_heard(LEASH_OK, &waiter[0]);
+	assert_heard(LEASH_OK, &waiter[1]);
+	assert_status(LEASH_OK, leash_latch_await(latch, 0, &err));
+	assert_status(LEASH_OK, leash_latch_await(theirs, 5000, &err));
+	assert_int_equal(arrived(latch), COUNT_OF_LATCH);
+	assert_int_equal(place_integer("done", "EXISTS leash:{done}:queue"), 0);
+}
+
+static int
+arrive_elsewhere(void *party)
+{
+	leash_client *client = place_client(NULL);
+	leash_latch *same = latch_of(client, "done", 1);
+
+	assert_status(LEASH_OK, leash_latch_count_down(same, party, &err));
+	leash_latch_free(same);
+	leash_close(client);
+	return 0;
+}
+
+SENTENCE(a_party_counts_once_also_when_it_was_started_again, .but = PLACE_NO_QUEUE)
+{
+	char long_name[LEASH_NAME_MAX + 1];
+
+	memset(long_name, 'x', LEASH_NAME_MAX);
+	long_name[LEASH_NAME_MAX] = '\0';
+	count_down("worker-1");
+	for (int i = 0; i < 2; i++)
+		child_wait(child_run(arrive_elsewhere, (char[]){"worker-1"}));
+	assert_int_equal(arrived(latch), 1);
+	child_wait(child_run(arrive_elsewhere, (char[]){"worker-2"}));
+	child_wait(child_run(arrive_elsewhere, NULL));
+	count_down(long_name);
+	assert_int_equal(arrived(latch), 4);
+	/* so that programs of other versions agree on it */
+	assert_true(place_text("done", "ZSCORE leash:{done} %s", "abb2430d-c6f6-835a-860e-d9df128dbfd2:1 +") != NULL);
+}
+
+SENTENCE(each_wait_has_a_count_of_its_own, .but = PLACE_NO_QUEUE)
+{
+	leash_latch *one = latch_of(ours, "done", 1);
+
+	let_wait(0, await_it, 1);
+	count_down(NULL);
+	assert_status(LEASH_OK, leash_latch_await(one, 5000, &err));
+	assert_false(actor_is_done(&waiter[0]));
+	count_down(NULL);
+	count_down(NULL);
+	assert_heard(LEASH_OK, &waiter[0]);
+	leash_latch_free(one);
+}
+
+SENTENCE(who_does_not_want_to_wait_any_more_leaves_nothing, .but = PLACE_NO_QUEUE)
+{
+	leash_cancel *cancel = kept(leashed_cancel());
+
+	waiter[0].wait_ms = 50;
+	waiter[1].cancel = waiter[2].cancel = cancel;
+	actor_tell(&waiter[0], await_it);
+	assert_heard(LEASH_TIMEOUT, &waiter[0]);
+	assert_string_equal(waiter[0].err.text, "latch 'done': not enough had arrived for all of 50 ms");
+	actor_tell(&waiter[1], await_it);
+	let_wait(2, meet, 1);
+	leash_cancel_fire(cancel);
+	assert_heard(LEASH_CANCELED, &waiter[1]);
+	assert_heard(LEASH_CANCELED, &waiter[2]);
+	await_true(place_is_empty());
+	waiter[0].wait_ms = LEASH_FOREVER;
+	waiter[1].cancel = waiter[2].cancel = NULL;
+}
+
+SENTENCE(a_latch_that_is_broken_begins_anew, .but = PLACE_NO_QUEUE)
+{
+	assert_refused(LEASH_NOT_HELD, "latch 'done': ", leash_latch_break(latch, &err));
+	count_down(NULL);
+	count_down("me");
+	assert_status(LEASH_OK, leash_latch_break(theirs, &err));
+	assert_int_equal(arrived(latch), 0);
+	assert_true(place_is_empty());
+}
+
+SENTENCE(an_arrival_that_is_not_answered_is_said_again_and_counts_once, .but = PLACE_NO_QUEUE)
+{
+	for (int i = 0; i < 20; i++) {
+		place_cut();
+		count_down(NULL);
+		assert_int_equal(arrived(latch), i + 1);
+	}
+	place_pause();
+	assert_refused(LEASH_UNAVAILABLE, "latch 'done': ", leash_latch_count_down(latch, "me", &err));
+	place_resume();
+	await_true(leash_latch_count_down(latch, "me", &err) == LEASH_OK);
+	assert_int_equal(arrived(latch), 21);
+}
+
+/* ---- barriers ---- */
+
+SENTENCE(a_barrier_lets_all_in_at_once_and_again, .but = PLACE_NO_QUEUE)
+{
+	for (int round = 0; round < 3; round++) {
+		let_wait(0, meet, 1);
+		let_wait(1, meet, 2);
+		assert_false(actor_is_done(&waiter[0]) || actor_is_done(&waiter[1]));
+		assert_status(LEASH_OK, leash_barrier_wait(mine, 60000, &err));
+		assert_heard(LEASH_OK, &waiter[0]);
+		assert_heard(LEASH_OK, &waiter[1]);
+	}
+	await_true(place_is_empty());
+	assert_int_equal(stats_of(ours).lost + stats_of(others).lost + stats_of(others).abandoned, 0);
+}
+
+SENTENCE(the_last_one_need_not_wait_and_any_other_one_may_ask_whether_it_is, .but = PLACE_NO_QUEUE)
+{
+	assert_refused(LEASH_TIMEOUT, "barrier 'meet': not all parties are there", leash_barrier_wait(mine, 0, &err));
+	let_wait(0, meet, 1);
+	assert_refused(LEASH_TIMEOUT, "barrier 'meet': ", leash_barrier_wait(mine, 0, &err));
+	let_wait(1, meet, 2);
+	assert_status(LEASH_OK, leash_barrier_wait(mine, 0, &err));
+	assert_heard(LEASH_OK, &waiter[0]);
+	assert_heard(LEASH_OK, &waiter[1]);
+}
+
+SENTENCE(who_gave_up_is_not_counted_on, .but = PLACE_NO_QUEUE)
+{
+	assert_refused(LEASH_TIMEOUT, "barrier 'meet': not all parties were there for all of 50 ms",
+	               leash_barrier_wait(mine, 50, &err));
+	let_wait(0, meet, 1);
+	let_wait(1, meet, 2);
+	assert_false(actor_is_done(&waiter[0]) || actor_is_done(&waiter[1]));
+	assert_status(LEASH_OK, leash_barrier_wait(mine, 60000, &err));
+	assert_heard(LEASH_OK, &waiter[0]);
+	assert_heard(LEASH_OK, &waiter[1]);
+}
+
+static int
+wait_in_vain(void *arg)
+{
+	(void)arg;
+	leash_client *client = place_client(NULL);
+
+	return leash_barrier_wait(barrier_of(client, "meet", PARTIES), LEASH_FOREVER, &err) == LEASH_OK;
+}
+
+SENTENCE(a_party_whose_process_died_is_not_counted_on, .but = PLACE_NO_QUEUE)
+{
+	pid_t pid = child_run(wait_in_vain, NULL);
+
+	place_await_waiting("meet", 1);
+	child_kill(pid);
+	let_wait(0, meet, 2);
+	assert_refused(LEASH_TIMEOUT, "barrier 'meet': ", leash_barrier_wait(mine, 300, &err));
+	assert_false(actor_is_done(&waiter[0]));
+	place_await_waiting("meet", 1);
+	let_wait(1, meet, 2);
+	assert_status(LEASH_OK, leash_barrier_wait(mine, 60000, &err));
+	assert_heard(LEASH_OK, &waiter[0]);
+	assert_heard(LEASH_OK, &waiter[1]);
+}
+
+SENTENCE(who_waits_is_there_also_over_a_new_connection, .but = PLACE_NO_QUEUE)
+{
+	let_wait(0, meet, 1);
+	let_wait(1, meet, 2);
+	place_cut();
+	place_say_all("CLIENT KILL TYPE pubsub");
+	assert_status(LEASH_OK, leash_barrier_wait(mine, 60000, &err));
+	assert_heard(LEASH_OK, &waiter[0]);
+	assert_heard(LEASH_OK, &waiter[1]);
+}
+
+SENTENCE(a_hundred_meet_and_nobody_before_the_last_has_come, .but = PLACE_NO_QUEUE)
+{
+	static struct actor crowd[CROWD];
+	leash_barrier *of[2] = {barrier_of(ours, "crowd", CROWD), barrier_of(others, "crowd", CROWD)};
+
+	for (int i = 0; i < CROWD; i++) {
+		actor_begin(&crowd[i], NULL, LEASH_FOREVER);
+		crowd[i].ctx = of[i % 2];
+		if (i == CROWD - 1)
+			place_await_waiting("crowd", CROWD - 1);
+		for (int j = 0; i == CROWD - 1 && j < i; j++)
+			assert_false(actor_is_done(&crowd[j]));
+		actor_tell(&crowd[i], meet);
+	}
+	for (int i = 0; i < CROWD; i++) {
+		assert_heard(LEASH_OK, &crowd[i]);
+		actor_end(&crowd[i]);
+	}
+	leash_barrier_free(of[0]);
+	leash_barrier_free(of[1]);
+}
+
+/* Processes that meet each round. */
+static struct ring {
+	_Atomic int at[PARTIES]; /* the round for which it has come */
+	_Atomic int next, ended;
+	int rounds;
+} *ring;
+
+static int
+go_round(void *arg)
+{
+	(void)arg;
+	leash_client *client = place_client(NULL);
+	leash_barrier *barrier = barrier_of(client, "ring", PARTIES);
+	int me = ring->next++;
+
+	for (int round = 1; round <= ring->rounds; round++) {
+		ring->at[me] = round;
+		assert_status(LEASH_OK, leash_barrier_wait(barrier, LEASH_FOREVER, &err));
+		for (int i = 0; i < PARTIES; i++)
+			assert_in_range(ring->at[i], round, round + 1);
+	}
+	leash_barrier_free(barrier);
+	leash_close(client);
+	ring->ended++;
+	return 0;
+}
+
+/* While they go, all connections are cut so many times. */
+static void
+let_go_round(int rounds, int cuts)
+{
+	pid_t pids[PARTIES];
+
+	ring = child_share(sizeof *ring);
+	ring->rounds = rounds;
+	for (int i = 0; i < PARTIES; i++)
+		pids[i] = child_run(go_round, NULL);
+	while (cuts > 0 && ring->next < PARTIES)
+		await_ms(1);
+	for (; cuts > 0 && ring->ended < PARTIES; cuts--) {
+		await_ms(20);
+		place_cut();
+		place_say_all("CLIENT KILL TYPE pubsub");
+	}
+	for (int i = 0; i < PARTIES; i++)
+		child_wait(pids[i]);
+	child_unshare(ring, sizeof *ring);
+	await_true(place_is_empty());
+}
+
+SENTENCE(nobody_is_ever_a_round_ahead, .but = PLACE_NO_QUEUE)
+{
+	let_go_round(200, 0);
+}
+
+SENTENCE(nor_is_anybody_left_behind_where_connections_are_cut_again_and_again, .but = PLACE_NO_QUEUE)
+{
+	let_go_round(30, 100);
+}
+
+/* ---- what people are told ---- */
+
+static leash_lock_info
+look(const char *name)
+{
+	leash_lock_info info = {.size = sizeof info};
+
+	assert_status(LEASH_OK, leash_lock_inspect(kept(leashed_lock(kept(open_client()), name, NULL)), &info, &err));
+	return info;
+}
+
+static bool
+note_what_for(void *arg, const leash_waiter_info *who)
+{
+	assert_true(who->count == 1 && who->limit == 3);
+	++*(int *)arg;
+	return true;
+}
+
+SENTENCE(whoever_looks_is_told_what_it_is_and_how_many_have_arrived_or_wait, .but = PLACE_NO_QUEUE)
+{
+	leash_lock_info info = look("done");
+	int waiting = 0;
+
+	assert_true(info.kind == LEASH_KIND_NONE && !info.held);
+	let_wait(0, await_it, 1);
+	let_wait(1, meet, 1);
+	info = look("done");
+	assert_true(info.kind == LEASH_KIND_LATCH && !info.held && info.out == 0 && info.permits == 3 && info.waiting == 1);
+	info = look("meet");
+	assert_true(info.kind == LEASH_KIND_BARRIER && !info.held && info.out == 0 && info.permits == 3 && info.waiting == 1);
+	assert_status(LEASH_OK, leash_lock_waiters(kept(leashed_lock(kept(open_client()), "meet", NULL)), note_what_for, &waiting, &err));
+	assert_int_equal(waiting, 1);
+	count_down(NULL);
+	info = look("done");
+	assert_true(info.kind == LEASH_KIND_LATCH && info.held && info.out == 1 && info.count == 1 && info.waiting == 1);
+	assert_true(info.remaining_ms > 80000000);
+	count_down("a");
+	count_down("b");
+	assert_heard(LEASH_OK, &waiter[0]);
+	let_wait(2, meet, 2);
+	assert_status(LEASH_OK, leash_barrier_wait(mine, 60000, &err));
+	assert_heard(LEASH_OK, &waiter[1]);
+	assert_heard(LEASH_OK, &waiter[2]);
+}
+
+/* ---- what is none ---- */
+
+SENTENCE(a_quorum_has_none_and_says_why)
+{
+	leash_latch *none = NULL;
+	leash_barrier *no = NULL;
+	leash_client *quorum;
+
+	if (!place_is(PLACE_NO_QUEUE))
+		return;
+	quorum = kept(place_client(NULL));
+	assert_refused(LEASH_UNSUPPORTED, "latch 'done': a quorum", leash_latch_new(&none, quorum, "done", 1, &err));
+	assert_refused(LEASH_UNSUPPORTED, "barrier 'meet': a quorum", leash_barrier_new(&no, quorum, "meet", 1, &err));
+	assert_true(none == NULL && no == NULL);
+}
+
+SENTENCE(a_name_is_used_as_one_thing, .but = PLACE_NO_QUEUE)
+{
+	leash_client *client = kept(open_client());
+	leash_lock *lock = kept(leashed_lock(client, "done", NULL)), *met = kept(leashed_lock(client, "meet", NULL));
+	leash_barrier *barrier = NULL;
+	leash_semaphore *semaphore = NULL;
+	leash_permit *permit = NULL;
+	int64_t n;
+
+	assert_refused(LEASH_INVALID, "barrier 'done'", leash_barrier_new(&barrier, ours, "done", 3, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_refused(LEASH_MISMATCH, "latch 'done': ", leash_latch_count_down(latch, NULL, &err));
+	assert_refused(LEASH_MISMATCH, "latch 'done': ", leash_latch_await(latch, 0, &err));
+	assert_refused(LEASH_MISMATCH, "latch 'done': ", leash_latch_arrived(latch, &n, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	count_down(NULL);
+	assert_refused(LEASH_MISMATCH, "lock 'done'", leash_lock_acquire(lock, 0, &err));
+	let_wait(0, meet, 1);
+	assert_status(LEASH_OK, leash_semaphore_new(&semaphore, kept(open_client()), "meet", 3, NULL, &err));
+	assert_refused(LEASH_MISMATCH, "semaphore 'meet': ", leash_semaphore_acquire(semaphore, 1, 0, &permit, &err));
+	leash_semaphore_free(semaphore);
+	let_wait(1, meet, 2);
+	assert_status(LEASH_OK, leash_barrier_wait(mine, 60000, &err));
+	assert_heard(LEASH_OK, &waiter[0]);
+	assert_heard(LEASH_OK, &waiter[1]);
+	await_true(place_integer("meet", "EXISTS leash:{meet}") == 0);
+	assert_status(LEASH_OK, leash_lock_acquire(met, 5000, &err));
+	assert_refused(LEASH_MISMATCH, "barrier 'meet': ", leash_barrier_wait(mine, 60000, &err));
+	assert_status(LEASH_OK, leash_lock_release(met, &err));
+}
+
+SENTENCE(a_permission_that_is_missing_is_named, .but = PLACE_NO_QUEUE)
+{
+	static const char *const commands[] = {"TIME", "GET", "ZADD", "ZSCORE", "PEXPIRE", "ZREVRANGE", "EVALSHA"};
+
+	for (size_t i = 0; i < COUNT(commands); i++) {
+		place_say_all("ACL SETUSER %s -%s", place_user(), commands[i]);
+		assert_refused(LEASH_DENIED, commands[i], leash_latch_count_down(latch, NULL, &err));
+		check_text("latch 'done': ");
+		place_say_all("ACL SETUSER %s +%s", place_user(), commands[i]);
+	}
+	count_down(NULL);
+}
+
+SENTENCE(what_cannot_be_is_refused_by_name, .but = PLACE_NO_QUEUE)
+{
+	leash_latch *none = NULL;
+	leash_barrier *no = NULL;
+	char long_name[LEASH_NAME_MAX + 2];
+
+	memset(long_name, 'x', sizeof long_name - 1);
+	long_name[sizeof long_name - 1] = '\0';
+	assert_refused(LEASH_INVALID, "leash_latch_new", leash_latch_new(NULL, ours, "done", 1, &err));
+	assert_refused(LEASH_INVALID, "leash_barrier_new", leash_barrier_new(&no, ours, "", 1, &err));
+	assert_refused(LEASH_INVALID, "latch 'x': the count is 0", leash_latch_new(&none, ours, "x", 0, &err));
+	assert_refused(LEASH_INVALID, "latch 'x': the count is 1000001", leash_latch_new(&none, ours, "x", 1000001, &err));
+	assert_refused(LEASH_INVALID, "barrier 'x': the number of parties is 1001", leash_barrier_new(&no, ours, "x", 1001, &err));
+	assert_refused(LEASH_INVALID, "barrier 'x': the number of parties is -1", leash_barrier_new(&no, ours, "x", -1, &err));
+	assert_refused(LEASH_INVALID, "latch 'done': a party", leash_latch_count_down(latch, "", &err));
+	assert_refused(LEASH_INVALID, "latch 'done': a party", leash_latch_count_down(latch, long_name, &err));
+	assert_refused(LEASH_INVALID, "latch 'done': ", leash_latch_arrived(latch, NULL, &err));
+	assert_refused(LEASH_INVALID, "latch 'done': wait_ms is -2", leash_latch_await(latch, -2, &err));
+	assert_refused(LEASH_INVALID, "barrier 'meet': wait_ms is -2", leash_barrier_wait(mine, -2, &err));
+	assert_refused(LEASH_INVALID, "the latch is NULL", leash_latch_await(NULL, 0, &err));
+	assert_refused(LEASH_INVALID, "the latch is NULL", leash_latch_break(NULL, &err));
+	assert_refused(LEASH_INVALID, "the barrier is NULL", leash_barrier_wait(NULL, 0, &err));
+	assert_true(none == NULL && no == NULL);
+	leash_latch_free(NULL);
+	leash_barrier_free(NULL);
+}
