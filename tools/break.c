@@ -49,6 +49,11 @@ static const char consequences_of_death[] =
 	"itself; taken away, the lock is free at once.\n"
 	"Take it away? [y/N] ";
 
+static const char consequences_for_latch[] =
+	"That they have arrived is forgotten, and who waits goes on waiting until enough\n"
+	"have arrived anew.\n"
+	"Forget it? [y/N] ";
+
 /* ---- asking people ---- */
 
 /* The first bytes of a line; false: there is none. */
@@ -73,7 +78,8 @@ show_holders(const struct breaking *b)
 	char who[CLI_PARTY_SIZE], need[LOOK_NEED_SIZE], left[CLI_TIME_SIZE];
 	const char *noun = look_noun(&b->look.info);
 
-	dprintf(b->terminal, "%c%s '%s' is held by\n", noun[0] - 'a' + 'A', noun + 1, b->shown);
+	dprintf(b->terminal, "%c%s '%s' %s\n", noun[0] - 'a' + 'A', noun + 1, b->shown,
+	        look_is_gate(&b->look.info) ? "has been reached by" : "is held by");
 	if (b->look.count == 1)
 		dprintf(b->terminal, "  %s.\n", b->holder);
 	for (size_t i = 0; i < b->look.count && b->look.count > 1; i++) {
@@ -84,14 +90,21 @@ show_holders(const struct breaking *b)
 	}
 }
 
+static const char *
+consequences_of(const struct breaking *b)
+{
+	if (look_is_gate(&b->look.info))
+		return consequences_for_latch;
+	return b->look.count > 1 ? consequences_for_all : b->dead ? consequences_of_death : consequences;
+}
+
 static bool
 is_wanted(const struct breaking *b)
 {
 	char answer[8];
 
 	show_holders(b);
-	dprintf(b->terminal, "%s",
-	        b->look.count > 1 ? consequences_for_all : b->dead ? consequences_of_death : consequences);
+	dprintf(b->terminal, "%s", consequences_of(b));
 	if (!read_line(b->terminal, answer, sizeof answer)) {
 		dprintf(b->terminal, "\n");
 		return false;
@@ -165,7 +178,10 @@ tell(const struct breaking *b)
 {
 	const char *noun = look_noun(&b->look.info);
 
-	if (b->look.count > 1)
+	if (look_is_gate(&b->look.info))
+		cli_say(&b->cli, CLI_INFO, "latch '%s' has forgotten the %zu who had arrived%s", b->shown, b->look.count,
+		        b->look.count == LEASH_HOLDS_MAX ? "; if there are more, say it again" : "");
+	else if (b->look.count > 1)
 		cli_say(&b->cli, CLI_INFO, "%s '%s' was taken from %zu who had it; %s%s", noun, b->shown, b->look.count,
 		        b->dead ? "they do not run on this machine any more"
 		                : "who is alive learns of that within a third of its lease",
@@ -290,7 +306,8 @@ const struct command command_break = {
 	"Take the lock NAME from whoever has it, after a question on the terminal. The\n"
 	"next in its queue gets it. For holders that are of no use any more: one that is\n"
 	"alive learns of it within a third of its lease, and goes on until then. Of a\n"
-	"semaphore, or a lock that several read, it is taken from all, up to 100.\n"
+	"semaphore, or a lock that several read, it is taken from all, up to 100. A latch\n"
+	"forgets who has arrived.\n"
 	"\n"
 	"  -f, --force        do not ask\n"
 	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"

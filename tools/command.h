@@ -23,8 +23,8 @@ struct command {
 	int (*run)(const struct command *command, int argc, char **argv); /* argv[0] is its name; returns the exit status */
 };
 
-extern const struct command command_acquire, command_bench, command_break, command_doctor, command_elect,
-	command_leader, command_limit, command_list, command_release, command_renew, command_run, command_scripts,
-	command_status, command_top, command_wait, command_watch;
+extern const struct command command_acquire, command_arrive, command_await, command_bench, command_break,
+	command_doctor, command_elect, command_leader, command_limit, command_list, command_release, command_renew,
+	command_run, command_scripts, command_status, command_top, command_wait, command_watch;
 
 #endif

@@ -296,7 +296,9 @@ static void
 say_use(const struct holding *h, const leash_lock_info *info, char *out, size_t size)
 {
 	out[0] = '\0';
-	if (info->kind == LEASH_KIND_NONE || (info->kind == LEASH_KIND_MUTEX) == (h->kind == &mutex))
+	if (info->kind == LEASH_KIND_LATCH || info->kind == LEASH_KIND_BARRIER)
+		snprintf(out, size, "as a %s", cli_kind(info->kind));
+	if (out[0] != '\0' || info->kind == LEASH_KIND_NONE || (info->kind == LEASH_KIND_MUTEX) == (h->kind == &mutex))
 		return;
 	if (info->kind == LEASH_KIND_MUTEX)
 		snprintf(out, size, "as a mutex: leave %s out", h->need.shared      ? "--shared"

@@ -108,15 +108,18 @@ party(const leash_party *p)
 const char *
 cli_kind(leash_kind kind)
 {
-	static const char *const kinds[] = {NULL, "mutex", "read-write", "semaphore", "condition"};
+	static const char *const kinds[] = {NULL, "mutex", "read-write", "semaphore", "condition", "latch", "barrier"};
 
-	return kind <= LEASH_KIND_CONDITION ? kinds[kind] : "unknown";
+	return kind <= LEASH_KIND_BARRIER ? kinds[kind] : "unknown";
 }
 
 void
 cli_json_set_need(json_t *object, leash_kind kind, int64_t count, int64_t limit)
 {
-	if (limit > 0) {
+	if (kind == LEASH_KIND_LATCH || kind == LEASH_KIND_BARRIER) {
+		if (limit > 0)
+			json_object_set_new(object, "for", json_integer((json_int_t)limit));
+	} else if (limit > 0) {
 		json_object_set_new(object, "slots", json_integer((json_int_t)limit));
 		json_object_set_new(object, "take", json_integer((json_int_t)count));
 	} else if (count != 0 || kind == LEASH_KIND_READ_WRITE) {

@@ -18,7 +18,8 @@ json_t *cli_json_hold_fence(uint64_t fence); /* of what is held: null if it is 0
 json_t *cli_json_info(const leash_lock_info *info);
 json_t *cli_json_hold(const leash_hold_info *hold, leash_kind kind); /* of a lock of that kind */
 
-/* What somebody has of a lock of that kind, or waits for: "slots" and "take", or "mode"; of a mutex nothing. */
+/* What somebody has of a lock of that kind, or waits for: "slots" and "take", or "mode", or at a gate "for";
+ * of a mutex nothing. */
 void cli_json_set_need(json_t *object, leash_kind kind, int64_t count, int64_t limit);
 
 /* "mutex", "read-write", "semaphore"; NULL: of what nobody has. */

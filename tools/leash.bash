@@ -9,7 +9,8 @@
 # they are.
 # shellcheck shell=bash
 
-_leash_commands='run acquire renew release status list wait break limit elect leader watch top doctor scripts bench'
+_leash_commands='run acquire renew release status list wait break limit elect leader watch arrive await'
+_leash_commands+=' top doctor scripts bench'
 
 # The options of a command, those of all behind its own; one that wants an argument ends in =.
 _leash_options() { # COMMAND
@@ -35,6 +36,8 @@ _leash_options() { # COMMAND
 			--min-replicas= --replicas-timeout= --fsynced --value=
 		;;
 	watch) echo --exec= ;;
+	arrive) echo --as= ;;
+	await) echo --count= --nonblock --wait= ;;
 	top) echo --delay= --rounds= --once --sort= --reverse --batch --rows= ;;
 	scripts) echo --load ;;
 	bench) echo --time= --threads= ;;
@@ -47,7 +50,7 @@ _leash_letters() { # COMMAND
 	case $1 in
 	run | elect) echo wEkr ;;
 	acquire) echo wEr ;;
-	wait) echo wr ;;
+	wait | await) echo wr ;;
 	watch) echo xr ;;
 	top) echo dnsr ;;
 	bench) echo tpr ;;
@@ -275,6 +278,7 @@ _leash() {
 	*)
 		case $command:$behind in
 		run:0 | acquire:0 | renew:0 | release:0 | break:0 | limit:0 | elect:0 | leader:0 | watch:0) _leash_names ;;
+		arrive:0 | await:0) _leash_names ;;
 		list:0 | top:0 | status:* | wait:*) _leash_names ;;
 		esac
 		;;

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 static const struct command *const commands[] = {
-	&command_run,   &command_acquire, &command_renew, &command_release, &command_status, &command_list,
-	&command_wait,  &command_break,   &command_limit, &command_elect,   &command_leader, &command_watch,
-	&command_top,   &command_doctor,  &command_scripts, &command_bench,
+	&command_run,   &command_acquire, &command_renew,  &command_release, &command_status, &command_list,
+	&command_wait,  &command_break,   &command_limit,  &command_elect,   &command_leader, &command_watch,
+	&command_arrive, &command_await,  &command_top,    &command_doctor,  &command_scripts, &command_bench,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -25,9 +25,8 @@ print_help(FILE *to)
 	      to);
 	for (int i = 0; i < COMMANDS; i++)
 		fprintf(to, "  leash %-9s %s\n", commands[i]->name, commands[i]->summary);
-	fputs("\nEach has --help, --json, -q, -v, and -r URI for the server, else $LEASH_URI. Of\n"
-	      "those that are told of none, status, list, top and doctor, which only look, ask\n"
-	      "redis://127.0.0.1:6379. See leash help COMMAND, leash(1), and leash --version.\n",
+	fputs("\nEach has --help, --json, -q, -v, -r URI for the server, else $LEASH_URI, else\n"
+	      "redis://127.0.0.1:6379 for those that only look. See leash(1), leash --version.\n",
 	      to);
 }
 

@@ -29,6 +29,8 @@ tools_doctor_libdoctor_la_LDFLAGS = $(SANITIZE_FLAGS)
 # Each command has a file of its own; what several share stands in files named for it.
 tools_leash_SOURCES =
 tools_leash_SOURCES += tools/acquire.c
+tools_leash_SOURCES += tools/arrive.c
+tools_leash_SOURCES += tools/await.c
 tools_leash_SOURCES += tools/bench.c
 tools_leash_SOURCES += tools/bench_parts.c
 tools_leash_SOURCES += tools/bench_parts.h

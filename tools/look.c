@@ -39,17 +39,27 @@ look_further(struct look *look, leash_client *client, const leash_lock_info *inf
 const char *
 look_noun(const leash_lock_info *info)
 {
-	return info->kind == LEASH_KIND_SEMAPHORE    ? "semaphore"
-	       : info->kind == LEASH_KIND_READ_WRITE ? "read-write lock"
-	       : info->kind == LEASH_KIND_CONDITION  ? "condition"
-	                                             : "lock";
+	return info->kind == LEASH_KIND_READ_WRITE                              ? "read-write lock"
+	       : info->kind == LEASH_KIND_NONE || info->kind == LEASH_KIND_MUTEX ? "lock"
+	                                                                         : cli_kind(info->kind);
+}
+
+bool
+look_is_gate(const leash_lock_info *info)
+{
+	return info->kind == LEASH_KIND_LATCH || info->kind == LEASH_KIND_BARRIER;
 }
 
 char *
 look_need(char *out, const leash_lock_info *info, int64_t count, int64_t limit)
 {
 	out[0] = '\0';
-	if (limit > 0)
+	if (look_is_gate(info) && limit > 0)
+		snprintf(out, LOOK_NEED_SIZE, ", for %lld%s", (long long)limit,
+		         info->kind == LEASH_KIND_LATCH ? " to arrive" : "");
+	else if (look_is_gate(info))
+		return out;
+	else if (limit > 0)
 		snprintf(out, LOOK_NEED_SIZE, ", %lld of %lld permits", (long long)count, (long long)limit);
 	else if (count > 0)
 		snprintf(out, LOOK_NEED_SIZE, ", to read");

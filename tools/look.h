@@ -16,10 +16,14 @@ leash_status look_at(struct look *look, leash_lock *lock, leash_error *err);
 /* From what a scan told of a lock: its holder; and all others, if there are some and the server says who. */
 void look_further(struct look *look, leash_client *client, const leash_lock_info *info);
 
-/* What messages call it: "lock", "read-write lock", "semaphore". */
+/* What messages call it: "lock", "read-write lock", "semaphore", "latch", "barrier". */
 const char *look_noun(const leash_lock_info *info);
 
-/* What somebody has of a lock that is shared, or waits for: ", 2 of 8 permits", ", to read", ", to write"; else "".
+/* A latch, of which those are the holds who have arrived, or a barrier, which nobody holds. */
+bool look_is_gate(const leash_lock_info *info);
+
+/* What somebody has of a lock that is shared, or waits for: ", 2 of 8 permits", ", to read", ", to write", ", for 3 to
+ * arrive", ", for 3"; else "".
  * Returns `out`, of LOOK_NEED_SIZE. */
 enum { LOOK_NEED_SIZE = 64 };
 char *look_need(char *out, const leash_lock_info *info, int64_t count, int64_t limit);

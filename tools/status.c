@@ -11,7 +11,8 @@ static const char help[] =
 	"Usage: leash status [OPTION...] NAME...\n"
 	"Say of each lock of what kind it is and who has it, since when, how deep it is\n"
 	"nested, for how long its lease still lasts, its fence, and who waits for it, the\n"
-	"next one first. Of one that several share, as permits are: each, up to 100.\n"
+	"next one first. Of one that several share, as permits are: each, up to 100. Of\n"
+	"a latch: who has arrived.\n"
 	"\n"
 	"  -a, --all           all who wait, not only the first ten\n"
 	"  -r, --redis URI     the server (else $LEASH_URI, redis://127.0.0.1:6379)\n"
@@ -100,7 +101,8 @@ print_hold(const struct query *q, const leash_hold_info *hold)
 {
 	char who[CLI_PARTY_SIZE], need[LOOK_NEED_SIZE], token[4 * LEASH_TOKEN_MAX];
 
-	printf("  held by  %s%s\n", cli_party(who, &hold->who), look_need(need, &q->look.info, hold->count, hold->limit));
+	printf("  %s  %s%s\n", look_is_gate(&q->look.info) ? "arrived" : "held by", cli_party(who, &hold->who),
+	       look_need(need, &q->look.info, hold->count, hold->limit));
 	print_running_since(q, "           ", &hold->who);
 	printf("  token    %s\n", cli_show(token, sizeof token, hold->who.token));
 	print_lease(hold->remaining_ms);
@@ -115,12 +117,14 @@ print_held(const struct query *q)
 
 	printf("  kind     %s", cli_kind(info->kind));
 	if (!is_mutex)
-		printf(", %" PRId64 " out", info->out);
+		printf(", %" PRId64 " %s", info->out, look_is_gate(info) ? "have arrived" : "out");
 	putchar('\n');
 	for (size_t i = 0; i < q->look.count; i++)
 		print_hold(q, &q->look.holds[i]);
 	if (q->look.count == LEASH_HOLDS_MAX)
 		puts("           and perhaps more, whose leases end earlier");
+	if (look_is_gate(info))
+		return;
 	printf("  since    %s\n", say_when(when, &q->now, info->held_since_ms));
 	if (is_mutex)
 		printf("  depth    %" PRIu32 "\n", info->depth);
@@ -138,6 +142,11 @@ print_limit(const leash_lock_info *info)
 static void
 print_free(const leash_lock_info *info)
 {
+	if (look_is_gate(info)) {
+		printf("  kind     %s, for %" PRId64 "%s\n", cli_kind(info->kind), info->permits,
+		       info->kind == LEASH_KIND_LATCH ? ": nobody has arrived" : "");
+		return;
+	}
 	puts("  free");
 	if (info->fence > 0)
 		print_fence("fence    ", info->fence);
