@@ -122,6 +122,9 @@ SENTENCE(who_was_canceled_while_it_was_next_is_passed_over)
 
 SCENE(who_ran_out_of_time_while_it_was_next_is_passed_over,
       "ann holds; bob acquires 500; carl acquires 10000; stand_still 501; ann hands_off_to carl -> bob TIMEOUT")
+SCENE(what_is_being_extended_is_not_handed_off,
+      "ann holds; bob acquires 10000; carl acts_for ann; carl extends 60000 -> renew 1;"
+      "ann releases -> carl NOT_HELD, bob waits, release 1, acquire 2")
 SCENE(who_ends_as_the_holder_leaves_the_lock_to_those_who_wait,
       "ann holds; bob acquires 10000; ann hands_off_to bob; carl acquires 10000;"
       "abandon bob -> told bob ABANDONED, release 1, acquire 2; RELEASED; HELD -> carl OK")

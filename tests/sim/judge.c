@@ -15,7 +15,8 @@
 
 /* What is known of a lock. */
 static struct {
-	uint64_t fence;     /* the largest that was seen */
+	uint64_t fence;     /* the largest that was seen, */
+	uint64_t wrote;     /* and of who is alone: who reads beside others has another one where theirs was lost */
 	int64_t free_since; /* nobody has it, though somebody waits */
 } known[SIM_NAMES];
 
@@ -483,9 +484,9 @@ sim_judge_look(void)
 }
 
 bool
-sim_judge_is_last(int l, uint64_t fence)
+sim_judge_is_last(int l, uint64_t fence, bool reads)
 {
-	return fence >= known[l].fence;
+	return fence >= (reads ? known[l].wrote : known[l].fence);
 }
 
 /* ---- answers ---- */
@@ -542,7 +543,11 @@ look_at_fence(int l, uint64_t fence, bool reads)
 		sim_breach("lock %d: fence %" PRIu64 " is not known to a majority", l, fence);
 	if ((int64_t)(fence / 256) > sim_world_us() + SIM_FAR_US)
 		sim_breach("lock %d: fence %" PRIu64 " is out of all proportion to the clocks", l, fence);
+	if (judge_is_doubted(l) && fence < known[l].wrote)
+		known[l].fence = known[l].wrote = fence; /* where data were lost it goes on from what was left */
 	known[l].fence = fence > known[l].fence ? fence : known[l].fence;
+	if (!reads && fence > known[l].wrote)
+		known[l].wrote = fence;
 }
 
 /* Who comes in beside others of its client passes nobody there who waits to write; and if it has not waited itself, it
@@ -629,8 +634,10 @@ sim_judge_traded(const struct sim_person *p, int l, uint64_t had, leash_status s
 	uint64_t fence = leash_lock_fence(p->handles[l]);
 
 	if (status == LEASH_OK && fence != 0) {
-		if (fence != had)
+		if (fence != had) {
 			look_at_fence(l, fence, true);
+			known[l].wrote = known[l].fence;
+		}
 		told_of(p, l)->fence = fence;
 		told_of(p, l)->lost = false;
 	} else if (status != LEASH_OK && status != LEASH_TIMEOUT && status != LEASH_LOST && status != LEASH_NOT_HELD &&

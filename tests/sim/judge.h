@@ -29,7 +29,8 @@ typedef void sim_visit_place(struct sim_instance *instance, int lock, const char
 void sim_judge_each_place(struct sim_instance *instance, int lock, sim_visit_place *visit);
 
 void sim_judge_acquired(const struct sim_person *person, leash_status status, bool canceled, const leash_error *err);
-bool sim_judge_is_last(int lock, uint64_t fence); /* nobody has got it since; UINT64_MAX: that is not known */
+/* Nobody else has got it since, but to read with who reads; UINT64_MAX: that is not known. */
+bool sim_judge_is_last(int lock, uint64_t fence, bool reads);
 void sim_judge_released(const struct sim_person *person, int lock, uint64_t fence, bool was_last, leash_status status,
                         const leash_error *err);
 /* It proclaimed the token that it has. */

@@ -206,11 +206,12 @@ lives(const struct sim_instance *n, const struct sim_key *queue, const struct si
 	return place->score >= since;
 }
 
-/* Who is in already, came too late, or shall ask again, is told that and no more. */
+/* Who is in already, came too late, or shall ask again, is told that and no more; and who only looks names nobody. */
 static bool
 lets_in(const struct lsh_arg *args, int name, const struct lsh_message *answer)
 {
-	if (!may_let_in(args, name) || answer->type == LSH_ERROR)
+	if (!may_let_in(args, name) || answer->type == LSH_ERROR ||
+	    (answer->type == LSH_ARRAY && args[7].size < LSH_UUID_SIZE))
 		return false;
 	return answer->type == LSH_INTEGER ? answer->item[0].integer >= 0 && answer->item[0].integer <= 2 :
 	                                     answer->item[0].integer >= 0 && answer->item[1].integer != 0;

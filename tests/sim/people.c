@@ -149,7 +149,7 @@ release_now(void *arg)
 static void
 release(struct sim_person *p, int l, uint64_t fence)
 {
-	bool was_last = sim_judge_is_last(l, fence);
+	bool was_last = sim_judge_is_last(l, fence, p->reads[l]);
 	int64_t valid_until = sim_now + sim_left_ms(p, l) * SIM_MS;
 
 	sim_trace("%s releases %s", shown(p), names[l]);
@@ -407,7 +407,7 @@ hold_set(struct sim_person *p)
 	sim_sleep(sim_between(0, sim_chance(sim_habits.long_holds) ? 2 * sim_terms.lease_ms * SIM_MS : 50 * SIM_MS));
 	for (int l = 0; l < sim_terms.locks; l++) {
 		is_nested[l] = leash_lock_depth(p->handles[l]) > 1;
-		was_last[l] = sim_judge_is_last(l, fences[l]);
+		was_last[l] = sim_judge_is_last(l, fences[l], p->reads[l]);
 		if (is_nested[l])
 			continue;
 		p->client->gave_up[l] = true;
