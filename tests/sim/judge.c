@@ -823,7 +823,11 @@ most_ms(const char *name)
 	/* one that is ahead of the clock is kept until that has caught up; in a long life it comes to be believed */
 	int64_t ahead_ms = sim_has_struck[SIM_FENCE] ? SIM_FAR_US / 1000 : 0;
 
-	return strstr(name, ":client:") != NULL ? 86400000 : strstr(name, ":fence") != NULL ? 3600000 + 60000 + ahead_ms :
+	bool is_gate = strstr(name, ":{gate}") != NULL || strstr(name, ":{latch") != NULL;
+
+	if (strstr(name, ":client:") != NULL || is_gate)
+		return 86400000;
+	return strstr(name, ":fence") != NULL ? 3600000 + 60000 + ahead_ms :
 	       strstr(name, ":queue") != NULL ? 20000 + sim_terms.longest_ms : sim_terms.longest_ms;
 }
 

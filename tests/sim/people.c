@@ -2,6 +2,7 @@
 #include "tests/sim/people.h"
 
 #include "tests/sim/fiber.h"
+#include "tests/sim/gates.h"
 #include "tests/sim/judge.h"
 #include "tests/sim/site.h"
 
@@ -774,6 +775,8 @@ live(void *arg)
 			look(p, l);
 		if (p->watch != NULL && sim_chance(0.5))
 			watch(p);
+		if (sim_terms.parties > 0 && sim_chance(0.5))
+			sim_use_gate(p);
 		sim_sleep(sim_between(0, sim_chance(sim_habits.rests) ? 2 * SIM_S : 20 * SIM_MS));
 		if (p->semaphore != NULL && sim_chance(0.6)) {
 			use_permits(p);

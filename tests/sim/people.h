@@ -29,6 +29,7 @@ struct sim_terms {
 	bool forks;                   /* clients have forked children */
 	bool meddles;                 /* others use the servers, too */
 	bool leads;                   /* who has a lock says so, and people watch who that is */
+	int parties;                  /* of gates, at which people meet; 0: there are none */
 	bool conditions;              /* who holds a lock waits for a condition of it, or signals */
 	int permits;                  /* of the semaphore; 0: there is none */
 	bool fair[SIM_LOCKS], alone[SIM_LOCKS]; /* alone: not handed off */
@@ -59,6 +60,8 @@ struct sim_person {
 	leash_watch *watch;    /* of the first lock; or NULL */
 	char led_by[LEASH_TOKEN_MAX]; /* what that told last: a token, or ""; or "?" */
 	leash_condition *conditions[SIM_LOCKS]; /* or NULL */
+	bool meets;            /* at the barrier, */
+	int met;               /* where so many were at once since it came */
 	leash_semaphore *semaphore; /* or NULL */
 	leash_permit *permit;  /* that it has, and does not give back yet; or NULL */
 	int64_t count;         /* so many, or it waits for them */

@@ -1,0 +1,138 @@
+/* See gates.h.
+ *
+ * Who is let in at a barrier was there together with enough others at some moment. So it is counted how many are there;
+ * those who died there are never taken off, as their places are only late. A latch opens once enough have arrived, and
+ * in a calm world soon after that. */
+#include "tests/sim/gates.h"
+
+#include "tests/sim/faults.h"
+#include "tests/sim/judge_parts.h"
+
+#include <leash/gate.h>
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PARTIES = 8, MINUTES = 512 };
+
+static int there;          /* who is at the barrier, or died there */
+static int64_t full_since; /* there have been enough all the time since then; 0: there are not */
+
+/* Of the latch of a minute, by party: bits. */
+static struct latch {
+	unsigned begun, arrived; /* it arrives, or does not know; it has arrived */
+	int64_t open_since;      /* so many have; 0: they have not */
+} latches[MINUTES];
+
+static void
+count_there(int change)
+{
+	there += change;
+	each_person(p)
+		if (p->meets && there > p->met)
+			p->met = there;
+	if (there < sim_terms.parties)
+		full_since = 0;
+	else if (full_since == 0)
+		full_since = sim_now;
+}
+
+static bool
+is_excused(const struct sim_person *p, leash_status status)
+{
+	return p->client->leaves || sim_climate != SIM_CALM || status == LEASH_OK || status == LEASH_TIMEOUT ||
+	       status == LEASH_UNAVAILABLE; /* the time was over as it was asked */
+}
+
+static void
+meet(struct sim_person *p)
+{
+	int64_t began = sim_now, wait_ms = sim_between(0, 4000);
+	leash_barrier *barrier = NULL;
+	leash_error err = {0};
+	leash_status status;
+
+	if (leash_barrier_new(&barrier, p->client->leash, "gate", sim_terms.parties, &err) != LEASH_OK)
+		return; /* there is no memory, or the client is closed */
+	p->meets = true;
+	p->met = 0;
+	count_there(1);
+	status = leash_barrier_wait(barrier, wait_ms, &err);
+	sim_trace("client %d is at the barrier, for %lld ms: %s %s", p->client->process.number, (long long)wait_ms,
+	          leash_status_name(status), err.text);
+	if (status == LEASH_OK && sim_climate == SIM_CALM && p->met < sim_terms.parties)
+		sim_breach("%d of %d were at the barrier that client %d has passed", p->met, sim_terms.parties,
+		           p->client->process.number);
+	if (status == LEASH_TIMEOUT && sim_climate == SIM_CALM && full_since != 0 && sim_now - full_since > 1500 * SIM_MS &&
+	    sim_now - began > 1500 * SIM_MS)
+		sim_breach("enough are at the barrier, but client %d has not passed", p->client->process.number);
+	if (!is_excused(p, status))
+		sim_breach("who is at the barrier is told %s: %s", leash_status_name(status), err.text);
+	p->meets = false;
+	count_there(-1);
+	leash_barrier_free(barrier);
+}
+
+static unsigned
+count_bits(unsigned bits)
+{
+	return (unsigned)__builtin_popcount(bits);
+}
+
+static void
+arrive(struct sim_person *p, leash_latch *latch, struct latch *of)
+{
+	unsigned number = sim_random(PARTIES);
+	char party[] = {(char)('a' + number), '\0'};
+	leash_error err = {0};
+	leash_status status;
+
+	of->begun |= 1U << number;
+	status = leash_latch_count_down(latch, party, &err);
+	sim_trace("client %d arrives as %s: %s %s", p->client->process.number, party, leash_status_name(status), err.text);
+	if (status == LEASH_OK)
+		of->arrived |= 1U << number;
+	if (of->open_since == 0 && count_bits(of->arrived) >= (unsigned)sim_terms.parties)
+		of->open_since = sim_now;
+	if (!is_excused(p, status))
+		sim_breach("who arrives at a latch is told %s: %s", leash_status_name(status), err.text);
+}
+
+static void
+await(struct sim_person *p, leash_latch *latch, const struct latch *of)
+{
+	int64_t began = sim_now, wait_ms = sim_between(0, 3000);
+	leash_error err = {0};
+	leash_status status = leash_latch_await(latch, wait_ms, &err);
+
+	sim_trace("client %d awaits a latch: %s %s", p->client->process.number, leash_status_name(status), err.text);
+	if (status == LEASH_OK && count_bits(of->begun) < (unsigned)sim_terms.parties)
+		sim_breach("a latch is open at which %u of %d have arrived", count_bits(of->begun), sim_terms.parties);
+	if (status == LEASH_TIMEOUT && sim_climate == SIM_CALM && of->open_since != 0 &&
+	    sim_now - of->open_since > 1500 * SIM_MS && sim_now - began > 1500 * SIM_MS)
+		sim_breach("%u have arrived at a latch for %d, which is not open", count_bits(of->arrived), sim_terms.parties);
+	if (!is_excused(p, status))
+		sim_breach("who awaits a latch is told %s: %s", leash_status_name(status), err.text);
+}
+
+void
+sim_use_gate(struct sim_person *p)
+{
+	struct latch *of = &latches[sim_now / (60 * SIM_S) % MINUTES];
+	leash_latch *latch = NULL;
+	char name[32];
+
+	sim_acts++;
+	if (sim_chance(0.5)) {
+		meet(p);
+		return;
+	}
+	snprintf(name, sizeof name, "latch %lld", (long long)(sim_now / (60 * SIM_S)));
+	if (leash_latch_new(&latch, p->client->leash, name, sim_terms.parties, NULL) != LEASH_OK)
+		return; /* likewise */
+	if (sim_chance(0.5))
+		arrive(p, latch, of);
+	else
+		await(p, latch, of);
+	leash_latch_free(latch);
+}
