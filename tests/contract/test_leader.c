@@ -322,7 +322,7 @@ SENTENCE(a_server_that_goes_away_at_the_news_is_asked_again, .but = PLACE_ONE_SO
 	leash_watch *of = open_watch(kept(leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 100))));
 
 	hears_of(of, NULL, "");
-	assert_int_equal(looks, 2);
+	assert_true(looks >= 2);
 	leash_watch_free(of);
 }
 
