@@ -113,6 +113,7 @@ leash_condition_new(leash_condition **out, leash_lock *lock, const char *name, c
 struct call {
 	const leash_condition *c;
 	const leash_acquire *how;
+	leash_permit *place; /* in its queue */
 	leash_owner *owner; /* of the lock, */
 	unsigned depth;     /* which it had so deep */
 	int64_t deadline;   /* of the wait. That of its op may come before it: then it is time to look again */
@@ -176,17 +177,15 @@ take_back(const struct call *call, leash_error *err)
 static leash_status
 leave(struct call *call, leash_error *err)
 {
-	struct lsh_wait *w = &call->wait, release;
+	struct lsh_wait *w = &call->wait;
 	int64_t now = lsh_now_ns();
 	leash_status status;
 
 	if (!lsh_wait_is_done(w))
 		lsh_op_leave(&w->op);
 	status = lsh_wait_end(w, err);
-	if (status == LEASH_OK) { /* in the background: it has no front */
-		release.op = (struct lsh_op){.lock = w->op.lock, .owner = w->op.owner, .terms = w->op.terms, .began = now};
-		lsh_wait_begin(&release, &lsh_releasing);
-	}
+	if (status == LEASH_OK)
+		lsh_wait_let_go(&call->place->handle);
 	if (status == LEASH_UNAVAILABLE && now >= w->op.deadline)
 		status = lsh_fail_about(err, LEASH_TIMEOUT, "no signal came in time", NULL);
 	if ((status == LEASH_TIMEOUT && now < call->deadline) ||
@@ -231,9 +230,10 @@ wait(struct call *call, leash_error *err)
 
 /* With a place for it, unless there is no memory. */
 static leash_status
-run(struct call *call, leash_permit *place, leash_error *err)
+run(struct call *call, leash_error *err)
 {
 	const leash_condition *c = call->c;
+	leash_permit *place = call->place;
 	struct lsh_wait *w = &call->wait;
 	struct lsh_seat *seat = NULL;
 	leash_status status = place != NULL ? lsh_wait_make(w, &place->handle, err) : lsh_wait_no_memory(c->handle, err);
@@ -263,7 +263,6 @@ look_and_run(struct call *call, leash_error *err)
 {
 	const leash_lock *lock = call->c->lock;
 	struct lsh_view writes, reads;
-	leash_permit *place;
 	leash_status status;
 
 	lsh_lock_view(lock->lock, call->owner, lock->need, &writes);
@@ -278,10 +277,10 @@ look_and_run(struct call *call, leash_error *err)
 		return give_up(call, err);
 	if (call->how->wait_ms == 0)
 		return lsh_handle_named(call->c->handle, lsh_fail(err, LEASH_TIMEOUT, 0, "no time to wait for a signal"), err);
-	place = lsh_permit_new(call->c->handle, LSH_NEED_SIGNAL);
-	status = run(call, place, err);
-	if (place != NULL)
-		lsh_handle_end(&place->handle);
+	call->place = lsh_permit_new(call->c->handle, LSH_NEED_SIGNAL);
+	status = run(call, err);
+	if (call->place != NULL)
+		lsh_handle_end(&call->place->handle);
 	return status;
 }
 

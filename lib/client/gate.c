@@ -59,18 +59,6 @@ check(const leash_lock *handle, const char *what, const char *call, leash_error 
 	return lsh_handle_check(handle, call, err);
 }
 
-/* Nobody waits for the answer. */
-static void
-let_go(leash_lock *handle)
-{
-	struct lsh_wait w;
-
-	lsh_wait_make(&w, handle, NULL);
-	w.op.front = NULL;
-	w.op.reader = NULL;
-	lsh_wait_run(&w, &lsh_releasing, NULL);
-}
-
 static leash_status
 pass(leash_lock *handle, const char *what, const leash_acquire *how, const char *call, leash_error *err)
 {
@@ -88,7 +76,7 @@ pass(leash_lock *handle, const char *what, const leash_acquire *how, const char 
 	a.lease_ms = 0;
 	status = leash_lock_acquire_with(&permit->handle, &a, err);
 	if (status == LEASH_OK)
-		let_go(&permit->handle);
+		lsh_wait_let_go(&permit->handle);
 	lsh_handle_end(&permit->handle);
 	return status;
 }

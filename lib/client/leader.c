@@ -127,17 +127,6 @@ look(leash_lock *handle, leash_leader *leader, leash_error *err)
 	return status;
 }
 
-/* No server knows of it: so nobody waits for that. */
-static void
-forget(leash_lock *handle)
-{
-	struct lsh_wait w;
-
-	lsh_wait_make(&w, handle, NULL);
-	w.op.front = NULL;
-	lsh_wait_begin(&w, &lsh_releasing);
-}
-
 leash_status
 leash_watch_next_with(leash_watch *watch, const leash_acquire *how, leash_leader *leader, leash_error *err)
 {
@@ -156,7 +145,7 @@ leash_watch_next_with(leash_watch *watch, const leash_acquire *how, leash_leader
 		status = leash_lock_acquire_with(watch->handle, &a, err);
 		if (status != LEASH_OK)
 			return status;
-		forget(watch->handle);
+		lsh_wait_let_go(watch->handle);
 		status = look(watch->handle, leader, err);
 		left_ms = (until - lsh_now_ns()) / LSH_MS;
 		if (until != LSH_NEVER)

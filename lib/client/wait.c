@@ -157,3 +157,14 @@ lsh_wait_until_done(struct lsh_wait *w)
 		lsh_park(&w->thread->parker, LSH_NEVER); /* it is about to be told */
 	lsh_backend_leave(b);
 }
+
+void
+lsh_wait_let_go(leash_lock *lock)
+{
+	struct lsh_wait w;
+
+	lsh_wait_make(&w, lock, NULL);
+	w.op.front = NULL;
+	w.op.reader = NULL;
+	lsh_wait_begin(&w, &lsh_releasing);
+}

@@ -62,4 +62,7 @@ lsh_wait_run(struct lsh_wait *w, const struct lsh_op_verb *verb, leash_error *er
 	return lsh_wait_end(w, err);
 }
 
+/* Release what `lock` acquired, in the background: nobody waits for the answer. */
+void lsh_wait_let_go(leash_lock *lock);
+
 #endif
