@@ -6,8 +6,6 @@ lib_LTLIBRARIES += lib/libleash.la
 
 # Also grows in watchdog/local.mk.
 leash_sources =
-leash_sources += lib/admin/arrive.c
-leash_sources += lib/admin/arrive.h
 leash_sources += lib/admin/inspect.c
 leash_sources += lib/admin/inspect.h
 leash_sources += lib/admin/leader.c
@@ -18,8 +16,8 @@ leash_sources += lib/admin/query.c
 leash_sources += lib/admin/query.h
 leash_sources += lib/admin/scan.c
 leash_sources += lib/admin/scan.h
-leash_sources += lib/admin/limit.c
-leash_sources += lib/admin/limit.h
+leash_sources += lib/admin/step.c
+leash_sources += lib/admin/step.h
 leash_sources += lib/admin/waiters.c
 leash_sources += lib/admin/waiters.h
 leash_sources += lib/base/clock.c

@@ -3,7 +3,6 @@
 #include "admin/lock_line.h"
 #include "admin/query.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "lease/resource.h"
 
@@ -68,28 +67,6 @@ lsh_leader(struct lsh_lock *watch, leash_leader *leader, int64_t *state, leash_e
 	if (status == LEASH_OK && !read_lines(q->asks[0].text, leader, state))
 		status = lsh_fail(err, LEASH_MISMATCH, 0, "%s '%s': its key holds something that is no lock", r->kind->name,
 		                  lsh_resource_shown(r));
-	lsh_query_drop(q);
-	return status;
-}
-
-leash_status
-lsh_proclaim(struct lsh_lock *lock, const char *token, const char *value, bool *held, leash_error *err)
-{
-	const struct lsh_resource *r = lsh_lock_resource(lock);
-	size_t token_size = strlen(token) + 1, size = strlen(value) + 1;
-	struct lsh_query *q = lsh_query_new(r->backend, LSH_STEP, r->kind, lsh_resource_key(r), r->key_size);
-	leash_status status;
-
-	if (q != NULL && (q->words = lsh_alloc(token_size + size)) == NULL) {
-		lsh_query_drop(q);
-		q = NULL;
-	}
-	if (q != NULL) {
-		q->verb = LSH_PROCLAIM;
-		memcpy(mempcpy(q->words, token, token_size), value, size);
-	}
-	status = lsh_query_run(q, lock, err);
-	*held = status != LEASH_OK || strcmp(q->asks[0].text, "0") != 0;
 	lsh_query_drop(q);
 	return status;
 }

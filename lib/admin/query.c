@@ -80,16 +80,13 @@ static void
 make_step(const struct lsh_ask *a, struct lsh_script_call *command)
 {
 	const struct lsh_query *q = a->query;
+	size_t token_size = strlen(q->words);
 	struct lsh_request request = {
 		.protocol = &q->backend->protocol, .kind = q->kind, .key = {q->subject, q->subject_size},
+		.token = q->words, .token_size = token_size, .value = q->words + token_size + 1,
 		.limit = q->limit, .lease_ms = q->for_ms, .sharded = atomic_load(&a->host->sharded),
 	};
 
-	if (q->words != NULL) {
-		request.token = q->words;
-		request.token_size = strlen(q->words);
-		request.value = q->words + request.token_size + 1;
-	}
 	q->kind->make(command, q->verb, &request, 1);
 }
 

@@ -53,7 +53,7 @@ struct lsh_query {
 	uint64_t after;
 	enum lsh_verb verb;
 	int64_t limit, for_ms;      /* LIMIT: no more than so many, for so long; SIGNAL: so many; ARRIVE: for so long */
-	char *words;                /* ARRIVE, PROCLAIM: a token, and behind that a value or ""; freed with it; else NULL */
+	char *words;                /* STEP: a token, and behind that a value, either may be ""; freed with it; else NULL */
 	unsigned slot;
 	bool by_slot;               /* whichever server has the slot is asked */
 	bool hurried;               /* "not now" is an answer, too */

@@ -10,7 +10,7 @@
  * place is acquired as a permit is, with an owner of its own. */
 #include "client/wait.h"
 
-#include "admin/limit.h"
+#include "admin/step.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "client/cancel.h"

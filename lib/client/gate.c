@@ -1,7 +1,7 @@
 /* Latches and barriers. A handle of one is a handle of a lock by another name, and to pass is to acquire: but nobody
  * holds a gate, so what was acquired is released at once, without waiting for that. */
-#include "admin/arrive.h"
 #include "admin/inspect.h"
+#include "admin/step.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"

@@ -2,6 +2,7 @@
  * is another one than it knows; there is nothing on the server to release. */
 #include "admin/leader.h"
 
+#include "admin/step.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "client/wait.h"

@@ -3,7 +3,7 @@
 #include "client/options.h"
 #include "client/wait.h"
 
-#include "admin/limit.h"
+#include "admin/step.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/process.h"
