@@ -4,16 +4,16 @@
 
 #include "admin/step.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "client/wait.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
-struct leash_watch {
-	leash_lock *handle;
-};
+static leash_lock *
+handle_of(const leash_watch *watch)
+{
+	return (leash_lock *)(uintptr_t)watch;
+}
 
 static leash_status
 not_on_a_quorum(const leash_client *client, leash_error *err)
@@ -48,8 +48,8 @@ leash_lock_proclaim(leash_lock *lock, const char *value, leash_error *err)
 	lsh_guarded();
 	leash_status status = lsh_handle_check(lock, "leash_lock_proclaim", err);
 	const leash_owner *owner;
-	struct lsh_view view = {0};
-	bool held;
+	struct lsh_view view;
+	bool leads, held;
 
 	if (status != LEASH_OK)
 		return status;
@@ -57,12 +57,12 @@ leash_lock_proclaim(leash_lock *lock, const char *value, leash_error *err)
 	if (status != LEASH_OK)
 		return status;
 	owner = lsh_handle_owner(lock);
-	if (lsh_lead(lock->lock, owner))
-		lsh_lock_view(lock->lock, owner, 0, &view);
-	if (!view.is_held)
-		return lsh_handle_named(lock, lsh_fail(err, leash_lock_depth(lock) > 0 ? LEASH_LOST : LEASH_NOT_HELD, 0, "%s",
-		                        leash_lock_depth(lock) > 0 ? "it was lost while it was held"
-		                                                   : "this owner does not hold it"), err);
+	leads = lsh_lead(lock->lock, owner);
+	lsh_lock_view(lock->lock, owner, 0, &view);
+	if (!leads || !view.is_held)
+		return lsh_handle_named(lock, lsh_fail(err, view.depth > 0 ? LEASH_LOST : LEASH_NOT_HELD, 0, "%s",
+		                                       view.depth > 0 ? "it was lost while it was held"
+		                                                      : "this owner does not hold it"), err);
 	status = lsh_proclaim(lock->lock, view.token, value, &held, err);
 	if (held)
 		return status;
@@ -77,33 +77,22 @@ leash_watch_new(leash_watch **out, leash_client *client, const char *name, leash
 {
 	lsh_guarded();
 	leash_status status = lsh_handle_check_new(out, client, name, "leash_watch_new", err);
-	leash_watch *watch;
+	leash_lock *handle;
 
 	if (status == LEASH_OK)
 		status = not_on_a_quorum(client, err);
-	if (status != LEASH_OK)
-		return status;
-	watch = lsh_new(leash_watch);
-	if (watch == NULL)
-		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a watch");
-	status = lsh_handle_new(&watch->handle, client, name, &lsh_watch,
-	                        LEASH_LOCK_OPTIONS(.fair = true, .no_renew = true), err);
 	if (status == LEASH_OK)
-		*out = watch;
-	else
-		lsh_free(watch);
+		status = lsh_handle_new(&handle, client, name, &lsh_watch,
+		                        LEASH_LOCK_OPTIONS(.fair = true, .no_renew = true), err);
+	if (status == LEASH_OK)
+		*out = (leash_watch *)handle;
 	return status;
 }
 
 void
 leash_watch_free(leash_watch *watch)
 {
-	lsh_guarded();
-
-	if (watch == NULL)
-		return;
-	leash_lock_free(watch->handle);
-	lsh_free(watch);
+	leash_lock_free(handle_of(watch));
 }
 
 static leash_status
@@ -114,7 +103,7 @@ check(const leash_watch *watch, const leash_leader *leader, const char *call, le
 	if (watch == NULL || leader == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call, watch == NULL ? "the watch" : "`leader`");
 	status = lsh_check_size(leader->size, offsetof(leash_leader, token), call, "leader", err);
-	return status == LEASH_OK ? lsh_handle_check(watch->handle, call, err) : status;
+	return status == LEASH_OK ? lsh_handle_check(handle_of(watch), call, err) : status;
 }
 
 static leash_status
@@ -132,27 +121,28 @@ leash_status
 leash_watch_next_with(leash_watch *watch, const leash_acquire *how, leash_leader *leader, leash_error *err)
 {
 	lsh_guarded();
+	leash_lock *handle = handle_of(watch);
 	leash_status status = check(watch, leader, "leash_watch_next", err);
 	leash_acquire a = {0};
 	int64_t before, left_ms, until;
 
 	if (status == LEASH_OK)
-		status = lsh_handle_check_acquire(watch->handle, &a, how, "leash_watch_next", err);
+		status = lsh_handle_check_acquire(handle, &a, how, "leash_watch_next", err);
 	if (status != LEASH_OK)
 		return status;
-	before = watch->handle->known;
+	before = handle->known;
 	until = a.wait_ms != LEASH_FOREVER ? lsh_after_ms(lsh_now_ns(), a.wait_ms) : LSH_NEVER;
 	do {
-		status = leash_lock_acquire_with(watch->handle, &a, err);
+		status = leash_lock_acquire_with(handle, &a, err);
 		if (status != LEASH_OK)
 			return status;
-		lsh_wait_let_go(watch->handle);
-		status = look(watch->handle, leader, err);
+		lsh_wait_let_go(handle);
+		status = look(handle, leader, err);
 		left_ms = (until - lsh_now_ns()) / LSH_MS;
 		if (until != LSH_NEVER)
 			a.wait_ms = left_ms > 0 ? left_ms : 0;
 		/* it is as before again; or the server went away between the two */
-	} while (status == LEASH_OK ? watch->handle->known == before : status == LEASH_UNAVAILABLE && left_ms > 0);
+	} while (status == LEASH_OK ? handle->known == before : status == LEASH_UNAVAILABLE && left_ms > 0);
 	return status;
 }
 
@@ -168,5 +158,5 @@ leash_watch_look(leash_watch *watch, leash_leader *leader, leash_error *err)
 	lsh_guarded();
 	leash_status status = check(watch, leader, "leash_watch_look", err);
 
-	return status == LEASH_OK ? look(watch->handle, leader, err) : status;
+	return status == LEASH_OK ? look(handle_of(watch), leader, err) : status;
 }
