@@ -43,12 +43,9 @@ gate_new(leash_lock **out, leash_client *client, const char *name, const struct 
 		                "which to wait", kind->name, shown);
 	status = lsh_handle_new(out, client, name, kind, LEASH_LOCK_OPTIONS(.lease_ms = LSH_ARRIVAL_MS, .no_renew = true),
 	                        err);
-	if (status != LEASH_OK)
-		return status;
-	(*out)->need = lsh_need_of(gate, (uint32_t)count);
-	(*out)->terms->on_event = NULL; /* they are its own, as no client's do not renew */
-	(*out)->terms->restart_guard_ms = 0;
-	return LEASH_OK;
+	if (status == LEASH_OK)
+		(*out)->need = lsh_need_of(gate, (uint32_t)count);
+	return status;
 }
 
 static leash_status

@@ -106,11 +106,12 @@ lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const s
 	if (status == LEASH_OK)
 		status = read_mode(lock, &kind, &o, client->uri.deployment == LSH_QUORUM, err);
 	lsh_fail_about(err, status, kind->name, shown);
-	if (kind->mark != NULL) { /* it is granted nothing that could be lost, so there is nothing to tell of it */
-		terms.safety = (struct lsh_safety){0};
+	if ((kind->flags & LSH_PASSED) != 0) {
 		terms.restart_guard_ms = 0;
 		terms.on_event = NULL;
 	}
+	if (kind->mark != NULL) /* nothing of it is written that a replica could confirm */
+		terms.safety = (struct lsh_safety){0};
 	if (status == LEASH_OK && (lock->terms = keep(&terms, &client->defaults)) == NULL)
 		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
 	if (status == LEASH_OK)

@@ -11,7 +11,7 @@ static const struct lsh_script *const script[LSH_VERBS] = {
 };
 
 #define GATE \
-	.flags = LSH_SHARED, .suffix = {"", ":fence", ":queue", ":limit"}, .keys = 4, .batch = 100, \
+	.flags = LSH_SHARED | LSH_PASSED, .suffix = {"", ":fence", ":queue", ":limit"}, .keys = 4, .batch = 100, \
 	.inspect = &lsh_script_inspect, .make = lsh_kind_make, .make_one_key = lsh_kind_make_one_key, \
 	.read = lsh_kind_read, .script = script
 

@@ -138,6 +138,7 @@ enum {
 	LSH_HANDS_OFF = 2, /* between the threads of a process it passes without asking the server */
 	LSH_SHARED = 4,    /* many may have it at once; if it is not LSH_REENTRANT each hold has an owner of its own */
 	LSH_BARE = 8,      /* its key is the bare name: it is shared with another library */
+	LSH_PASSED = 16,   /* nobody counts on having it: a loss is not told, and nothing guards against it */
 };
 
 struct lsh_kind {

@@ -60,7 +60,7 @@ lsh_watch_read_channel(const char *channel, size_t size, struct lsh_arg *key, ch
 }
 
 const struct lsh_kind lsh_watch = {
-	.name = "leader", .taken = "nothing has changed", .was_taken = "nothing changed",
+	.name = "leader", .taken = "nothing has changed", .was_taken = "nothing changed", .flags = LSH_PASSED,
 	.suffix = {"", ":fence"}, .mark = MARK,
 	.batch = 1, .inspect = &lsh_script_watch, .make = make, .read = lsh_kind_read, .channel = write_channel,
 };
