@@ -209,15 +209,22 @@ SENTENCE(an_arrival_that_is_not_answered_is_said_again_and_counts_once, .but = P
 
 /* ---- barriers ---- */
 
+/* All are let in with it. */
+static void
+be_the_last(int64_t wait_ms)
+{
+	assert_status(LEASH_OK, leash_barrier_wait(mine, wait_ms, &err));
+	assert_heard(LEASH_OK, &waiter[0]);
+	assert_heard(LEASH_OK, &waiter[1]);
+}
+
 SENTENCE(a_barrier_lets_all_in_at_once_and_again, .but = PLACE_NO_QUEUE)
 {
 	for (int round = 0; round < 3; round++) {
 		let_wait(0, meet, 1);
 		let_wait(1, meet, 2);
 		assert_false(actor_is_done(&waiter[0]) || actor_is_done(&waiter[1]));
-		assert_status(LEASH_OK, leash_barrier_wait(mine, 60000, &err));
-		assert_heard(LEASH_OK, &waiter[0]);
-		assert_heard(LEASH_OK, &waiter[1]);
+		be_the_last(60000);
 	}
 	await_true(place_is_empty());
 	assert_int_equal(stats_of(ours).lost + stats_of(others).lost + stats_of(others).abandoned, 0);
@@ -229,9 +236,7 @@ SENTENCE(the_last_one_need_not_wait_and_any_other_one_may_ask_whether_it_is, .bu
 	let_wait(0, meet, 1);
 	assert_refused(LEASH_TIMEOUT, "barrier 'meet': ", leash_barrier_wait(mine, 0, &err));
 	let_wait(1, meet, 2);
-	assert_status(LEASH_OK, leash_barrier_wait(mine, 0, &err));
-	assert_heard(LEASH_OK, &waiter[0]);
-	assert_heard(LEASH_OK, &waiter[1]);
+	be_the_last(0);
 }
 
 SENTENCE(who_gave_up_is_not_counted_on, .but = PLACE_NO_QUEUE)
@@ -241,9 +246,7 @@ SENTENCE(who_gave_up_is_not_counted_on, .but = PLACE_NO_QUEUE)
 	let_wait(0, meet, 1);
 	let_wait(1, meet, 2);
 	assert_false(actor_is_done(&waiter[0]) || actor_is_done(&waiter[1]));
-	assert_status(LEASH_OK, leash_barrier_wait(mine, 60000, &err));
-	assert_heard(LEASH_OK, &waiter[0]);
-	assert_heard(LEASH_OK, &waiter[1]);
+	be_the_last(60000);
 }
 
 static int
@@ -266,9 +269,7 @@ SENTENCE(a_party_whose_process_died_is_not_counted_on, .but = PLACE_NO_QUEUE)
 	assert_false(actor_is_done(&waiter[0]));
 	place_await_waiting("meet", 1);
 	let_wait(1, meet, 2);
-	assert_status(LEASH_OK, leash_barrier_wait(mine, 60000, &err));
-	assert_heard(LEASH_OK, &waiter[0]);
-	assert_heard(LEASH_OK, &waiter[1]);
+	be_the_last(60000);
 }
 
 SENTENCE(who_waits_is_there_also_over_a_new_connection, .but = PLACE_NO_QUEUE)
@@ -277,9 +278,7 @@ SENTENCE(who_waits_is_there_also_over_a_new_connection, .but = PLACE_NO_QUEUE)
 	let_wait(1, meet, 2);
 	place_cut();
 	place_say_all("CLIENT KILL TYPE pubsub");
-	assert_status(LEASH_OK, leash_barrier_wait(mine, 60000, &err));
-	assert_heard(LEASH_OK, &waiter[0]);
-	assert_heard(LEASH_OK, &waiter[1]);
+	be_the_last(60000);
 }
 
 SENTENCE(a_hundred_meet_and_nobody_before_the_last_has_come, .but = PLACE_NO_QUEUE)
@@ -448,9 +447,7 @@ SENTENCE(a_name_is_used_as_one_thing, .but = PLACE_NO_QUEUE)
 	assert_refused(LEASH_MISMATCH, "semaphore 'meet': ", leash_semaphore_acquire(semaphore, 1, 0, &permit, &err));
 	leash_semaphore_free(semaphore);
 	let_wait(1, meet, 2);
-	assert_status(LEASH_OK, leash_barrier_wait(mine, 60000, &err));
-	assert_heard(LEASH_OK, &waiter[0]);
-	assert_heard(LEASH_OK, &waiter[1]);
+	be_the_last(60000);
 	await_true(place_integer("meet", "EXISTS leash:{meet}") == 0);
 	assert_status(LEASH_OK, leash_lock_acquire(met, 5000, &err));
 	assert_refused(LEASH_MISMATCH, "barrier 'meet': ", leash_barrier_wait(mine, 60000, &err));
