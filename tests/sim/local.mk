@@ -52,6 +52,8 @@ tests_sim_test_scripts_LDFLAGS += -Wl,--wrap=server_stop
 
 # The simulator: clients as they are, whose calls to the system --wrap brings to system.c.
 world_of_sim =
+world_of_sim += tests/sim/acts.c
+world_of_sim += tests/sim/acts.h
 world_of_sim += tests/sim/child.c
 world_of_sim += tests/sim/child.h
 world_of_sim += tests/sim/cluster.c

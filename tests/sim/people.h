@@ -101,6 +101,7 @@ struct sim_client {
 extern struct sim_client sim_clients[SIM_PROCESSES];
 extern int sim_client_count;
 
+extern const char *const sim_names[SIM_NAMES];
 int64_t sim_left_ms(const struct sim_person *person, int name); /* of what it holds of that */
 
 void sim_people_arrive(void);

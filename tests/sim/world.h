@@ -9,6 +9,8 @@
  *   site.c     the servers of a deployment                                 site.h
  *   cluster.c  which of them has which slot                                cluster.h
  *   people.c   clients and their threads, which use leash                  people.h
+ *   acts.c     what such a thread does, one call or hold after another     acts.h
+ *   gates.c    at barriers and latches, too                                gates.h
  *   child.c    forked children                                             child.h
  *   judge*.c   what they may never see                                     judge.h
  *   faults.c   what goes wrong
