@@ -53,6 +53,10 @@ SCENE(where_nobody_can_know_who_listens_it_is_by_its_words_that_one_lives,
 SCENE(who_only_tries_is_let_in_if_it_is_the_last_one,
       "listen A; probe A1_=2 = no; DBSIZE = 0; share A1_=3; probe B1_=3 = no; waiting = A1 =3; listen B; share B2_=3;"
       "probe C1_=3 = now; in = A1 =3 B2 =3 C1 =3; DBSIZE = 1; message A = g A1 * LOCK =3")
+SCENE(who_waits_and_asks_again_without_a_place_is_still_one_party, /* as who has lost its connection for messages */
+      "listen A; listen B; share A1_=2 = no; probe A1_=2 = no; waiting = A1 =2;"
+      "share B2_=2 = now; in = A1 =2 B2 =2; share A2_=3; share B3_=3; probe A2_=3 = no; probe B3_=3 = no;"
+      "waiting = A2 =3 B3 =3; probe C1_=3 = now; in = A1 =2 B2 =2 A2 =3 B3 =3 C1 =3")
 SCENE(who_tries_counts_on_nobody_who_died, "share A1_=2; probe B1_=2 = no; DBSIZE = 0; probe B1_=2 = no")
 SCENE(with_the_last_place_the_queue_goes_also_where_it_was_of_one_who_died,
       "repeat 2; share A1_=2 = no; next; ZCARD QUEUE = 2; probe B1_=2 = no; EXISTS QUEUE = 0; share B1_>2 = no")
