@@ -83,12 +83,13 @@ LEASH_API void leash_condition_free(leash_condition *condition);
  * is over by then, it is not given up.
  *
  * @param wait_ms  for a signal; 0 does not wait: TIMEOUT, and the lock stays held. LEASH_FOREVER does not give up. The
- *                 time for getting the lock back is not in it, see `reacquire_ms`.
+ *                 time for getting the lock back is not in it, see `reacquire_ms`; nor is a trip to the server, which
+ *                 says whether a signal came just before the end. If it does not say so the wait ends as if signaled.
  * @param err      filled in unless the result is LEASH_OK; may be NULL.
  *
  * The lock is held again, or still:
  * @retval LEASH_OK        signaled, or it is time to look
- * @retval LEASH_TIMEOUT   no signal came in `wait_ms`. Look again all the same: one may have come just then
+ * @retval LEASH_TIMEOUT   no signal came in `wait_ms`. Look again all the same: what it is about may be so without one
  * @retval LEASH_CANCELED  the wait was canceled (leash_condition_wait_with()); likewise
  *
  * Nothing was done:

@@ -121,7 +121,8 @@ leash_latch_await_with(leash_latch *latch, const leash_acquire *how, leash_error
  * at once; who comes next begins the next round. So any number of rounds is possible, one after the other, with no
  * party ever a round ahead.
  *
- * To wait is to be there: who gives up its wait, or dies, is not counted on. A process that ended is noticed before the
+ * To wait is to be there: who gives up its wait, or dies, is not counted on. So a call that gives up ends when the server
+ * has let go of its place, or says that the last one came before that. A process that ended is noticed before the
  * others are let in, and a machine that is gone, or stands still, within 10 s. Who is let in and dies in that moment
  * has been there.
  *
@@ -148,13 +149,14 @@ LEASH_API void leash_barrier_free(leash_barrier *barrier);
  * Be one of the parties at `barrier`, and wait until all are there, for up to `wait_ms`.
  *
  * @param wait_ms  0: is this the last one? Then all are let in, this one included; else TIMEOUT, and it was not there.
- *                 LEASH_FOREVER does not give up.
+ *                 LEASH_FOREVER does not give up. What giving up takes is not in it: a trip to the server; after a
+ *                 connection that was lost up to the client's `timeout_ms`, and without an answer up to twice that.
  * @param err      filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           all were there
- * @retval LEASH_TIMEOUT      not all were there at the end of `wait_ms`. The last one may have come in that very
- *                            moment: then the others were let in, and counted this one
- * @retval LEASH_UNAVAILABLE  the server could not be asked in time; the same
+ * @retval LEASH_TIMEOUT      not all were there at the end of `wait_ms`, and nobody has counted on this one
+ * @retval LEASH_UNAVAILABLE  the server could not be asked in time; nor has anybody counted on this one
+ * @retval LEASH_UNKNOWN      the server did not say in time whether all came before this one gave up
  * @retval LEASH_MISMATCH     the name is used as something else
  * @retval LEASH_INVALID      no barrier, or a negative wait
  * @retval LEASH_DENIED, LEASH_PROTOCOL, LEASH_NO_MEMORY, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as
@@ -169,8 +171,8 @@ LEASH_API LEASH_MUST_CHECK leash_status leash_barrier_wait(leash_barrier *barrie
  *
  * @param how  NULL means LEASH_ACQUIRE(): is this the last one?
  *
- * @return as leash_barrier_wait(); also LEASH_CANCELED, with what is said there of LEASH_TIMEOUT. Threads: any; not
- *         from a leash callback. Since 0.1.
+ * @return as leash_barrier_wait(); also LEASH_CANCELED, and nobody has counted on this one. Threads: any; not from a
+ *         leash callback. Since 0.1.
  */
 LEASH_API LEASH_MUST_CHECK leash_status
 leash_barrier_wait_with(leash_barrier *barrier, const leash_acquire *how, leash_error *err);

@@ -62,6 +62,7 @@ enum lsh_mutation {
 	LSH_TURNS_NEVER_END,        /* who reads joins others of its process for as long as they have their lease */
 	LSH_READERS_PASS_WRITERS,   /* and though somebody there waits to write */
 	LSH_READERS_READ_ON,        /* nobody loses what it reads when the server lets another one write */
+	LSH_WAITS_END_AT_ONCE,      /* at a barrier, too: although the server still counts on who gave up */
 };
 
 #ifdef LSH_MUTATIONS

@@ -116,7 +116,8 @@ struct call {
 	leash_permit *place; /* in its queue */
 	leash_owner *owner; /* of the lock, */
 	unsigned depth;     /* which it had so deep */
-	int64_t deadline;   /* of the wait. That of its op may come before it: then it is time to look again */
+	int64_t deadline;   /* of the wait, */
+	int64_t look_at;    /* which ends before it to look again, or with it */
 	struct lsh_wait wait;
 };
 
@@ -173,7 +174,13 @@ take_back(const struct call *call, leash_error *err)
 	return status;
 }
 
-/* It stands in line no more. OK: it was signaled, or is to look again. */
+static bool
+is_canceled(const struct call *call)
+{
+	return call->how->cancel != NULL && atomic_load(&call->how->cancel->fired);
+}
+
+/* It stands in line no more. OK: it was signaled, or may have been, or is to look again. */
 static leash_status
 leave(struct call *call, leash_error *err)
 {
@@ -186,10 +193,10 @@ leave(struct call *call, leash_error *err)
 	status = lsh_wait_end(w, err);
 	if (status == LEASH_OK)
 		lsh_wait_let_go(&call->place->handle);
-	if (status == LEASH_UNAVAILABLE && now >= w->op.deadline)
+	if (status == LEASH_UNAVAILABLE && now >= call->look_at)
 		status = lsh_fail_about(err, LEASH_TIMEOUT, "no signal came in time", NULL);
 	if ((status == LEASH_TIMEOUT && now < call->deadline) ||
-	    (status == LEASH_CANCELED && !lsh_op_is_canceled(&w->op)))
+	    (status == LEASH_CANCELED && !is_canceled(call)) || status == LEASH_UNKNOWN)
 		status = LEASH_OK;
 	return status;
 }
@@ -249,9 +256,10 @@ run(struct call *call, leash_error *err)
 	w->op.terms = &plain;
 	w->op.cancel = call->how->cancel;
 	w->op.wait_ms = call->how->wait_ms;
-	w->op.deadline = lsh_after_ms(w->op.began, c->recheck_ms);
-	if (call->deadline < w->op.deadline)
-		w->op.deadline = call->deadline;
+	call->look_at = lsh_after_ms(w->op.began, c->recheck_ms);
+	if (call->deadline < call->look_at)
+		call->look_at = call->deadline;
+	w->op.deadline = call->look_at;
 	status = wait(call, err);
 	lsh_cancel_rise(seat);
 	return status;

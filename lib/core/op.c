@@ -261,7 +261,7 @@ lsh_op_leave(struct lsh_op *op)
 {
 	lsh_within(&op->lock->resource.monitor);
 
-	if (op->state == LSH_OP_WAITING)
+	if (op->state == LSH_OP_WAITING && op->verb->over != NULL)
 		op->verb->over(op, LEASH_CANCELED);
 }
 
@@ -387,11 +387,73 @@ explain(struct lsh_op *op, leash_status status)
 	}
 }
 
+/* ---- the end of a wait on which others count ---- */
+
+/* Others count on who waits at a barrier, and a signal goes to one who waits. So such a wait has ended only when nothing
+ * of it can come any more to the server, which has let go of its place, or says that it was let in before:
+ *
+ *   WAITING --late, canceled--> WITHDRAWS --it had a place only--> TIMEOUT, CANCELED
+ *                                +--it had been let in--> OK     +--no answer in time, or one was lost--> UNKNOWN */
+
+static void
+not_withdrawn(struct lsh_op *op)
+{
+	lsh_lease_describe(op->lease, &op->why);
+	lsh_count(op->lock, LSH_COUNT_GAVE_UP);
+	lsh_op_finish(op, lsh_op_fail(op, LEASH_UNKNOWN, op->why.sys_errno,
+	                              "not known whether it was let in before its wait ended: %s", op->why.text));
+}
+
+static void
+withdrawn(struct lsh_op *op, enum lsh_found found, const leash_error *why)
+{
+	if (found == LSH_FOUND_NOTHING) {
+		lsh_op_finish(op, explain(op, op->status));
+	} else if (found == LSH_FOUND_HELD && !lsh_lease_is_maybe_broken(op->lease)) {
+		lsh_hold_unref(op->hold); /* nobody holds what it was let in to */
+		op->hold = NULL;
+		lsh_op_finish(op, LEASH_OK);
+	} else if (found != LSH_FOUND_NOT_YET) {
+		op->why = *why;
+		not_withdrawn(op);
+	}
+}
+
+static const struct lsh_op_verb withdrawing = {.late = not_withdrawn, .ended = withdrawn};
+
+static void
+withdraw(struct lsh_op *op, leash_status status)
+{
+	struct lsh_lease *lease = op->lease;
+
+	if ((op->lock->resource.kind->flags & LSH_COUNTED) == 0 || lease == NULL || lease->state >= LSH_ENDING ||
+	    !lsh_lease_is_unsure(lease) || LSH_MUTATES(LSH_WAITS_END_AT_ONCE)) {
+		lsh_op_finish(op, explain(op, status));
+		return;
+	}
+	lease->want = NULL;
+	op->queue = NULL;
+	op->cancel = NULL;
+	op->verb = &withdrawing;
+	op->status = status;
+	op->deadline = lsh_after(lsh_now_ns(), 2 * op->lock->resource.backend->options.timeout);
+	op->wakes_at = LSH_NEVER;
+	lsh_list_remove(&op->link);
+	lsh_list_append(&op->lock->ops, &op->link);
+	lsh_lease_give_up(lease);
+	lsh_op_stir(op);
+}
+
 static void
 over(struct lsh_op *op, leash_status status)
 {
-	lsh_op_finish(op, explain(op, status));
+	if (status == LEASH_CANCELED)
+		withdraw(op, status);
+	else
+		lsh_op_finish(op, explain(op, status));
 }
+
+/* ---- its time is over ---- */
 
 static bool
 is_trouble(const leash_error *why)
@@ -420,7 +482,7 @@ why_late(struct lsh_op *op, struct lsh_queue *queue)
 static void
 late(struct lsh_op *op)
 {
-	over(op, why_late(op, op->queue));
+	withdraw(op, why_late(op, op->queue));
 }
 
 static void

@@ -12,7 +12,7 @@ static const struct lsh_script *const script[LSH_VERBS] = {
 };
 
 const struct lsh_kind lsh_condition = {
-	.name = "condition", .taken = "nobody signaled", .was_taken = "nobody signaled", .flags = LSH_SHARED,
+	.name = "condition", .taken = "nobody signaled", .was_taken = "nobody signaled", .flags = LSH_SHARED | LSH_COUNTED,
 	.suffix = {"", ":fence", ":queue", ":limit"}, .keys = 4, .batch = 100, .inspect = &lsh_script_inspect,
 	.make = lsh_kind_make, .make_one_key = lsh_kind_make_one_key, .read = lsh_kind_read, .script = script,
 };

@@ -10,15 +10,15 @@ static const struct lsh_script *const script[LSH_VERBS] = {
 	[LSH_ARRIVE] = &lsh_script_gate_arrive,
 };
 
-#define GATE \
-	.flags = LSH_SHARED | LSH_PASSED, .suffix = {"", ":fence", ":queue", ":limit"}, .keys = 4, .batch = 100, \
+#define GATE(more) \
+	.flags = LSH_SHARED | LSH_PASSED | (more), .suffix = {"", ":fence", ":queue", ":limit"}, .keys = 4, .batch = 100, \
 	.inspect = &lsh_script_inspect, .make = lsh_kind_make, .make_one_key = lsh_kind_make_one_key, \
 	.read = lsh_kind_read, .script = script
 
 const struct lsh_kind lsh_latch = {
-	.name = "latch", .taken = "not enough have arrived", .was_taken = "not enough had arrived", GATE,
+	.name = "latch", .taken = "not enough have arrived", .was_taken = "not enough had arrived", GATE(0),
 };
 
 const struct lsh_kind lsh_barrier = {
-	.name = "barrier", .taken = "not all parties are there", .was_taken = "not all parties were there", GATE,
+	.name = "barrier", .taken = "not all parties are there", .was_taken = "not all parties were there", GATE(LSH_COUNTED),
 };

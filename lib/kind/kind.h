@@ -139,6 +139,7 @@ enum {
 	LSH_SHARED = 4,    /* many may have it at once; if it is not LSH_REENTRANT each hold has an owner of its own */
 	LSH_BARE = 8,      /* its key is the bare name: it is shared with another library */
 	LSH_PASSED = 16,   /* nobody counts on having it: a loss is not told, and nothing guards against it */
+	LSH_COUNTED = 32,  /* others count on who waits: so a wait has ended when the server has let go of its place */
 };
 
 struct lsh_kind {

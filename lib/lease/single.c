@@ -640,6 +640,8 @@ released(struct lsh_vote *v, const struct lsh_call *call, const struct lsh_resul
 		return;
 	if (r->what == LSH_CALL_REFUSED || r->what == LSH_CALL_NONSENSE)
 		lsh_call_explain(call, r, &why);
+	if (r->what == LSH_CALL_ANSWERED && lsh_vote_is_counted(v) && lsh_vote_is_open(v, r))
+		return;
 	lease->answered = v->found == LSH_FOUND_HELD || v->found == LSH_FOUND_NOTHING;
 	lsh_events_of(lease)->ended(lease, v->found, &why);
 }

@@ -392,6 +392,13 @@ found_by(const struct lsh_vote *v, const struct lsh_verdict *verdict)
 	return v->cancel_unknown && !LSH_MUTATES(LSH_TRIES_ARE_FORGOTTEN) ? LSH_FOUND_HELD : LSH_FOUND_NOTHING;
 }
 
+/* A request that came after an answer may have taken a place again: then the last answer counts. */
+bool
+lsh_vote_is_counted(const struct lsh_vote *v)
+{
+	return (v->lease->resource->kind->flags & LSH_COUNTED) != 0;
+}
+
 /* Keep what the answer to a cancel says. True: the server has nothing of the token, and can get nothing any more. */
 static bool
 note_canceled(struct lsh_vote *v, const struct lsh_result *r)
@@ -402,7 +409,7 @@ note_canceled(struct lsh_vote *v, const struct lsh_result *r)
 	case LSH_CALL_ANSWERED:
 		v->lease->resource->kind->read(&verdict, LSH_RELEASE, r->message, 0, 1);
 		atomic_store(&v->host->cancels_epoch, r->epoch);
-		if (v->found != LSH_FOUND_HELD && v->found != LSH_FOUND_NOTHING)
+		if (v->found != LSH_FOUND_HELD && (v->found != LSH_FOUND_NOTHING || lsh_vote_is_counted(v)))
 			v->found = found_by(v, &verdict);
 		if (!is_settled(v, r) || r->home != v->host->server.serial)
 			return false;
@@ -579,6 +586,11 @@ lsh_vote_cancel(struct lsh_vote *v, struct lsh_parker *reader)
 		lsh_vote_ended(v);
 		return;
 	}
+	if (v->lingers && settles_at(v, epoch, now) > now) {
+		v->cancel_epoch = epoch;
+		v->again_at = settles_at(v, epoch, now);
+		return;
+	}
 	s = make(v, LSH_RELEASE, 0, 0);
 	if (s == NULL)
 		return;
@@ -606,6 +618,8 @@ lsh_vote_end(struct lsh_vote *v, struct lsh_parker *reader)
 {
 	if (v->saying != NULL)
 		lsh_call_unattend(&v->saying->call);
+	/* while it is held a request that comes late finds that, and takes no place */
+	v->lingers = v->state == LSH_VOTE_GRANTED && lsh_vote_is_counted(v) && !LSH_MUTATES(LSH_WAITS_END_AT_ONCE);
 	v->state = LSH_VOTE_ENDING;
 	v->cancel_epoch = 0;
 	if ((LSH_MUTATES(LSH_CANCELS_ARE_NOT_SENT) && reader == NULL) || !is_known(v))

@@ -307,6 +307,7 @@ SENTENCE(a_hundred_meet_and_nobody_before_the_last_has_come, .but = PLACE_NO_QUE
 static struct ring {
 	_Atomic int at[PARTIES]; /* the round for which it has come */
 	_Atomic int next, ended;
+	_Atomic bool is_calm; /* no connection is cut any more */
 	int rounds;
 } *ring;
 
@@ -324,9 +325,10 @@ go_round(void *arg)
 		for (int i = 0; i < PARTIES; i++)
 			assert_in_range(ring->at[i], round, round + 1);
 	}
+	ring->ended++;
+	await_true(ring->is_calm && stats_of(client).connected); /* else what it was let in by stays for a day */
 	leash_barrier_free(barrier);
 	leash_close(client);
-	ring->ended++;
 	return 0;
 }
 
@@ -347,6 +349,7 @@ let_go_round(int rounds, int cuts)
 		place_cut();
 		place_say_all("CLIENT KILL TYPE pubsub");
 	}
+	ring->is_calm = true;
 	for (int i = 0; i < PARTIES; i++)
 		child_wait(pids[i]);
 	child_unshare(ring, sizeof *ring);

@@ -32,8 +32,10 @@ SCENE(a_place_that_is_lost_is_another_one_afterwards,
 SCENE(an_answer_that_is_lost_says_nothing_of_a_place,
       "ann acquires; cut; reconnect; ann unplaced; QUEUED; ann placed -> acquire 1, acquire 1")
 SCENE(who_leaves_gives_its_place_back,
-      "ann acquires; QUEUED; ann leaves -> ann CANCELED, acquire 1, release 1; LEFT -> nothing told")
+      "ann acquires; QUEUED; ann leaves -> ann waits, acquire 1, release 1; LEFT -> ann CANCELED, nothing told")
 SCENE(who_leaves_before_it_has_a_place_gives_back_what_it_may_have,
-      "ann acquires; ann leaves -> ann CANCELED, acquire 1, release 1")
+      "ann acquires; ann leaves -> ann waits, acquire 1, release 1; QUEUED; LEFT -> ann CANCELED")
+SCENE(a_signal_that_came_as_it_left_is_not_lost,
+      "ann acquires; QUEUED; ann leaves -> ann waits; ann leaves -> ann waits; RELEASED -> ann OK")
 SCENE(who_was_signaled_does_not_leave_any_more,
       "ann acquires; QUEUED; message_granted 1; ann leaves; ann unplaced -> ann OK")
