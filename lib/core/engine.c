@@ -107,6 +107,9 @@ close_lock(struct lsh_resource *resource, void *arg)
 		lsh_hold_unwind(hold);
 	}
 	unwind_lost(lock);
+	lsh_each_lease(lease, resource)
+		if (lease->state == LSH_ENDING)
+			lsh_lease_check(lease); /* it lingers no more */
 }
 
 /* No reply comes any more: tell whoever still waits for one. */

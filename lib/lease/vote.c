@@ -586,8 +586,7 @@ lsh_vote_cancel(struct lsh_vote *v, struct lsh_parker *reader)
 		lsh_vote_ended(v);
 		return;
 	}
-	if (v->lingers && settles_at(v, epoch, now) > now) {
-		v->cancel_epoch = epoch;
+	if (v->lingers && settles_at(v, epoch, now) > now && !atomic_load(&backend_of(v)->closing)) {
 		v->again_at = settles_at(v, epoch, now);
 		return;
 	}

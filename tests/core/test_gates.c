@@ -41,6 +41,9 @@ SCENE(and_that_one_may_have_let_it_in,
 SCENE(what_let_it_in_is_given_back_when_no_earlier_request_can_take_a_place_by_it,
       "ann acquires 30000; cut; reconnect; HELD -> ann OK, acquire 1, acquire 1; ann releases -> nothing sent;"
       "pass 4000 -> nothing sent; cut; reconnect; pass 1200 -> release 1; RELEASED -> nothing told")
+SCENE(but_not_as_its_client_is_closed,
+      "ann acquires 30000; cut; reconnect; HELD -> ann OK, acquire 1, acquire 1; ann releases -> nothing sent;"
+      "close_client -> release 1, release 1") /* once more when none can come */
 SCENE(who_never_asked_is_not_counted_on, "cut; ann acquires 900; pass 900 -> ann UNAVAILABLE, nothing sent")
 SCENE(who_is_refused_to_leave_may_be_counted_on, GIVES_UP "refuse NOPERM User has no permissions -> ann UNKNOWN, ann why NOPERM")
 
