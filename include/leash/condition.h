@@ -83,8 +83,9 @@ LEASH_API void leash_condition_free(leash_condition *condition);
  * is over by then, it is not given up.
  *
  * @param wait_ms  for a signal; 0 does not wait: TIMEOUT, and the lock stays held. LEASH_FOREVER does not give up. The
- *                 time for getting the lock back is not in it, see `reacquire_ms`; nor is a trip to the server, which
- *                 says whether a signal came just before the end. If it does not say so the wait ends as if signaled.
+ *                 time for getting the lock back is not in it, see `reacquire_ms`; nor is giving up, as for
+ *                 leash_barrier_wait(): the server says whether a signal came just before the end. Where it does not
+ *                 the wait ends as if signaled.
  * @param err      filled in unless the result is LEASH_OK; may be NULL.
  *
  * The lock is held again, or still:

@@ -121,9 +121,9 @@ leash_latch_await_with(leash_latch *latch, const leash_acquire *how, leash_error
  * at once; who comes next begins the next round. So any number of rounds is possible, one after the other, with no
  * party ever a round ahead.
  *
- * To wait is to be there: who gives up its wait, or dies, is not counted on. So a call that gives up ends when the server
- * has let go of its place, or says that the last one came before that. A process that ended is noticed before the
- * others are let in, and a machine that is gone, or stands still, within 10 s. Who is let in and dies in that moment
+ * To wait is to be there: who gives up its wait, or dies, is not counted on. So a call that gives up ends when the
+ * server has let go of its place, or says that the last one came before that. A process that ended is noticed before
+ * the others are let in, and a machine that is gone, or stands still, within 10 s. Who is let in and dies just then
  * has been there.
  *
  * Handles of one name in one client share their state, and any number of threads may share a handle; each that waits is

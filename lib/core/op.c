@@ -389,11 +389,13 @@ explain(struct lsh_op *op, leash_status status)
 
 /* ---- the end of a wait on which others count ---- */
 
-/* Others count on who waits at a barrier, and a signal goes to one who waits. So such a wait has ended only when nothing
- * of it can come any more to the server, which has let go of its place, or says that it was let in before:
+/* Others count on who waits at a barrier, and a signal goes to one who waits. So such a wait has ended only when
+ * nothing of it can come any more to the server, which has let go of its place, or says that it was let in before:
  *
  *   WAITING --late, canceled--> WITHDRAWS --it had a place only--> TIMEOUT, CANCELED
- *                                +--it had been let in--> OK     +--no answer in time, or one was lost--> UNKNOWN */
+ *                                +--it had been let in--> OK     +--no answer in time, or one was lost--> UNKNOWN
+ *
+ * That it was let in is not given back before that, either: what comes late finds it, and takes no place. */
 
 static void
 not_withdrawn(struct lsh_op *op)
@@ -416,6 +418,8 @@ withdrawn(struct lsh_op *op, enum lsh_found found, const leash_error *why)
 	} else if (found != LSH_FOUND_NOT_YET) {
 		op->why = *why;
 		not_withdrawn(op);
+	} else if (op->status != LEASH_UNAVAILABLE && why->status != LEASH_OK) {
+		op->why = *why;
 	}
 }
 
@@ -426,14 +430,16 @@ withdraw(struct lsh_op *op, leash_status status)
 {
 	struct lsh_lease *lease = op->lease;
 
-	if ((op->lock->resource.kind->flags & LSH_COUNTED) == 0 || lease == NULL || lease->state >= LSH_ENDING ||
-	    !lsh_lease_is_unsure(lease) || LSH_MUTATES(LSH_WAITS_END_AT_ONCE)) {
+	if ((op->lock->resource.kind->flags & LSH_COUNTED) == 0 || lease == NULL || lease->answered ||
+	    lease->state == LSH_ENDED || !lsh_lease_is_unsure(lease) || LSH_MUTATES(LSH_WAITS_END_AT_ONCE)) {
 		lsh_op_finish(op, explain(op, status));
 		return;
 	}
 	lease->want = NULL;
 	op->queue = NULL;
 	op->cancel = NULL;
+	if (status != LEASH_UNAVAILABLE)
+		op->why = (leash_error){LEASH_OK, 0, ""};
 	op->verb = &withdrawing;
 	op->status = status;
 	op->deadline = lsh_after(lsh_now_ns(), 2 * op->lock->resource.backend->options.timeout);
@@ -447,7 +453,7 @@ withdraw(struct lsh_op *op, leash_status status)
 static void
 over(struct lsh_op *op, leash_status status)
 {
-	if (status == LEASH_CANCELED)
+	if (status == LEASH_CANCELED || status == LEASH_TIMEOUT || status == LEASH_UNAVAILABLE)
 		withdraw(op, status);
 	else
 		lsh_op_finish(op, explain(op, status));

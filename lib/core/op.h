@@ -40,7 +40,7 @@ struct lsh_queue {
 struct lsh_op {
 	struct lsh_lock *lock;
 	struct leash_owner *owner;
-	struct leash_cancel *cancel; /* or NULL */
+	_Atomic(struct leash_cancel *) cancel; /* or NULL */
 	struct lsh_terms *terms;
 	const struct lsh_front *front; /* NULL, of a release: nobody waits for it */
 	struct lsh_parker *reader;   /* of the thread that reads for it; NULL: the connection's own does */
@@ -95,7 +95,9 @@ bool lsh_op_look(struct lsh_op *op, struct lsh_outlook *outlook);
 static inline bool
 lsh_op_is_canceled(const struct lsh_op *op)
 {
-	return op->cancel != NULL && atomic_load(&op->cancel->fired);
+	const struct leash_cancel *cancel = op->cancel;
+
+	return cancel != NULL && atomic_load(&cancel->fired);
 }
 
 #endif

@@ -20,5 +20,6 @@ const struct lsh_kind lsh_latch = {
 };
 
 const struct lsh_kind lsh_barrier = {
-	.name = "barrier", .taken = "not all parties are there", .was_taken = "not all parties were there", GATE(LSH_COUNTED),
+	.name = "barrier", .taken = "not all parties are there", .was_taken = "not all parties were there",
+	GATE(LSH_COUNTED),
 };

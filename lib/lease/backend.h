@@ -36,8 +36,8 @@ struct lsh_strategy {
 	void (*see_to)(struct lsh_vote *vote, int64_t now);  /* on its server's thread: lsh_vote_due() */
 	void (*voted)(struct lsh_vote *vote, const struct lsh_voted *voted);
 	void (*ends)(struct lsh_lease *lease);               /* it is about to be ENDING; or NULL */
-	/* ENDING: its cancel was answered, or not. */
-	void (*released)(struct lsh_vote *vote, const struct lsh_call *call, const struct lsh_result *result);
+	/* ENDING: its cancel was answered, or not; and that was the last one. */
+	void (*released)(struct lsh_vote *vote, const struct lsh_call *call, const struct lsh_result *result, bool over);
 	/* Why it is not acquired, released or extended by now; `*why` is what was told last. */
 	void (*describe)(struct lsh_lease *lease, leash_error *why);
 };

@@ -112,8 +112,7 @@ struct lsh_vote {
 	unsigned char failures;       /* of cancels, in a row */
 	unsigned char hops;           /* redirections in a row */
 	bool asked : 1;               /* the server may know the token, */
-	bool asked_again : 1;         /* by a second request while it perhaps had a place: that may have been granted, and
-	                                 its claim have run out, unknown to us */
+	bool asked_again : 1;         /* once more; the place of the first may have been granted, and its claim be over */
 	bool due : 1;                 /* it is in such a `due` */
 	bool alone : 1;               /* its next renewal or heartbeat goes out by itself: it has to follow a redirection */
 	bool hinted : 1;              /* a message said that it was granted, before what is on its way was answered */
@@ -121,7 +120,7 @@ struct lsh_vote {
 	bool word_lost : 1;           /* a heartbeat before it was granted was perhaps not executed yet */
 	bool cancel_unknown : 1;      /* ENDING: a cancel before may have been executed, */
 	bool let_go : 1;              /* or one with one key was: what is left is that the lock is handed on */
-	bool lingers : 1;             /* ENDING: it was held, and no request for it may come after its cancel */
+	bool lingers : 1;             /* ENDING: until no request can come after its cancel, which would take a place */
 	int64_t again_at;             /* REFUSED: when to ask again; ENDING: when to cancel again on the same connection */
 	union {
 		int64_t counted_from;     /* SENT, PLACED: a grant's claim counts from here: the send time of the first request,

@@ -228,8 +228,9 @@ stands(const struct lsh_vote *v, int64_t now)
 }
 
 static void
-released(struct lsh_vote *v, const struct lsh_call *call, const struct lsh_result *r)
+released(struct lsh_vote *v, const struct lsh_call *call, const struct lsh_result *r, bool over)
 {
+	(void)over;
 	if (v->found == LSH_FOUND_NOTHING && r->what == LSH_CALL_ANSWERED && stands(v, lsh_now_ns()))
 		v->found = LSH_FOUND_HELD;
 	if (r->what == LSH_CALL_REFUSED)

@@ -629,7 +629,7 @@ note_listeners(struct lsh_resource *r, const struct lsh_result *result)
 }
 
 static void
-released(struct lsh_vote *v, const struct lsh_call *call, const struct lsh_result *r)
+released(struct lsh_vote *v, const struct lsh_call *call, const struct lsh_result *r, bool over)
 {
 	struct lsh_lease *lease = v->lease;
 	leash_error why = {LEASH_OK, 0, ""};
@@ -640,10 +640,12 @@ released(struct lsh_vote *v, const struct lsh_call *call, const struct lsh_resul
 		return;
 	if (r->what == LSH_CALL_REFUSED || r->what == LSH_CALL_NONSENSE)
 		lsh_call_explain(call, r, &why);
-	if (r->what == LSH_CALL_ANSWERED && lsh_vote_is_counted(v) && lsh_vote_is_open(v, r))
-		return;
 	lease->answered = v->found == LSH_FOUND_HELD || v->found == LSH_FOUND_NOTHING;
-	lsh_events_of(lease)->ended(lease, v->found, &why);
+	lease->answered &= over || !lsh_vote_is_counted(v); /* else what is still to come may be another answer */
+	if (lease->answered || v->found == LSH_FOUND_REFUSED)
+		lsh_events_of(lease)->ended(lease, v->found, &why);
+	else
+		lsh_events_of(lease)->ended(lease, LSH_FOUND_NOT_YET, &why);
 }
 
 static void

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const leash_error no_error = {LEASH_OK, 0, ""};
+
 enum {
 	SLOT_MOVES_MS = 100, /* until a cancel is tried again that a slot on the move was in the way of */
 	DAY_MS = 86400000,
@@ -392,14 +394,14 @@ found_by(const struct lsh_vote *v, const struct lsh_verdict *verdict)
 	return v->cancel_unknown && !LSH_MUTATES(LSH_TRIES_ARE_FORGOTTEN) ? LSH_FOUND_HELD : LSH_FOUND_NOTHING;
 }
 
-/* A request that came after an answer may have taken a place again: then the last answer counts. */
 bool
 lsh_vote_is_counted(const struct lsh_vote *v)
 {
 	return (v->lease->resource->kind->flags & LSH_COUNTED) != 0;
 }
 
-/* Keep what the answer to a cancel says. True: the server has nothing of the token, and can get nothing any more. */
+/* Keep what the answer to a cancel says; of what is counted the last one says it. True: the server has nothing of the
+ * token, and can get nothing any more. */
 static bool
 note_canceled(struct lsh_vote *v, const struct lsh_result *r)
 {
@@ -441,7 +443,7 @@ canceled(struct lsh_call *call, const struct lsh_result *r)
 	over = note_canceled(v, r) || has_lapsed(v, now);
 	if (!over && (r->what == LSH_CALL_ANSWERED || r->what == LSH_CALL_REFUSED || call->ticket.asking))
 		try_again(v, r, now); /* without an answer the next connection brings it up */
-	backend_of(v)->strategy->released(v, call, r);
+	backend_of(v)->strategy->released(v, call, r, over);
 	if (over)
 		lsh_vote_ended(v);
 	lsh_vote_arm_end(v->lease);
@@ -472,10 +474,13 @@ answered(struct lsh_call *call, const struct lsh_result *r)
 	/* it was overtaken by the end: what counts is whether there is anything to cancel */
 	if (v->cancel != NULL)
 		return;
-	if (v->asked)
+	if (v->asked) {
 		lsh_vote_cancel(v, NULL);
-	else
-		lsh_vote_ended(v);
+		return;
+	}
+	if (lsh_vote_is_counted(v))
+		lsh_events_of(v->lease)->ended(v->lease, LSH_FOUND_NOTHING, &no_error);
+	lsh_vote_ended(v);
 }
 
 static void
@@ -588,6 +593,7 @@ lsh_vote_cancel(struct lsh_vote *v, struct lsh_parker *reader)
 	}
 	if (v->lingers && settles_at(v, epoch, now) > now && !atomic_load(&backend_of(v)->closing)) {
 		v->again_at = settles_at(v, epoch, now);
+		lsh_vote_arm_end(v->lease);
 		return;
 	}
 	s = make(v, LSH_RELEASE, 0, 0);
@@ -617,8 +623,7 @@ lsh_vote_end(struct lsh_vote *v, struct lsh_parker *reader)
 {
 	if (v->saying != NULL)
 		lsh_call_unattend(&v->saying->call);
-	/* while it is held a request that comes late finds that, and takes no place */
-	v->lingers = v->state == LSH_VOTE_GRANTED && lsh_vote_is_counted(v) && !LSH_MUTATES(LSH_WAITS_END_AT_ONCE);
+	v->lingers = lsh_vote_is_counted(v) && !LSH_MUTATES(LSH_WAITS_END_AT_ONCE);
 	v->state = LSH_VOTE_ENDING;
 	v->cancel_epoch = 0;
 	if ((LSH_MUTATES(LSH_CANCELS_ARE_NOT_SENT) && reader == NULL) || !is_known(v))

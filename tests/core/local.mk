@@ -70,11 +70,16 @@ tests_core_test_single_SOURCES = tests/core/test_single.c $(world_sources)
 tests_core_test_single_LDFLAGS = $(world_ldflags)
 
 # The same with its mutations (lib/base/mutation.h): fault/test_defences.sh shows that the sentences notice them.
+check_PROGRAMS += tests/core/mutated_gates
 check_PROGRAMS += tests/core/mutated_quorum
 check_PROGRAMS += tests/core/mutated_readwrite
 check_PROGRAMS += tests/core/mutated_single
 mutated_world_libs = tests/support/libsupport.la lib/libleash-mutations.la $(CMOCKA_LIBS)
 
+tests_core_mutated_gates_SOURCES = tests/core/test_gates.c $(world_sources)
+tests_core_mutated_gates_CPPFLAGS = $(AM_CPPFLAGS) -DLSH_MUTATIONS
+tests_core_mutated_gates_LDFLAGS = $(world_ldflags)
+tests_core_mutated_gates_LDADD = $(mutated_world_libs)
 tests_core_mutated_quorum_SOURCES = tests/core/test_quorum.c $(world_sources)
 tests_core_mutated_quorum_CPPFLAGS = $(AM_CPPFLAGS) -DLSH_MUTATIONS
 tests_core_mutated_quorum_LDFLAGS = $(world_ldflags)

@@ -22,7 +22,8 @@ SCENE(whose_place_is_gone_takes_another_one,
 #define GIVES_UP "ann acquires 900; QUEUED; pass 900 -> ann waits, acquire 1, release 1;"
 
 SCENE(who_gives_up_is_out_when_the_server_has_let_go_of_its_place,
-      GIVES_UP "LEFT -> ann TIMEOUT, ann why not all parties were there for all of 900 ms; message_granted 1 -> release 1")
+      GIVES_UP "LEFT -> ann TIMEOUT, ann why not all parties were there for all of 900 ms;"
+      "message_granted 1 -> release 1")
 SCENE(or_has_passed_if_the_last_one_came_before_that, GIVES_UP "RELEASED -> ann OK, nothing told")
 SCENE(also_if_it_was_not_yet_told_that_it_has_a_place,
       "ann acquires 900; pass 900 -> ann waits, acquire 1, release 1; QUEUED; LEFT -> ann UNAVAILABLE")
@@ -33,11 +34,10 @@ SCENE(whose_place_is_not_known_to_have_gone_is_told_so, GIVES_UP "cut; reconnect
 SCENE(and_it_waits_for_that_no_longer_than_for_any_answer,
       GIVES_UP "pass 9000 -> ann waits; pass 1000 -> ann UNKNOWN, ann why the connection was lost")
 SCENE(where_an_earlier_request_may_still_come_it_waits_until_none_can,
-      "ann acquires 900; cut; reconnect; QUEUED; pass 900 -> ann waits, acquire 1, acquire 1, release 1;"
-      "LEFT -> ann waits; pass 5000 -> release 1; LEFT -> ann TIMEOUT")
+      "ann acquires 30000; cut; reconnect; QUEUED; cancel ann -> ann waits, acquire 1, acquire 1;"
+      "pass 4000 -> nothing sent; pass 1100 -> release 1; LEFT -> ann CANCELED")
 SCENE(and_that_one_may_have_let_it_in,
-      "ann acquires 900; cut; reconnect; QUEUED; pass 900 -> ann waits, acquire 1, acquire 1, release 1;"
-      "LEFT -> ann waits; pass 5000 -> release 1; RELEASED -> ann OK")
+      "ann acquires 30000; cut; reconnect; QUEUED; cancel ann -> ann waits; pass 5100; RELEASED -> ann OK")
 SCENE(what_let_it_in_is_given_back_when_no_earlier_request_can_take_a_place_by_it,
       "ann acquires 30000; cut; reconnect; HELD -> ann OK, acquire 1, acquire 1; ann releases -> nothing sent;"
       "pass 4000 -> nothing sent; cut; reconnect; pass 1200 -> release 1; RELEASED -> nothing told")
@@ -45,7 +45,15 @@ SCENE(but_not_as_its_client_is_closed,
       "ann acquires 30000; cut; reconnect; HELD -> ann OK, acquire 1, acquire 1; ann releases -> nothing sent;"
       "close_client -> release 1, release 1") /* once more when none can come */
 SCENE(who_never_asked_is_not_counted_on, "cut; ann acquires 900; pass 900 -> ann UNAVAILABLE, nothing sent")
-SCENE(who_is_refused_to_leave_may_be_counted_on, GIVES_UP "refuse NOPERM User has no permissions -> ann UNKNOWN, ann why NOPERM")
+SCENE(who_is_refused_to_leave_may_be_counted_on,
+      GIVES_UP "refuse NOPERM User has no permissions -> ann UNKNOWN, ann why NOPERM")
+SCENE(a_refusal_that_passes_is_waited_for, GIVES_UP "refuse BUSY Redis is busy -> ann waits; pass 1000 -> release 1;"
+      "LEFT -> ann TIMEOUT")
+SCENE(who_tries_gives_up_likewise_if_an_earlier_request_may_still_come,
+      "ann tries; cut; reconnect; TAKEN -> ann waits, try 1, try 1; pass 5100 -> release 1; RELEASED -> ann OK")
+SCENE(who_is_refused_may_have_a_place_by_an_earlier_request,
+      "ann acquires 900; cut; reconnect; refuse OOM no memory -> ann waits, acquire 1, acquire 1;"
+      "pass 1000 -> release 1; LEFT -> ann UNAVAILABLE")
 
 SCENE(who_is_let_in_gives_back_what_that_was,
       "ann acquires 30000; QUEUED; message_granted 1 -> ann OK, acquire 1; ann releases -> ping, release 1;"
