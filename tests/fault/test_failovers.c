@@ -181,6 +181,6 @@ SENTENCE(an_order_that_comes_too_late_makes_no_order_of_it)
 
 	let_all_look();
 	run.ordered = (struct failover){.since_ns = await_now_ns(), .port = port};
-	await_true((mend(), count("breach failover") > 0));
+	await_true_for((mend(), count("breach failover") > 0), 120); /* as above */
 	assert_int_equal(count("mended"), count("breach failover"));
 }
