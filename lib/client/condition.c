@@ -174,12 +174,6 @@ take_back(const struct call *call, leash_error *err)
 	return status;
 }
 
-static bool
-is_canceled(const struct call *call)
-{
-	return call->how->cancel != NULL && atomic_load(&call->how->cancel->fired);
-}
-
 /* It stands in line no more. OK: it was signaled, or may have been, or is to look again. */
 static leash_status
 leave(struct call *call, leash_error *err)
@@ -196,7 +190,7 @@ leave(struct call *call, leash_error *err)
 	if (status == LEASH_UNAVAILABLE && now >= call->look_at)
 		status = lsh_fail_about(err, LEASH_TIMEOUT, "no signal came in time", NULL);
 	if ((status == LEASH_TIMEOUT && now < call->deadline) ||
-	    (status == LEASH_CANCELED && !is_canceled(call)) || status == LEASH_UNKNOWN)
+	    (status == LEASH_CANCELED && !leash_cancel_is_fired(call->how->cancel)) || status == LEASH_UNKNOWN)
 		status = LEASH_OK;
 	return status;
 }

@@ -108,8 +108,8 @@ close_lock(struct lsh_resource *resource, void *arg)
 	}
 	unwind_lost(lock);
 	lsh_each_lease(lease, resource)
-		if (lease->votes[0].lingers)
-			lsh_lease_check(lease); /* no more */
+		if (lease->state == LSH_ENDING && lsh_kind_is_counted(lease->resource->kind))
+			lsh_lease_check(lease); /* its cancel is put off no more */
 }
 
 /* No reply comes any more: tell whoever still waits for one. */

@@ -430,8 +430,8 @@ withdraw(struct lsh_op *op, leash_status status)
 {
 	struct lsh_lease *lease = op->lease;
 
-	if ((op->lock->resource.kind->flags & LSH_COUNTED) == 0 || lease == NULL || lease->answered ||
-	    lease->state == LSH_ENDED || !lsh_lease_is_unsure(lease) || LSH_MUTATES(LSH_WAITS_END_AT_ONCE)) {
+	if (lease == NULL || !lsh_kind_is_counted(lease->resource->kind) || lease->answered || lease->state == LSH_ENDED ||
+	    !lsh_lease_is_unsure(lease)) {
 		lsh_op_finish(op, explain(op, status));
 		return;
 	}

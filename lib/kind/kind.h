@@ -4,6 +4,7 @@
 #ifndef LSH_KIND_KIND_H
 #define LSH_KIND_KIND_H
 
+#include "base/mutation.h"
 #include "base/text.h"
 #include "base/token.h"
 #include "redis/reply.h"
@@ -168,6 +169,12 @@ struct lsh_kind {
 	const struct lsh_script *const *script; /* by verb */
 	const char *let_go;           /* the command that takes its token away, with one key; NULL: its script does */
 };
+
+static inline bool
+lsh_kind_is_counted(const struct lsh_kind *kind)
+{
+	return (kind->flags & LSH_COUNTED) != 0 && !LSH_MUTATES(LSH_WAITS_END_AT_ONCE);
+}
 
 void lsh_kind_make(struct lsh_script_call *command, enum lsh_verb verb, const struct lsh_request *requests, size_t n);
 void lsh_kind_make_one_key(struct lsh_script_call *command, const struct lsh_request *request);

@@ -120,7 +120,6 @@ struct lsh_vote {
 	bool word_lost : 1;           /* a heartbeat before it was granted was perhaps not executed yet */
 	bool cancel_unknown : 1;      /* ENDING: a cancel before may have been executed, */
 	bool let_go : 1;              /* or one with one key was: what is left is that the lock is handed on */
-	bool lingers : 1;             /* ENDING: until no request can come after its cancel, which would take a place */
 	int64_t again_at;             /* REFUSED: when to ask again; ENDING: when to cancel again on the same connection */
 	union {
 		int64_t counted_from;     /* SENT, PLACED: a grant's claim counts from here: the send time of the first request,

@@ -632,6 +632,7 @@ static void
 released(struct lsh_vote *v, const struct lsh_call *call, const struct lsh_result *r, bool over)
 {
 	struct lsh_lease *lease = v->lease;
+	enum lsh_found found = v->found;
 	leash_error why = {LEASH_OK, 0, ""};
 
 	if (has_no_queue(lease->resource) && r->what == LSH_CALL_ANSWERED)
@@ -640,12 +641,10 @@ released(struct lsh_vote *v, const struct lsh_call *call, const struct lsh_resul
 		return;
 	if (r->what == LSH_CALL_REFUSED || r->what == LSH_CALL_NONSENSE)
 		lsh_call_explain(call, r, &why);
-	lease->answered = v->found == LSH_FOUND_HELD || v->found == LSH_FOUND_NOTHING;
-	lease->answered &= over || !lsh_vote_is_counted(v); /* else what is still to come may be another answer */
-	if (lease->answered || v->found == LSH_FOUND_REFUSED)
-		lsh_events_of(lease)->ended(lease, v->found, &why);
-	else
-		lsh_events_of(lease)->ended(lease, LSH_FOUND_NOT_YET, &why);
+	if (found != LSH_FOUND_REFUSED && !over && lsh_kind_is_counted(lease->resource->kind))
+		found = LSH_FOUND_NOT_YET; /* the next answer may be another one */
+	lease->answered = found == LSH_FOUND_HELD || found == LSH_FOUND_NOTHING;
+	lsh_events_of(lease)->ended(lease, found, &why);
 }
 
 static void

@@ -394,12 +394,6 @@ found_by(const struct lsh_vote *v, const struct lsh_verdict *verdict)
 	return v->cancel_unknown && !LSH_MUTATES(LSH_TRIES_ARE_FORGOTTEN) ? LSH_FOUND_HELD : LSH_FOUND_NOTHING;
 }
 
-bool
-lsh_vote_is_counted(const struct lsh_vote *v)
-{
-	return (v->lease->resource->kind->flags & LSH_COUNTED) != 0;
-}
-
 /* Keep what the answer to a cancel says; of what is counted the last one says it. True: the server has nothing of the
  * token, and can get nothing any more. */
 static bool
@@ -411,7 +405,8 @@ note_canceled(struct lsh_vote *v, const struct lsh_result *r)
 	case LSH_CALL_ANSWERED:
 		v->lease->resource->kind->read(&verdict, LSH_RELEASE, r->message, 0, 1);
 		atomic_store(&v->host->cancels_epoch, r->epoch);
-		if (v->found != LSH_FOUND_HELD && (v->found != LSH_FOUND_NOTHING || lsh_vote_is_counted(v)))
+		if (v->found != LSH_FOUND_HELD &&
+		    (v->found != LSH_FOUND_NOTHING || lsh_kind_is_counted(v->lease->resource->kind)))
 			v->found = found_by(v, &verdict);
 		if (!is_settled(v, r) || r->home != v->host->server.serial)
 			return false;
@@ -478,7 +473,7 @@ answered(struct lsh_call *call, const struct lsh_result *r)
 		lsh_vote_cancel(v, NULL);
 		return;
 	}
-	if (lsh_vote_is_counted(v))
+	if (lsh_kind_is_counted(v->lease->resource->kind))
 		lsh_events_of(v->lease)->ended(v->lease, LSH_FOUND_NOTHING, &no_error);
 	lsh_vote_ended(v);
 }
@@ -582,7 +577,7 @@ lsh_vote_cancel(struct lsh_vote *v, struct lsh_parker *reader)
 {
 	struct lsh_pipeline *pipeline = lsh_node_pipeline(v->host->server.node);
 	uint64_t epoch = lsh_pipeline_epoch(pipeline);
-	int64_t now = lsh_now_ns();
+	int64_t now = lsh_now_ns(), settles = settles_at(v, epoch, now);
 	struct lsh_saying *s;
 
 	if (v->state != LSH_VOTE_ENDING || v->cancel != NULL || (v->cancel_epoch == epoch && now < v->again_at))
@@ -591,8 +586,9 @@ lsh_vote_cancel(struct lsh_vote *v, struct lsh_parker *reader)
 		lsh_vote_ended(v);
 		return;
 	}
-	if (v->lingers && settles_at(v, epoch, now) > now && !atomic_load(&backend_of(v)->closing)) {
-		v->again_at = settles_at(v, epoch, now);
+	/* or what comes late would find neither a place nor a hold, and take a place */
+	if (settles > now && lsh_kind_is_counted(v->lease->resource->kind) && !atomic_load(&backend_of(v)->closing)) {
+		v->again_at = settles;
 		lsh_vote_arm_end(v->lease);
 		return;
 	}
@@ -623,7 +619,6 @@ lsh_vote_end(struct lsh_vote *v, struct lsh_parker *reader)
 {
 	if (v->saying != NULL)
 		lsh_call_unattend(&v->saying->call);
-	v->lingers = lsh_vote_is_counted(v) && !LSH_MUTATES(LSH_WAITS_END_AT_ONCE);
 	v->state = LSH_VOTE_ENDING;
 	v->cancel_epoch = 0;
 	if ((LSH_MUTATES(LSH_CANCELS_ARE_NOT_SENT) && reader == NULL) || !is_known(v))

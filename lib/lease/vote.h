@@ -69,7 +69,6 @@ bool lsh_vote_say(struct lsh_vote *vote, enum lsh_verb verb, int64_t lease_ms, i
 /* May a request be executed that was sent before the one that was answered with this? */
 bool lsh_vote_is_open(const struct lsh_vote *vote, const struct lsh_result *result);
 int64_t lsh_vote_closes_at(const struct lsh_vote *vote, int64_t now); /* when not any more */
-bool lsh_vote_is_counted(const struct lsh_vote *vote); /* is who waits counted on? Then its last answer is its end */
 /* The server has it no more: nothing is to be canceled, unless something of it may still be executed. */
 void lsh_vote_forget(struct lsh_vote *vote);
 
