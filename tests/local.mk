@@ -60,6 +60,16 @@ EXTRA_DIST += tests/support/tap.sh
 if TESTS_ENABLED
 
 test_programs =
+# These run the command, or have its doctor; some read its JSON. They take longest, and only wait: so they come first, and
+# the others compute beside them.
+if COMMAND_ENABLED
+test_programs += tests/tools/test_jobs
+test_programs += tests/tools/test_commands
+test_programs += tests/tools/test_run_frozen
+test_programs += tests/doctor/test_deployments
+test_programs += tests/doctor/test_health
+test_programs += tests/doctor/test_strangers
+endif
 test_programs += tests/contract/test_adopt
 test_programs += tests/contract/test_break
 test_programs += tests/contract/test_cancel
@@ -217,15 +227,6 @@ tests_tools_test_histogram_LDADD = $(trial_libs)
 tests_tools_test_ranking_LDADD = $(trial_libs)
 tests_tools_test_run_frozen_LDADD = $(public_libs)
 
-# These run the command, or have its doctor; some read its JSON.
-if COMMAND_ENABLED
-test_programs += tests/doctor/test_deployments
-test_programs += tests/doctor/test_health
-test_programs += tests/doctor/test_strangers
-test_programs += tests/tools/test_commands
-test_programs += tests/tools/test_jobs
-test_programs += tests/tools/test_run_frozen
-endif
 tests_tools_test_commands_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DSOURCE_FOLDER='"$(abs_top_srcdir)"'
 tests_tools_test_jobs_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DSOURCE_FOLDER='"$(abs_top_srcdir)"'
 
