@@ -84,12 +84,13 @@ let_all_look(void)
 		await_true(watch_has_looked(run.watch, i, now));
 }
 
-/* That nobody ordered. Returns the port of the old master. */
+/* That nobody ordered. Returns the port of the old master. A replica that takes over was seen as one before. */
 static int
 fail_over(void)
 {
 	unsigned master = run.arena->master(&run, &(struct blow){.dice = 1});
 
+	let_all_look();
 	if (run.sentinels != NULL)
 		sentinel_set_failover(run.sentinels);
 	else
@@ -144,7 +145,6 @@ SENTENCE(a_failover_without_an_order_is_a_breach_from_its_beginning_until_all_is
 	int64_t before = await_now_ns(), breach = 0, mended = 0;
 	int switches = run.sentinels != NULL ? sentinel_set_switches(run.sentinels) : 0;
 
-	let_all_look();
 	fail_over_unasked();
 	assert_int_equal(noted("breach", &breach, &breach), 1);
 	assert_int_equal(noted("mended", &mended, &mended), 1);
