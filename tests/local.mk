@@ -253,13 +253,16 @@ history_sources += tests/judge/register.h
 judge_sources =
 judge_sources += tests/judge/account.c
 judge_sources += tests/judge/account.h
+judge_sources += tests/judge/gates.c
+judge_sources += tests/judge/leaders.c
 judge_sources += tests/judge/scribe.c
 judge_sources += tests/judge/verdict.c
 judge_sources += tests/judge/verdict.h
 
 # The nemesis, and those whom it runs under faults. The contenders know what any application knows of leash; the nemesis, nothing.
 check_PROGRAMS += tests/fault/contender tests/fault/nemesis
-tests_fault_contender_SOURCES = tests/fault/contender.c $(history_sources)
+tests_fault_contender_SOURCES = tests/fault/contender.c tests/fault/contender_gates.c tests/fault/contender_turn.c
+tests_fault_contender_SOURCES += tests/fault/contender.h $(history_sources)
 tests_fault_contender_LDADD = tests/support/libsupport.la lib/libleash.la $(HIREDIS_LIBS)
 failover_sources = $(history_sources)
 failover_sources += tests/fault/faults.c

@@ -114,8 +114,9 @@ static const struct verb verbs[] = {OWN_VERBS(VERB_FOR_EACH) {.name = NULL}};
 
 #define KEYS_OF_ALL(more) \
 	" leash:{lock-0}" more " leash:{lock-1}" more " leash:{lock-2}" more " leash:{lock-3}" more " leash:{lock-4}" more \
-	" leash:{lock-5}" more " leash:{lock-6}" more " leash:{lock-7}" more
-_Static_assert(LOCKS == 8, "and so many there are");
+	" leash:{lock-5}" more " leash:{lock-6}" more " leash:{lock-7}" more " leash:{gate}" more
+#define LOCKS_AND_GATES KEYS_OF_ALL("") " lock-8"
+_Static_assert(LOCKS == 9, "and so many there are");
 
 #define USER "ACL SETUSER " CREW_USER
 #define CUT_OFF "CLIENT KILL USER " CREW_USER
@@ -144,7 +145,7 @@ static const struct fault faults[] = {
 	{"full", SERVER, ANY, .begin = "CONFIG SET maxmemory 1", .end = MAKE_ROOM},
 	{"evict", SERVER, ANY, EVICTS("<allkeys-lru|allkeys-lfu|allkeys-random|volatile-lru|volatile-lfu|volatile-random>")},
 	{"evict-ttl", SERVER, ANY, EVICTS("volatile-ttl")},
-	{"del-locks", SERVER, ANY, .harm = HARM_BREACH, .begin = "DEL" KEYS_OF_ALL(""), .again = "DEL" KEYS_OF_ALL("")},
+	{"del-locks", SERVER, ANY, .harm = HARM_BREACH, .begin = "DEL" LOCKS_AND_GATES, .again = "DEL" LOCKS_AND_GATES},
 	{"del-queues", SERVER, ANY, .begin = "DEL" KEYS_OF_ALL(":queue"), .again = "DEL" KEYS_OF_ALL(":queue")},
 	{"flushall", SERVER, ANY, .harm = HARM_BREACH, .begin = "FLUSHALL", .again = "FLUSHALL"},
 	{"misconf", SERVER, ANY, .begin = "fail_to_save", .end = "save_nothing"},

@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { LOCKS = 8, CONTENDERS = 6, THREADS = 4, MAX_BLOWS = 3, MAX_SERVERS = 8, URI = 512 };
+enum { LOCKS = 9, CONTENDERS = 6, THREADS = 4, MAX_BLOWS = 3, MAX_SERVERS = 8, URI = 512 };
 
 /* As whom the contenders log in; who watches and injures is somebody else. */
 #define CREW_USER "contender"

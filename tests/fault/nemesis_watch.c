@@ -267,12 +267,22 @@ note_endless(struct post *p, const char *key, long long pttl)
 		history_note(p->watch->history, "endless %s", key);
 }
 
+/* Who has arrived at a latch counts for a day; who was killed at a gate, or waiting for a condition, has its place for longer
+ * than a lease. */
+static bool
+lasts_longer(const char *key)
+{
+	return strncmp(key, "leash:{latch-", 13) == 0 || strncmp(key, "leash:{gate}", 12) == 0 || strstr(key, "?changed}") != NULL;
+}
+
 static void
 note_left(struct post *p, const char *key, long long pttl)
 {
 	size_t n = strlen(key);
 
-	if (pttl == -2 || (strncmp(key, "leash:client:", 13) == 0 && pttl != -1 && ++p->known <= p->watch->known_most))
+	if (pttl == -2 || (pttl != -1 && lasts_longer(key)))
+		return;
+	if (strncmp(key, "leash:client:", 13) == 0 && pttl != -1 && ++p->known <= p->watch->known_most)
 		return;
 	if (n < 6 || strcmp(key + n - 6, ":fence") != 0)
 		history_note(p->watch->history, "left %s", key);

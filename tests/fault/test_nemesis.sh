@@ -43,7 +43,7 @@ unknown_ones_are_refused() {
 # A judge that is shown nothing finds nothing. A quorum has plain locks only.
 sees_something() { # DEPLOYMENT
 	grep -q '[^0-9][1-9][0-9]* renewals seen' "$dir/run" && grep -q '^taken  *[1-9]' "$dir/run" &&
-		{ [ "$1" = quorum ] || { grep -q '^beside  *[1-9]' "$dir/run" && grep -q '^trades  *[1-9]' "$dir/run"; }; }
+		{ [ "$1" = quorum ] || [ "$(grep -cE '^(beside|trades|met|news)  *[1-9]' "$dir/run")" -eq 4 ]; }
 }
 
 fight() { # DEPLOYMENT

@@ -42,6 +42,17 @@ account_grown(void *at, size_t *capacity, size_t size)
 	return at;
 }
 
+void *
+account_sorted(const void *all, size_t count, int (*order)(const void *, const void *))
+{
+	void *copy = account_alloc(count, sizeof(void *));
+
+	if (count > 0)
+		memcpy(copy, all, count * sizeof(void *));
+	qsort(copy, count, sizeof(void *), order);
+	return copy;
+}
+
 /* ---- names ---- */
 
 struct name {
@@ -102,6 +113,19 @@ account_object(struct account *a, enum verdict_rule rule, const char *format, ..
 	if (vasprintf(&a->verdict->texts[rule][n], format, args) < 0)
 		no_memory();
 	va_end(args);
+}
+
+void
+account_object_to(struct account *a, enum verdict_rule rule, uint32_t lock, const char *format, ...)
+{
+	const struct word *name = &a->locks.words.at[lock];
+	char text[1000];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	account_object(a, rule, "lock %.*s: %s", (int)name->size, name->at, text);
 }
 
 const char *
@@ -342,6 +366,18 @@ settle_hold(const struct account *a, struct hold *hold, const int64_t *first_ask
 	hold->since = hold->excused ? first : hold->asked;
 }
 
+const struct hold **
+account_last_holds(const struct account *a)
+{
+	const struct hold **last = account_alloc(a->tokens.words.count, sizeof(*last));
+
+	EACH(const struct hold, hold, a->holds)
+		if (hold->token != NOBODY && (!last[hold->token] || hold->fence > last[hold->token]->fence ||
+		                              (hold->fence == last[hold->token]->fence && hold->gave > last[hold->token]->gave)))
+			last[hold->token] = hold;
+	return last;
+}
+
 /* ---- the folder ---- */
 
 static bool
@@ -411,11 +447,12 @@ account_free(struct account *a)
 	}
 	EACH(struct process, p, a->processes)
 		free(p->stills.at);
-	void *all[] = { a->files.at, a->processes.at, a->holds.at, a->deeds.at, a->renewals.at, a->marks.at, a->torn.at,
+	void *all[] = { a->files.at, a->processes.at, a->holds.at, a->deeds.at, a->renewals.at, a->arrivals.at, a->news.at, a->marks.at, a->torn.at,
 		a->by_got, a->by_since, a->by_fence, a->breaches.at };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		free(all[i]);
 	account_forget(&a->locks);
 	account_forget(&a->tokens);
+	account_forget(&a->parties);
 }

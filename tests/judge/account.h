@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define MS INT64_C(1000000)
 #define NEVER INT64_MAX
 #define NOBODY UINT32_MAX
 
@@ -76,6 +77,9 @@ struct hold {
 	uint32_t count, limit;         /* it is so many, while no more than the limit are out; 1 of 1: it is alone; limit 0: any number */
 	enum answer got_answer : 8, gave_answer : 8;
 	bool is_permits : 1;           /* without a fence */
+	bool meets : 1, awaits : 1;    /* at a gate, for so many as `limit` says; there is nothing to hold */
+	bool of_set : 1;               /* it may have been had before it was got */
+	bool waited : 1;               /* what was traded for it was given up, for a condition */
 	bool ended : 1;                /* an event said so; a look may have come before it */
 	bool valid : 1;                /* at some moment */
 	bool excused : 1;              /* a breach came while it was valid, or while it was asked for */
@@ -105,6 +109,20 @@ struct deed {
 	uint64_t fence;
 	uint32_t hold, lock, line;
 	bool taken;
+};
+
+/* At a latch. */
+struct arrival {
+	int64_t moment;
+	uint32_t lock;
+};
+
+/* Who leads, as somebody was told. */
+struct news {
+	int64_t moment;
+	uint64_t fence, number;        /* the second is that of the hold, in its process, */
+	struct word name;              /* which is called so */
+	uint32_t process, lock, token, line;
 };
 
 struct renewal {
@@ -161,9 +179,11 @@ struct account {
 	ARRAY(struct hold) holds;      /* those of a process lie together */
 	ARRAY(struct deed) deeds;
 	ARRAY(struct renewal) renewals;
+	ARRAY(struct arrival) arrivals;
+	ARRAY(struct news) news;
 	ARRAY(struct mark) marks, torn;
 	ARRAY(struct breach) breaches; /* in order, apart from each other */
-	struct names locks, tokens;
+	struct names locks, tokens, parties;
 	int64_t horizon;               /* the last moment in any history */
 	struct hold **by_got, **by_since, **by_fence; /* the holds that were got, by lock and by that */
 	size_t got;                    /* how many those are */
@@ -177,9 +197,13 @@ void *account_grown(void *at, size_t *capacity, size_t size);
 uint32_t account_name(struct names *names, const struct word *word);         /* its number; a new one, if need be */
 uint32_t account_known(const struct names *names, const struct word *word);   /* NOBODY: it has none */
 void account_forget(struct names *names);
+void *account_sorted(const void *all, size_t count, int (*order)(const void *, const void *));   /* a copy of an array of pointers */
 
 /* Was it within a breach, at some moment from `from` to `to`? `emptied`: those count too that only emptied the server. */
 bool account_breached(const struct account *account, int64_t from, int64_t to, bool emptied);
+
+/* A token goes from hold to hold within a process; the last one is that with the largest fence, or that given last of those who read. */
+const struct hold **account_last_holds(const struct account *account);   /* by token; freed by the caller */
 
 /* For how much of that time the process did not stand still. */
 int64_t account_awake(const struct process *process, int64_t from, int64_t to);
@@ -196,5 +220,13 @@ void account_object(struct account *account, enum verdict_rule rule, const char 
 /* "hold 7 (name:12)", with the line that is asked for. It stays for a few more. */
 const char *account_hold(const struct account *account, const struct hold *hold, uint32_t line);
 
+/* The violation says which lock it is about. */
+void account_object_to(struct account *account, enum verdict_rule rule, uint32_t lock, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
 /* Take all lines of a history into the account (scribe.c). */
 void scribe_read(struct account *account, uint32_t file);
+
+/* Rules that have files of their own. */
+void verdict_gates(struct account *account);
+void verdict_leaders(struct account *account);

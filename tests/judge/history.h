@@ -12,11 +12,15 @@
  *
  *     process <pid> <client's name>                       the first line
  *     ask  <hold> <lock> <wait ms, -1: for ever> <need>   what is needed: plain, fair (a lock), read, write (a read-write lock),
- *                                                         or <k>/<n> (k permits of n)
+ *                                                         several (a lock of a set: while its owner waits for another one it may
+ *                                                         have it, lose it, and have it again), <k>/<n> (k permits of n, or a lock
+ *                                                         without fences), meet/<n> (n at a barrier), await/<n> (n arrivals at a latch)
  *     got  <hold> <status name> <fence> <token> <valid until, ns>   what came of it; the last three are "0 - 0" unless it is OK.
- *                                                         Permits have the fence 0
+ *                                                         Permits have the fence 0. Who met, or awaited, has nothing: "0 - 0"
  *     trade <hold> <new hold> <need>                      the hold is about to become another one, without giving it up; what comes of it
  *                                                         is "got". Unless that is OK the first one goes on as it was
+ *     wait <hold> <new hold> <need>                       likewise, but it is given up in between: its owner waits for a condition. With
+ *                                                         CANCELED the first one was not given up, and goes on as it was
  *     look <hold> <valid until, ns>                       it is held, for so long at least; 0: leash_lock_held() says that it is not (what
  *                                                         remains is 0 ms for the last millisecond of a lease too)
  *     give <hold>                                         the release that ends it is about to be called
@@ -24,6 +28,9 @@
  *     lost <lock> <fence> [<hold>]                        LEASH_EVENT_LOST came; other events likewise. The hold, where several may
  *     event <type name> <lock, or -> <fence> [<hold>]     have one fence, is as it was asked for, or what became of it by trades
  *     wrote <hold> <lock> <fence> <taken|refused>         what the fenced register said to a write (register.h)
+ *     arrive <latch>/<party>                              it is about to arrive at a latch
+ *     leads <lock> <fence> <token> <name>/<hold>          it was told who leads, by what that one proclaimed: as whom, and by which hold.
+ *                                                         The fence is that which its token had first
  *     still <ms>                                          this process stood still for so long, ending now: by its pulse, a thread that
  *                                                         sleeps 10 ms over and over
  *     end                                                 it closed its client and ends in good order: nothing follows but, perhaps, a

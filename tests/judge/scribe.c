@@ -124,9 +124,9 @@ process(struct scribe *s)
 	return NULL;
 }
 
-/* "<k>/<n>" */
+/* "<k>/<n>", "meet/<n>", "await/<n>" */
 static bool
-read_permits(struct hold *hold, const struct word *need)
+read_count(struct hold *hold, const struct word *need)
 {
 	const char *slash = memchr(need->at, '/', need->size);
 	struct word count = { .at = need->at }, limit = { .at = slash + 1 };
@@ -135,7 +135,12 @@ read_permits(struct hold *hold, const struct word *need)
 		return false;
 	count.size = (uint32_t)(slash - need->at);
 	limit.size = need->size - count.size - 1;
-	if (!to_number(&count) || !to_number(&limit) || count.number < 1 || count.number > limit.number || limit.number > 1000000)
+	count.number = 1;
+	hold->meets = word_is(&count, "meet");
+	hold->awaits = word_is(&count, "await");
+	if (!hold->meets && !hold->awaits && !to_number(&count))
+		return false;
+	if (!to_number(&limit) || count.number < 1 || count.number > limit.number || limit.number > 1000000)
 		return false;
 	hold->count = (uint32_t)count.number;
 	hold->limit = (uint32_t)limit.number;
@@ -149,7 +154,8 @@ ask_for(struct scribe *s, struct hold hold, const struct word *number, const str
 		return "this hold was asked for before";
 	hold.count = 1;
 	hold.limit = !word_is(need, "read");
-	if (!word_is(need, "plain") && !word_is(need, "fair") && !word_is(need, "write") && hold.limit > 0 && !read_permits(&hold, need))
+	hold.of_set = word_is(need, "several");
+	if (!hold.of_set && !word_is(need, "plain") && !word_is(need, "fair") && !word_is(need, "write") && hold.limit > 0 && !read_count(&hold, need))
 		return "nobody needs that";
 	account_name(&s->numbers, number);
 	hold.number = (uint64_t)number->number;
@@ -182,21 +188,27 @@ trade(struct scribe *s)
 		return "this hold was given before";
 	hold->give = hold->last = s->line->moment;
 	hold->give_line = s->line->number;
-	return ask_for(s, (struct hold){ .lock = hold->lock, .old = (uint32_t)(hold - s->account->holds.at) }, &words[1], &words[2]);
+	return ask_for(s, (struct hold){ .lock = hold->lock, .old = (uint32_t)(hold - s->account->holds.at), .waited = strcmp(s->line->kind->name, "wait") == 0 },
+	               &words[1], &words[2]);
 }
 
 static void
 traded(struct scribe *s, struct hold *old)
 {
+	enum answer how = s->hold->got_answer;
+
 	old->last = s->line->moment;
-	if (s->hold->got_answer != ANSWER_OK) {
+	if (how != ANSWER_OK && (!s->hold->waited || how == ANSWER_CANCELED)) {
 		old->give = NEVER;
-		old->unsettled = s->hold->got_answer == ANSWER_LOST && (s->hold->is_permits || s->hold->limit != 1);
+		old->unsettled = how == ANSWER_LOST && (s->hold->is_permits || s->hold->limit != 1);
 		return;
 	}
 	old->gave = s->line->moment;
-	old->gave_answer = ANSWER_OK;
-	old->next = (uint32_t)(s->hold - s->account->holds.at);
+	old->gave_answer = s->hold->got_answer;
+	if (how != ANSWER_OK && how != ANSWER_LOST)
+		old->gave_answer = ANSWER_UNKNOWN;   /* it has been given up, or it is gone */
+	if (how == ANSWER_OK)
+		old->next = (uint32_t)(s->hold - s->account->holds.at);
 }
 
 static const char *
@@ -221,6 +233,8 @@ got(struct scribe *s)
 		hold->token = account_name(&s->account->tokens, &words[3]);
 	if (hold->old != NOBODY)
 		traded(s, &s->account->holds.at[hold->old]);
+	if (hold->meets || hold->awaits)
+		hold->let_go = hold->got;
 	if (hold->is_permits && hold->fence != 0)
 		return "permits with a fence";
 	/* one that was lost before it could be looked at has no fence, or no token, any more; it has no valid-until either */
@@ -326,6 +340,49 @@ wrote(struct scribe *s)
 }
 
 static const char *
+slashed(const struct word *word, struct word *left, struct word *right)
+{
+	const char *slash = memrchr(word->at, '/', word->size);
+
+	if (!slash)
+		return "there is no slash";
+	*left = (struct word){ .at = word->at, .size = (uint32_t)(slash - word->at) };
+	*right = (struct word){ .at = slash + 1, .size = word->size - left->size - 1 };
+	return left->size > 0 && right->size > 0 ? NULL : "there is nothing on a side of the slash";
+}
+
+/* A party arrives once, whatever it says later. */
+static const char *
+arrive(struct scribe *s)
+{
+	struct account *a = s->account;
+	struct word latch, party;
+	const char *wrong = slashed(&s->line->words[0], &latch, &party);
+
+	if (wrong || account_known(&a->parties, &s->line->words[0]) != NOBODY)
+		return wrong;
+	account_name(&a->parties, &s->line->words[0]);
+	PUSH(&a->arrivals, (struct arrival){ .moment = s->line->moment, .lock = account_name(&a->locks, &latch) });
+	return NULL;
+}
+
+static const char *
+leads(struct scribe *s)
+{
+	const struct word *words = s->line->words;
+	struct word name, hold;
+	const char *wrong = slashed(&words[3], &name, &hold);
+
+	if (wrong || !to_number(&hold))
+		return wrong ? wrong : "that is no hold";
+	s->account->verdict->news++;
+	PUSH(&s->account->news, (struct news){ .moment = s->line->moment, .fence = (uint64_t)words[1].number, .number = (uint64_t)hold.number,
+		.name = name, .process = s->process, .lock = account_name(&s->account->locks, &words[0]),
+		.token = account_name(&s->account->tokens, &words[2]), .line = s->line->number });
+	return NULL;
+}
+
+static const char *
 still(struct scribe *s)
 {
 	int64_t ms = s->line->words[0].number, moment = s->line->moment;
@@ -400,6 +457,7 @@ static const struct kind kinds[] = {
 	{ "process", "nw", process, .by = ANYBODY }, { "ask", "nwiw", ask, .by = PROCESS },
 	{ "got", "nwnwn", got, .by = HOLD }, { "look", "nn", look, .by = GOT }, { "give", "n", give, .by = GOT },
 	{ "gave", "nw", gave, .by = GOT }, { "wrote", "nwnw", wrote, .by = GOT }, { "trade", "nnw", trade, .by = GOT },
+	{ "wait", "nnw", trade, .by = GOT }, { "arrive", "w", arrive, .by = PROCESS }, { "leads", "wnww", leads, .by = PROCESS },
 	{ "lost", "wn*", lost, .by = PROCESS }, { "event", "wwn*", event, .by = PROCESS },
 	{ "still", "n", still, .by = PROCESS }, { "end", "", end, .by = PROCESS },
 	{ "seed", "w", NULL, .by = ANYBODY }, { "fault", "w*", fault, .by = ANYBODY }, { "over", "w*", NULL, .by = ANYBODY },
@@ -488,11 +546,23 @@ compare(const struct hold *hold, uint32_t lock, uint64_t fence)
 	return locks ? locks : account_compare((int64_t)hold->fence, (int64_t)fence);
 }
 
+static struct hold *
+named(struct scribe *s, const struct ending *ending)
+{
+	return &s->account->holds.at[s->first_hold + ending->hold];
+}
+
+static bool
+was_not_all_of_a_set(const struct hold *hold, const struct ending *ending)
+{
+	return hold->of_set && (hold->got_answer != ANSWER_OK || ending->moment < hold->got);
+}
+
 /* What it had become by then: what was lost is not traded. */
 static struct hold *
 that_is_named(struct scribe *s, const struct ending *ending)
 {
-	struct hold *hold = &s->account->holds.at[s->first_hold + ending->hold];
+	struct hold *hold = named(s, ending);
 
 	while (hold->next != NOBODY && s->account->holds.at[hold->next].asked <= ending->moment)
 		hold = &s->account->holds.at[hold->next];
@@ -543,7 +613,10 @@ apply_endings(struct scribe *s)
 			order[count++] = &a->holds.at[i];
 	qsort(order, count, sizeof(struct hold *), by_fence);
 	EACH(const struct ending, ending, s->endings) {
-		struct hold *hold = ending->hold != NOBODY ? that_is_named(s, ending) : of_ending(order, count, ending);
+		struct hold *hold = ending->hold == NOBODY ? of_ending(order, count, ending) : that_is_named(s, ending);
+
+		if (ending->hold != NOBODY && was_not_all_of_a_set(named(s, ending), ending))
+			continue;
 
 		if (hold)
 			apply(hold, ending);

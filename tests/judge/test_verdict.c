@@ -320,6 +320,66 @@ static const struct story stories[] = {
 	{"what_was_traded_is_not_renewed", "renewals", "1 take:read 1 256 1000 9000; 1 2000 trade 1 2 write; "
 	 "1 2001 got 2 OK 512 u 9000; N 2002+RENEW renew t:256; N 4000 renew u; 1 give 2 6000 OK"},
 
+	/* conditions */
+	{"who_waits_for_a_condition_lets_others_in", "trades 1, holds 3", "1 take 1 256 1000 9000; 1 2000 wait 1 2 plain; "
+	 "2 keep 1 512 2001 3000; 1 3002 got 2 OK 768 u 9000; 1 give 2 4000 OK"},
+	{"who_does_not_give_up_for_a_condition_lets_nobody_in", "exclusion", "1 take 1 256 1000 9000; 1 2000 wait 1 2 plain; "
+	 "1 2001 got 2 CANCELED 0 - 0; 2 keep 1 512 3000 3500; 1 give 1 5000 UNKNOWN"},
+	{"who_does_not_have_it_back_from_a_condition_has_given_it_up", "", "1 take 1 256 1000 9000; 1 2000 wait 1 2 plain; "
+	 "1 2001 got 2 UNAVAILABLE 0 - 0; 2 keep 1 512 3000 3500"},
+	{"what_was_lost_before_a_condition_could_be_waited_for_is_told", "losses 1", "1 take 1 256 1000 5000; 1 5000 lost a 256 1; "
+	 "1 5001 wait 1 2 plain; 1 5002 got 2 LOST 0 - 0; 2 keep 1 512 5003 6000"},
+	{"a_wait_for_a_condition_is_answered", "waits 2", "1 take 1 256 1000 9000; 1 2000 wait 1 2 plain"},
+
+	/* sets */
+	{"what_a_set_loses_while_it_waits_for_another_lock_it_has_again", "losses 0",
+	 "1 1000 ask 1 a -1 several; 1 1500 lost a 256 1; 1 2000 got 1 OK 512 t 9000; 1 give 1 3000 OK"},
+	{"what_it_has_when_all_is_had_is_held", "promise", "1 1000 ask 1 a -1 several; 1 2000 got 1 OK 512 t 9000; "
+	 "1 2500 lost a 512 1; 1 give 1 3000 LOST"},
+	{"what_was_handed_on_to_a_set_is_renewed", "", "1 2500 ask 2 a 2500 several; 1 keep 1 256 1000 3000; N 4000 renew t:256; "
+	 "1 5000 got 2 TIMEOUT 0 - 0"},
+	{"but_not_long_after_that", "renewals", "1 2500 ask 2 a 9 several; 1 keep 1 256 1000 3000; N 5001+LATE renew t:256; "
+	 "1 2510 got 2 TIMEOUT 0 - 0"},
+
+	/* gates */
+	{"who_meets_is_there_together_with_the_others", "met 2",
+	 "1 1000 ask 1 b 500 meet/2; 2 1200 ask 1 b 500 meet/2; 2 1201 got 1 OK 0 - 0; 1 1205 got 1 OK 0 - 0"},
+	{"who_has_left_is_counted_no_more", "gates", "1 1000 ask 1 b 100 meet/2; 1 1100 got 1 TIMEOUT 0 - 0; "
+	 "2 1101 ask 1 b 500 meet/2; 2 1201 got 1 OK 0 - 0"},
+	{"nobody_meets_alone", "gates", "2 1101 ask 1 b 500 meet/2; 2 1201 got 1 OK 0 - 0"},
+	{"others_meet_elsewhere", "gates 2", "1 1000 ask 1 b 500 meet/2; 2 1000 ask 1 c 500 meet/2; 1 2000 got 1 OK 0 - 0; "
+	 "2 2000 got 1 OK 0 - 0"},
+	{"that_there_were_enough_before_it_came_is_not_enough", "gates", "1 1000 ask 1 b 500 meet/2; 2 1000 ask 1 b 500 meet/2; "
+	 "1 1001 got 1 OK 0 - 0; 2 1001 got 1 OK 0 - 0; 1 1002 ask 2 b 500 meet/2; 1 1003 got 2 OK 0 - 0"},
+	{"whether_who_does_not_know_has_left_is_not_known_for_a_while", "gates",
+	 "1 1000 ask 1 b 100 meet/2; 1 1100 got 1 UNKNOWN 0 - 0; 2 11000 ask 1 b 500 meet/2; 2 11001 got 1 OK 0 - 0; "
+	 "2 11200 ask 2 b 500 meet/2; 2 11201 got 2 OK 0 - 0"},
+	{"nor_of_who_was_killed", "gates", "1 1000 ask 1 b 100 meet/2; N 1100 killed 11; 1 silent; 2 11000 ask 1 b 500 meet/2; "
+	 "2 11001 got 1 OK 0 - 0; 2 11200 ask 2 b 500 meet/2; 2 11201 got 2 OK 0 - 0"},
+	{"a_breach_may_bring_the_places_back_of_those_who_had_left", "", "1 1000 ask 1 b 100 meet/2; 1 1100 got 1 TIMEOUT 0 - 0; "
+	 "N 1200 breach; N 1300 mended; 2 2000 ask 1 b 500 meet/2; 2 2001 got 1 OK 0 - 0"},
+	{"an_emptied_server_does_not", "gates", "1 1000 ask 1 b 100 meet/2; 1 1100 got 1 TIMEOUT 0 - 0; "
+	 "N 1200 breach emptied; N 1300 mended; 2 2000 ask 1 b 500 meet/2; 2 2001 got 1 OK 0 - 0"},
+	{"what_it_takes_to_leave_a_barrier_is_the_servers", "late_waits 0",
+	 "1 1000 ask 1 b 100 meet/2; 1 1200+WAIT got 1 TIMEOUT 0 - 0"},
+	{"who_awaits_leaves_in_time", "waits", "1 1000 ask 1 b 100 await/2; 1 1200+WAIT got 1 TIMEOUT 0 - 0"},
+	{"a_latch_is_open_once_enough_have_begun_to_arrive", "opened 1",
+	 "1 1000 arrive b/one; 2 1001 arrive b/two; 1 1001 ask 1 b 500 await/2; 1 1002 got 1 OK 0 - 0"},
+	{"a_party_arrives_once", "gates", "1 1000 arrive b/one; 1 1001 arrive b/one; 1 1001 ask 1 b 500 await/2; 1 1002 got 1 OK 0 - 0"},
+	{"who_arrives_elsewhere_or_later_opens_nothing", "gates", "1 1000 arrive b/one; 1 1001 arrive c/two; 2 1003 arrive b/two; "
+	 "1 1001 ask 1 b 500 await/2; 1 1002 got 1 OK 0 - 0"},
+
+	/* leaders */
+	{"who_leads_is_known_by_what_it_proclaimed", "news 2", "1 keep 1 256 1000 2000; 2 keep 1 512 2001 3000; "
+	 "2 1500 leads a 256 t:256 one/1; 2 2500 leads a 512 t:512 two/1"},
+	{"nothing_is_said_of_a_leader_that_was_not_written_down", "news 1", "1 holds; 2 1500 leads a 512 t:512 three/1; 1 give 1 2000 OK"},
+	{"what_one_proclaimed_is_no_others", "leaders 2", "1 keep 1 256 1000 2000; 2 keep 1 512 2001 3000; "
+	 "2 2500 leads a 512 t:512 one/1; 1 2500 leads a 512 t:512 two/2"},
+	{"who_proclaims_hands_nothing_on", "leaders", "1 1000 ask 1 a -1 plain; 1 1001 got 1 OK 256 t 2000; 1 give 1 1500 OK; "
+	 "1 1400 ask 2 a -1 plain; 1 1502 got 2 OK 257 t 2000; 1 give 2 1600 OK; 2 1550 leads a 256 t one/2; 2 1551 leads a 256 t one/1"},
+	{"leaders_are_shown_in_their_order", "leaders", "1 keep 1 256 1000 2000; 2 keep 1 512 2001 3000; "
+	 "2 2500 leads a 512 t:512 two/1; 2 2501 leads a 256 t:256 one/1; 1 2600 leads a 256 t:256 one/1"},
+
 	/* promise */
 	/* The second does not break exclusion: nobody relied on the first any more. */
 	{"a_loss_before_the_lease_ends_breaks_the_promise", "promise",
@@ -573,6 +633,9 @@ static const struct text wrongs[] = {
 	{ "permits_have_no_fence", "5 process 13 c\n6 ask 1 a 0 1/3\n7 got 1 OK 1 t 9\n8 give 1\n8 gave 1 OK\n9 end\n" },
 	{ "what_was_given_is_not_traded", HELD "8 give 1\n8 gave 1 OK\n9 trade 1 2 read\n9 end\n" },
 	{ "a_trade_is_for_a_hold_of_its_own", HELD "8 trade 1 1 read\n8 gave 1 OK\n9 end\n" },
+	{ "nobody_arrives_without_a_name", "5 process 13 c\n6 arrive b/\n7 end\n" },
+	{ "what_is_shown_of_a_leader_is_a_name_and_a_hold", "5 process 13 c\n6 leads b 1 t one/two\n7 end\n" },
+	{ "nobody_meets_with_nobody", "5 process 13 c\n6 ask 1 b 0 meet/0\n7 end\n" },
 	{ "a_loss_of_what_was_not_asked_for_is_rejected", HELD "8 give 1\n8 gave 1 OK\n9 lost a 1 2\n9 end\n" },
 	{ "a_loss_of_another_lock_than_its_own_is_rejected", HELD "8 give 1\n8 gave 1 OK\n9 lost b 1 1\n9 end\n" },
 	{ "a_hold_that_was_never_asked_for_is_rejected", "5 process 13 c\n6 got 1 OK 1 t 9\n7 end\n" },

@@ -5,27 +5,14 @@
 #include "tests/judge/account.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MS INT64_C(1000000)
 
 ORDER(by_got, struct hold, got)
 ORDER(by_since, struct hold, since)
 ORDER(by_fence, struct hold, fence)
 ORDER(by_begin, struct deed, before)
 ORDER(by_end, struct deed, moment)
-
-static void *
-sorted(const void *all, size_t count, int (*order)(const void *, const void *))
-{
-	void *copy = account_alloc(count, sizeof(void *));
-
-	memcpy(copy, all, count * sizeof(void *));
-	qsort(copy, count, sizeof(void *), order);
-	return copy;
-}
 
 static void
 put_in_order(struct account *a)
@@ -35,26 +22,15 @@ put_in_order(struct account *a)
 	EACH(struct hold, hold, a->holds)
 		if (hold->got_answer == ANSWER_OK)
 			all[a->got++] = hold;
-	a->by_got = sorted(all, a->got, by_got);
-	a->by_since = sorted(all, a->got, by_since);
-	a->by_fence = sorted(all, a->got, by_fence);
+	a->by_got = account_sorted(all, a->got, by_got);
+	a->by_since = account_sorted(all, a->got, by_since);
+	a->by_fence = account_sorted(all, a->got, by_fence);
 	free(all);
 }
 
 #define SHOW(hold, line) account_hold(a, hold, (hold)->line)
 
-static void __attribute__((format(printf, 4, 5)))
-object(struct account *a, enum verdict_rule rule, const struct hold *hold, const char *format, ...)
-{
-	const struct word *lock = &a->locks.words.at[hold->lock];
-	char text[1000];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	account_object(a, rule, "lock %.*s: %s", (int)lock->size, lock->at, text);
-}
+#define object(account, rule, hold, ...) account_object_to((account), (rule), (hold)->lock, __VA_ARGS__)
 
 /* ---- exclusion ---- */
 
@@ -145,7 +121,7 @@ trades(struct account *a)
 		const struct hold *hold = a->by_fence[i], *old = hold->old != NOBODY ? &a->holds.at[hold->old] : NULL;
 
 		a->verdict->trades += old != NULL;
-		if (old && hold->fence != 0 && old->fence != 0 && !hold->excused && !old->excused && writer && writer->lock == hold->lock &&
+		if (old && !hold->waited && hold->fence != 0 && old->fence != 0 && !hold->excused && !old->excused && writer && writer->lock == hold->lock &&
 		    writer->fence > old->fence)
 			object(a, VERDICT_EXCLUSION, hold, "%s, with fence %" PRIu64 ", was traded for %s, with %" PRIu64 ", "
 			       "but %s was alone with %" PRIu64, SHOW(old, got_line), old->fence, SHOW(hold, got_line), hold->fence,
@@ -319,7 +295,8 @@ wait_object(struct account *a, const struct hold *hold, const char *how)
 	       "at %" PRId64, SHOW(hold, ask_line), hold->asked, hold->wait_ms, how, hold->got);
 }
 
-/* One without an end has no TIMEOUT. A try is as long as the server may take to answer, which the judge does not know. */
+/* One without an end has no TIMEOUT. A try is as long as the server may take to answer, which the judge does not know; and so is the end
+ * of one at a barrier. */
 static void
 wait_in_time(struct account *a, const struct process *p, const struct hold *hold)
 {
@@ -329,7 +306,7 @@ wait_in_time(struct account *a, const struct process *p, const struct hold *hold
 		v->longest_wait_ns = hold->got - hold->asked;
 	if (hold->got_answer == ANSWER_TIMEOUT && (hold->wait_ms < 0 || (hold->got - hold->asked) / MS + 1 < hold->wait_ms))
 		wait_object(a, hold, "TIMEOUT before that was over");
-	if (hold->wait_ms <= 0 || hold->wait_ms > NEVER / MS)
+	if (hold->wait_ms <= 0 || hold->wait_ms > NEVER / MS || hold->meets)
 		return;
 	int64_t late = account_awake(p, hold->asked, hold->got) - hold->wait_ms * MS;
 	v->timed_waits++;
@@ -444,19 +421,6 @@ told(struct account *a)
 
 /* ---- renewals ---- */
 
-/* A token goes from hold to hold within a process; the last one is that with the largest fence, or that given last of those who read. */
-static const struct hold **
-last_holds(const struct account *a)
-{
-	const struct hold **last = account_alloc(a->tokens.words.count, sizeof(*last));
-
-	EACH(const struct hold, hold, a->holds)
-		if (hold->token != NOBODY && (!last[hold->token] || hold->fence > last[hold->token]->fence ||
-		                              (hold->fence == last[hold->token]->fence && hold->gave > last[hold->token]->gave)))
-			last[hold->token] = hold;
-	return last;
-}
-
 /* A release that is OK was executed behind all renewals that were sent before it; another one may have come back at once. And who was
  * killed may not have written down who had the token next. */
 static int64_t
@@ -467,17 +431,34 @@ renewal_grace(const struct account *a, const struct renewal *renewal, const stru
 	return (late ? VERDICT_LATE_GRACE_MS : VERDICT_RENEW_GRACE_MS) * MS;
 }
 
+/* Handed on to a set in its process, which was waiting for another lock. */
+static bool
+may_be_in_a_set(const struct account *a, const struct renewal *renewal, const struct hold *hold)
+{
+	const struct process *p = &a->processes.at[hold->process];
+
+	for (uint32_t i = p->first_hold; i < p->first_hold + p->holds; i++) {
+		const struct hold *other = &a->holds.at[i];
+
+		if (other->of_set && other->lock == hold->lock && other->asked <= hold->gave &&
+		    (other->got == NEVER || renewal->moment - VERDICT_LATE_GRACE_MS * MS <= other->got))
+			return true;
+	}
+	return false;
+}
+
 static void
 renewals(struct account *a)
 {
-	const struct hold **last = last_holds(a);
+	const struct hold **last = account_last_holds(a);
 
 	EACH(const struct renewal, renewal, a->renewals) {
 		const struct hold *hold = last[renewal->token];
 
 		if (!hold)
 			a->verdict->strangers++;
-		else if (hold->gave != NEVER && renewal->moment - renewal_grace(a, renewal, hold) > hold->gave)
+		else if (hold->gave != NEVER && renewal->moment - renewal_grace(a, renewal, hold) > hold->gave &&
+		         !may_be_in_a_set(a, renewal, hold))
 			object(a, VERDICT_RENEWALS, hold, "%s was released at %" PRId64 ", "
 			       "but renewed at %" PRId64 " (%s:%" PRIu32 ")", SHOW(hold, give_line), hold->gave,
 			       renewal->moment, a->files.at[renewal->file].name, renewal->line);
@@ -520,7 +501,7 @@ fenced(struct account *a)
 {
 	const struct deed **all = taken(a), *largest = NULL;
 	size_t count = (size_t)a->verdict->taken, done = 0;
-	const struct deed **by_ends = sorted(all, count, by_end), **by_begins = sorted(all, count, by_begin);
+	const struct deed **by_ends = account_sorted(all, count, by_end), **by_begins = account_sorted(all, count, by_begin);
 
 	for (size_t i = 0; i < count; i++) {
 		const struct deed *deed = by_begins[i];
@@ -586,6 +567,8 @@ verdict_find(struct verdict *verdict, const char *folder)
 	told(&a);
 	renewals(&a);
 	fenced(&a);
+	verdict_gates(&a);
+	verdict_leaders(&a);
 	account_free(&a);
 	return true;
 }

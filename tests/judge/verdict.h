@@ -17,10 +17,13 @@
  *   renewals   none was executed long after the release of its hold
  *   keys       none without an end, none left over
  *   register   it took no fence that is smaller than one that it had taken before, and refused none while its hold was valid
+ *   gates      who passed a barrier was there at some moment together with enough others; who found a latch open, after enough
+ *              had begun to arrive
+ *   leaders    what was proclaimed by a hold is shown with that hold's fence, and to each who watches in the order of the fences
  *   history    the histories themselves make sense
  *
- * While something that the nemesis itself did ("breach" to "mended") broke what leash relies on, the first, the second, the fourth and
- * the sixth are not asked of holds that lived then; where it only emptied the server, the second and the fourth. Of those who have one
+ * While something that the nemesis itself did ("breach" to "mended") broke what leash relies on, the first, the second, the fourth, the
+ * sixth and those of barriers and leaders are not asked of what lived then; where it only emptied the server, the second and the fourth. Of those who have one
  * token, one after the other, all lived when the first did: handing on asks no server. So their fences are as old as the first's. Time
  * for which a process stood still is not counted against it. */
 #pragma once
@@ -31,7 +34,8 @@
 
 #define VERDICT_RULES_MAP(X) \
 	X(EXCLUSION, "exclusion") X(PROMISE, "promise") X(FENCES, "fences") X(RELEASES, "releases") X(WAITS, "waits") \
-	X(TOLD, "told") X(RENEWALS, "renewals") X(KEYS, "keys") X(REGISTER, "register") X(HISTORY, "history")
+	X(TOLD, "told") X(RENEWALS, "renewals") X(KEYS, "keys") X(REGISTER, "register") X(GATES, "gates") \
+	X(LEADERS, "leaders") X(HISTORY, "history")
 
 enum verdict_rule {
 #define VERDICT_RULE_(name, text) VERDICT_##name,
@@ -47,6 +51,7 @@ enum {
 	VERDICT_WAIT_GRACE_MS = 1000,   /* by which a wait may end late there */
 	VERDICT_RENEW_GRACE_MS = 250,   /* within which a renewal is executed that was sent, */
 	VERDICT_LATE_GRACE_MS = 10000,  /* and a late one */
+	VERDICT_PLACE_GRACE_MS = 10000, /* within which a barrier notices that somebody has gone */
 };
 
 /* What is counted beside violations; what ends in _ns is a time. */
@@ -62,6 +67,7 @@ enum {
 	X(latest_told_ns, "the longest after it: so it includes what was renewed since the last look") \
 	X(told_after_others, "after the next holder had begun, within the grace") \
 	X(worst_told_ns, "the longest after it") \
+	X(met, "at barriers, with others") X(opened, "who found a latch open") X(news, "of leaders that proclaimed something") \
 	X(taken, "writes to the registers") X(refused, "likewise: what a holder did after its lease") \
 	X(renewed, "") X(strangers, "of them: of tokens that nobody wrote down")
 
