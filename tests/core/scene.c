@@ -92,7 +92,7 @@ answer_of(const char *text)
 
 #define TERMS(X) \
 	X(lease_ms) X(max_hold_ms) X(alive_ms) X(restart_guard_ms) X(handoff_ms) X(handoffs) X(safety.min_replicas) \
-	X(safety.replicas_ms)
+	X(safety.replicas_ms) X(safety.fsynced)
 
 /* no_renew, or another term and its number */
 VERB(wants)

@@ -143,6 +143,11 @@ SCENE(where_others_read_it_is_read_on,
 SCENE(where_others_of_the_process_read_it_nothing_is_asked,
       BOTH_READ "; ann writes; ann upgrades -> ann TIMEOUT, nothing sent; ann reads -> ann left 29698")
 SCENE(who_does_not_read_cannot_upgrade, "ann writes; ann upgrades -> ann NOT_HELD, nothing sent")
+SCENE(what_was_lost_is_not_upgraded,
+      "ann holds; pass 10000; GONE -> told ann LOST, renew 1, release 1; ann writes; ann upgrades -> ann LOST, nothing sent")
+SCENE(of_two_upgrades_by_one_owner_one_is_refused,
+      "ann holds; bob acts_for ann; ann writes; bob writes; ann upgrades;"
+      "bob upgrades -> bob INVALID, bob why another thread, trade 1 2; HELD -> ann OK")
 SCENE(who_writes_already_has_it_once_more, "ann writes; ann holds; ann upgrades -> ann OK, nothing sent, ann depth 2")
 SCENE(nobody_joins_who_is_upgrading, UPGRADES "; bob acquires 10000 -> bob waits, acquire 3")
 SCENE(the_last_write_is_released_by_a_trade_and_it_is_read_on,

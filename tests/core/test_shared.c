@@ -6,7 +6,7 @@
 
 FIXTURE(world_begin_shared, world_end);
 
-DOES(publish, wire_publish(0, "leash:wake", rest); world_sent(); assert_int_equal(wire.warnings, 0))
+DOES(nothing_is_warned_of, assert_int_equal(wire.warnings, 0))
 
 #define BOTH_HOLD "; ann acquires; bob acquires -> acquire 1, acquire 2; HELD; HELD -> ann OK, bob OK"
 
@@ -35,7 +35,7 @@ SCENE(a_release_ends_the_extension_of_its_own_hold_alone,
 SCENE(a_fence_that_is_that_of_the_others_is_no_regression_and_a_message_with_it_is_believed,
       "ann acquires; HELD; bob acquires; QUEUED; message_with_the_last_fence 2 -> bob OK, nothing told")
 SCENE(a_message_that_only_looks_whether_somebody_listens_is_not_answered,
-      "ann acquires; QUEUED; publish p -> ann waits, nothing sent; message_granted 1 -> ann OK")
+      "ann acquires; QUEUED -> acquire 1; wake p -> ann waits, nothing sent; nothing_is_warned_of; message_granted 1 -> ann OK")
 SCENE(a_grant_of_which_nobody_knows_any_more_is_canceled_with_what_it_needs,
       "ann holds; ann releases; RELEASED; pass 100 -> release 1; message_granted 1 -> release 1")
 SCENE(a_client_that_is_closed_releases_all,
@@ -52,6 +52,11 @@ SCENE(some_are_released_by_a_trade_and_the_rest_has_another_name,
 SCENE(where_that_is_refused_all_are_held_on,
       KEEPS_TWO "; refuse OOM full -> ann UNAVAILABLE, ann why none of them is released, ann left 29698;"
       "ann releases -> release 1")
+SCENE(of_what_is_not_held_nothing_is_released, "ann keeps 1 -> ann NOT_HELD, nothing sent")
+SCENE(of_what_was_lost_nothing_is_released,
+      "ann holds; pass 10000; GONE -> told ann LOST, renew 1, release 1; ann keeps 1 -> ann LOST, nothing sent")
+SCENE(who_releases_some_releases_no_more_of_them_meanwhile,
+      KEEPS_TWO "; carl acts_for ann; carl keeps 1 -> carl INVALID, carl why another thread; HELD -> ann OK")
 SCENE(who_has_lost_them_releases_none,
       KEEPS_TWO "; GONE -> ann LOST, told ann LOST, ann left 0, release 1, release 3")
 SCENE(what_the_others_hold_goes_on_meanwhile, KEEPS_TWO "; HELD; bob releases -> release 2; ann releases -> release 3")

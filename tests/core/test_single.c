@@ -418,6 +418,24 @@ SCENE(a_server_that_stands_still_leaves_the_others_hold_as_it_was,
 SCENE(an_answer_that_comes_when_its_lease_is_over_is_not_believed_and_releases_nothing,
       "ann wants lease_ms 1000; ann adopts; stand_still 1500; HELD -> ann UNAVAILABLE, heartbeat 1")
 
+SENTENCE(what_is_no_message_of_a_grant_grants_nothing)
+{
+	static const char *const no_grants[] = {
+		"", "g", "h", "granted", "g ", "g %s", "g %s ", "g %s 512", "g %s 0 leash:{orders}", "g %s -1 leash:{orders}",
+		"g %s 512x leash:{orders}", "g %s 99999999999999999999 leash:{orders}", "g %s 512 leash:{orders} ",
+		"g %s 512 leash:{orders} z", "g other 512 leash:{orders}", "g %sx 512 leash:{orders}", "g %s 512 leash:{others}",
+	};
+	char text[300];
+
+	play("ann acquires; QUEUED -> acquire 1");
+	for (size_t i = 0; i < COUNT(no_grants); i++) {
+		snprintf(text, sizeof text, "wake ");
+		snprintf(text + 5, sizeof text - 5, no_grants[i], wire_token(1));
+		play("%s -> ann waits", text);
+	}
+	play("message_granted 1 -> ann OK");
+}
+
 /* ---- replicas, which are asked over a connection of their own: b ---- */
 
 #define ONE_REPLICA "ann wants safety.min_replicas 1;"
@@ -491,6 +509,47 @@ SCENE(where_the_connection_breaks_while_the_replicas_are_asked_they_are_asked_ag
       ASKS "b KEPT; cut; reconnect; KEPT; KEPT -> ann OK")
 SCENE(one_that_is_not_renewed_is_acknowledged_all_the_same,
       "ann wants no_renew;" HOLDS "pass 29698 -> told ann LOST")
+
+/* ---- the disk ---- */
+
+#define ON_DISK "ann wants safety.fsynced 1;"
+#define ON_DISKS ON_DISK ONE_REPLICA
+#define TWICE(answer) \
+	"ann wants safety.replicas_ms 2000; ann acquires; HELD; b KEPT; pass 700;" answer "; KEPT; pass 700; forget_sent;" \
+	answer "; pass 600"
+
+SCENE(what_was_granted_counts_once_it_is_on_the_servers_disk,
+      ON_DISK "ann acquires 10000; HELD; b KEPT; pass 900; numbers 1 0 -> ann OK, ann left 29698 - 900,"
+      " acquire 1, renew 1 at b, waitaof at b")
+SCENE(what_was_granted_and_is_not_on_disk_in_time_is_canceled,
+      ON_DISK TWICE("numbers 0 0") "-> ann UNAVAILABLE, ann why it was not written to disk, release 1 at a")
+SCENE(what_is_on_the_servers_disk_alone_is_on_no_replicas,
+      ON_DISKS TWICE("numbers 1 0") "-> ann UNAVAILABLE, ann why 0 of 1 replicas wrote it to disk, release 1 at a")
+SCENE(a_renewal_that_is_not_on_disk_in_time_is_a_jeopardy,
+      ON_DISK "ann acquires 1000; HELD; b KEPT; numbers 1 0 -> ann OK; pass 10000; KEPT; pass 7000; numbers 0 0 -> told ann JEOPARDY")
+SCENE(a_renewal_that_is_on_no_replicas_disk_in_time_is_one,
+      ON_DISKS "ann acquires 1000; HELD; b KEPT; numbers 1 1 -> ann OK; pass 10000; KEPT; pass 7000; numbers 1 0 -> told ann JEOPARDY")
+SCENE(a_server_that_writes_nothing_to_disk_is_named,
+      ON_DISK "ann acquires 10000; HELD; b KEPT; refuse ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.;"
+      "-> ann UNSUPPORTED, ann why its appendonly is off; a RELEASED -> ann left 0")
+SCENE(a_server_that_does_not_know_waitaof_is_named,
+      ON_DISK "ann acquires 10000; HELD; b KEPT; refuse ERR unknown command 'WAITAOF';"
+      "-> ann UNSUPPORTED, ann why Redis has it from 7.2 on; a RELEASED -> ann left 0")
+
+static const char *const no_answers[][3] = {
+	{ONE_REPLICA, "-1", "1"}, {ONE_REPLICA, "1 0", "1"}, {ON_DISK, "1", "1 0"}, {ON_DISK, "1 0 0", "1 0"},
+	{ON_DISK, "-1 0", "1 0"}, {ON_DISK, "1 -1", "1 0"},
+};
+
+SENTENCE(what_says_nothing_of_replicas_or_disks_is_no_answer)
+{
+	for (size_t i = 0; i < COUNT(no_answers); i++) {
+		play("%s ann acquires 10000; HELD; b KEPT; numbers %s -> ann waits; KEPT; numbers %s -> ann OK",
+		     no_answers[i][0], no_answers[i][1], no_answers[i][2]);
+		world_end();
+		world_begin();
+	}
+}
 
 /* ---- extensions ---- */
 

@@ -418,7 +418,7 @@ pass_over(struct lsh_pipeline *p)
 	static const struct lsh_message ok = {LSH_STATUS, 1, {{LSH_STATUS, 0, "OK", 2}}};
 	struct wire_command *c = first_sent(p);
 
-	if (c == NULL || ((c->verb != LSH_VERBS || strcmp(c->name, "WAIT") == 0) && c->ticket != NULL))
+	if (c == NULL || ((c->verb != LSH_VERBS || strncmp(c->name, "WAIT", 4) == 0) && c->ticket != NULL))
 		return false;
 	end(c, LSH_ANSWERED, &ok);
 	return true;

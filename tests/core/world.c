@@ -232,7 +232,7 @@ static const char *
 word_of(const struct wire_command *c)
 {
 	static const char *const plain[][2] = {
-		{"WAIT", "wait"}, {"PING", "ping"}, {"SUBSCRIBE", "listen"}, {"UNSUBSCRIBE", "leave"},
+		{"WAIT", "wait"}, {"WAITAOF", "waitaof"}, {"PING", "ping"}, {"SUBSCRIBE", "listen"}, {"UNSUBSCRIBE", "leave"},
 	};
 	static const char *const names[LSH_VERBS] = {"acquire", "renew", "release", "heartbeat", "raise", "trade"};
 
@@ -389,6 +389,19 @@ serve(void)
 
 DOES(serve, serve())
 
+/* The oldest command, by so many numbers, be they what a server says or not. */
+VERB(numbers)
+{
+	int64_t all[4];
+	unsigned count = 0;
+	char *end;
+
+	for (; *rest != '\0'; rest = end + strspn(end, " "))
+		all[count++] = strtoll(rest, &end, 10);
+	oldest();
+	reply(all, count, count > 1);
+}
+
 /* A vote, whose fence is so much larger than what was wanted. */
 VERB(answer_ahead)
 {
@@ -443,6 +456,7 @@ message_of(const char *token, int64_t fence)
 
 /* On the channel of the lock, where everybody hears it. */
 DOES(message, wire_publish(server, "redisson_lock__channel:{orders}", rest); settle())
+DOES(wake, wire_publish(server, "leash:wake", rest); settle()) /* on that of the client, whatever it says */
 DOES(message_granted, message_of(token_of(rest), next_fence()))
 DOES(message_with_the_last_fence, message_of(token_of(rest), last_fence))
 
