@@ -3,9 +3,11 @@
 #include "tools/leading.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,16 +28,18 @@ set_environment(const struct leading *l)
 	setenv("LEASH_FENCE", l->is.fence != 0 ? fence : "", 1);
 }
 
-/* CLI_GO_ON, or what to exit with: CMD was not started, or failed. */
+/* CLI_GO_ON, or what to exit with: CMD was not started, or failed. It is told to end when this process is gone. */
 static int
 run_command(const struct leading *l)
 {
+	pid_t self = getpid(), pid;
 	int status = 0;
-	pid_t pid;
 
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0) {
+		if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) != 0 || getppid() != self)
+			_exit(EXIT_NOT_RUNNABLE);
 		set_environment(l);
 		execl("/bin/sh", "sh", "-c", l->command, (char *)NULL);
 		_exit(EXIT_NOT_RUNNABLE);
