@@ -55,7 +55,10 @@ local free = ttl == -2
 local holds = not free and call('HEXISTS', KEYS[1], me) == 1
 
 if claim ~= '0' and not holds then
-	local tail = tonumber(call('ZREVRANGE', KEYS[3], '0', '0', 'WITHSCORES')[2] or 0)
+	local last = call('ZREVRANGE', KEYS[3], '0', '0', 'WITHSCORES')
+	local tail = tonumber(last[2] or 0)
+	-- The place of who wants another kind of it: refused like a key of another type.
+	if string.find(last[1] or '', ' .* ', 37) then call('HEXISTS', KEYS[3], '') end
 	--@include place.inc
 end
 if not free and not holds then return {0, ttl or -1, now} end

@@ -8,26 +8,26 @@
 --
 -- Returns  1
 --
--- What is no lock, no limit or no queue is refused first, as the server refuses a key of another type. Once SET or DEL
--- is done the answer must say so: whatever is refused after it is no error of this step.
+-- What is no lock, no limit or no queue, or a gate, is refused first, as the server refuses a key of another type. Once
+-- SET or DEL is done the answer must say so: whatever is refused after it is no error of this step.
 
 local call = redis.call
 local most, ms = tonumber(ARGV[1]), tonumber(ARGV[2])
 if not (most and most >= 0 and most <= 1000000) then return {err = 'ERR leash: a limit is 0 to 1000000'} end
 if not (ms and ms >= 0 and ms <= 86400000) then return {err = 'ERR leash: a limit is for 0 to 86400000 ms'} end
-call('ZCOUNT', KEYS[1], '0', '0')
-call('GET', KEYS[4])
-local waits = call('ZCOUNT', KEYS[3], '(0', '+inf') > 0
+local t, cfg = call('TIME'), ARGV[3]
+local now, lease, keep, wanted = t[1] * 1000000 + t[2], 0, string.match(cfg, '^%d+ (%d+)'), nil
+--@include fence.inc
+--@include many.inc
+look()
+local last = call('ZREVRANGE', KEYS[3], '0', '0', 'WITHSCORES')
+local waits = last[1] and last[2] + 0 > 0
+agree(' w', waits and last[1])
 if ms > 0 then call('SET', KEYS[4], ARGV[1], 'PX', ARGV[2]) else call('DEL', KEYS[4]) end
-if not waits then return 1 end
-
+if not waits or alone then return 1 end
+limit = ms > 0 and most or nil
 pcall(function()
-	local t, cfg = call('TIME'), ARGV[3]
-	local now, lease, keep, wanted = t[1] * 1000000 + t[2], 0, string.match(cfg, '^%d+ (%d+)'), nil
-	--@include fence.inc
-	--@include many.inc
 	--@include hand_on.inc
-	look()
-	if not alone then hand_on() end
+	hand_on()
 end)
 return 1

@@ -144,7 +144,8 @@ SCENE(where_others_of_the_process_read_it_nothing_is_asked,
       BOTH_READ "; ann writes; ann upgrades -> ann TIMEOUT, nothing sent; ann reads -> ann left 29698")
 SCENE(who_does_not_read_cannot_upgrade, "ann writes; ann upgrades -> ann NOT_HELD, nothing sent")
 SCENE(what_was_lost_is_not_upgraded,
-      "ann holds; pass 10000; GONE -> told ann LOST, renew 1, release 1; ann writes; ann upgrades -> ann LOST, nothing sent")
+      "ann holds; pass 10000; GONE -> told ann LOST, renew 1, release 1;"
+      "ann writes; ann upgrades -> ann LOST, nothing sent")
 SCENE(of_two_upgrades_by_one_owner_one_is_refused,
       "ann holds; bob acts_for ann; ann writes; bob writes; ann upgrades;"
       "bob upgrades -> bob INVALID, bob why another thread, trade 1 2; HELD -> ann OK")

@@ -35,7 +35,8 @@ SCENE(a_release_ends_the_extension_of_its_own_hold_alone,
 SCENE(a_fence_that_is_that_of_the_others_is_no_regression_and_a_message_with_it_is_believed,
       "ann acquires; HELD; bob acquires; QUEUED; message_with_the_last_fence 2 -> bob OK, nothing told")
 SCENE(a_message_that_only_looks_whether_somebody_listens_is_not_answered,
-      "ann acquires; QUEUED -> acquire 1; wake p -> ann waits, nothing sent; nothing_is_warned_of; message_granted 1 -> ann OK")
+      "ann acquires; QUEUED -> acquire 1; wake p -> ann waits, nothing sent; nothing_is_warned_of;"
+      "message_granted 1 -> ann OK")
 SCENE(a_grant_of_which_nobody_knows_any_more_is_canceled_with_what_it_needs,
       "ann holds; ann releases; RELEASED; pass 100 -> release 1; message_granted 1 -> release 1")
 SCENE(a_client_that_is_closed_releases_all,

@@ -423,7 +423,8 @@ SENTENCE(what_is_no_message_of_a_grant_grants_nothing)
 	static const char *const no_grants[] = {
 		"", "g", "h", "granted", "g ", "g %s", "g %s ", "g %s 512", "g %s 0 leash:{orders}", "g %s -1 leash:{orders}",
 		"g %s 512x leash:{orders}", "g %s 99999999999999999999 leash:{orders}", "g %s 512 leash:{orders} ",
-		"g %s 512 leash:{orders} z", "g other 512 leash:{orders}", "g %sx 512 leash:{orders}", "g %s 512 leash:{others}",
+		"g %s 512 leash:{orders} z", "g other 512 leash:{orders}", "g %sx 512 leash:{orders}",
+		"g %s 512 leash:{others}",
 	};
 	char text[300];
 
@@ -526,11 +527,14 @@ SCENE(what_was_granted_and_is_not_on_disk_in_time_is_canceled,
 SCENE(what_is_on_the_servers_disk_alone_is_on_no_replicas,
       ON_DISKS TWICE("numbers 1 0") "-> ann UNAVAILABLE, ann why 0 of 1 replicas wrote it to disk, release 1 at a")
 SCENE(a_renewal_that_is_not_on_disk_in_time_is_a_jeopardy,
-      ON_DISK "ann acquires 1000; HELD; b KEPT; numbers 1 0 -> ann OK; pass 10000; KEPT; pass 7000; numbers 0 0 -> told ann JEOPARDY")
+      ON_DISK "ann acquires 1000; HELD; b KEPT; numbers 1 0 -> ann OK;"
+      "pass 10000; KEPT; pass 7000; numbers 0 0 -> told ann JEOPARDY")
 SCENE(a_renewal_that_is_on_no_replicas_disk_in_time_is_one,
-      ON_DISKS "ann acquires 1000; HELD; b KEPT; numbers 1 1 -> ann OK; pass 10000; KEPT; pass 7000; numbers 1 0 -> told ann JEOPARDY")
+      ON_DISKS "ann acquires 1000; HELD; b KEPT; numbers 1 1 -> ann OK;"
+      "pass 10000; KEPT; pass 7000; numbers 1 0 -> told ann JEOPARDY")
 SCENE(a_server_that_writes_nothing_to_disk_is_named,
-      ON_DISK "ann acquires 10000; HELD; b KEPT; refuse ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.;"
+      ON_DISK "ann acquires 10000; HELD; b KEPT;"
+      "refuse ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.;"
       "-> ann UNSUPPORTED, ann why its appendonly is off; a RELEASED -> ann left 0")
 SCENE(a_server_that_does_not_know_waitaof_is_named,
       ON_DISK "ann acquires 10000; HELD; b KEPT; refuse ERR unknown command 'WAITAOF';"
