@@ -171,7 +171,7 @@ environment_new(const struct cli *cli, const char *value, const struct environme
 				{"LEASH_HELD", texts.tokens},
 				{"LEASH_URI", cli->uri},
 				{"LEASH_PREFIX", cli->prefix},
-				{"LEASH_VALUE", value != NULL ? value : ""}, /* not that of an election around it */
+				{"LEASH_VALUE", value},
 			},
 			9);
 	free_texts(&texts);

@@ -155,8 +155,8 @@ typedef bool (*leash_scan_fn)(void *arg, const leash_lock_info *info);
  * table grows or shrinks some twice. In a cluster it goes through the servers one after the other: a lock that moves to
  * another one meanwhile, with its slot or because a replica takes over, may be missed, or visited twice. On a quorum
  * those locks are visited that a majority of the servers has, with the time that is left to them by a majority. If one
- * of the servers fails meanwhile, some may be visited twice; if one comes back and is given votes again, some may be
- * missed.
+ * of the servers fails meanwhile, some may be visited twice; if one comes back and is given votes again, or has one
+ * later than the others, some may be missed.
  *
  * @param pattern  a glob over names as fnmatch(3) knows it, `*`, `?`, `[a-z]` and `\`; NULL: all.
  * @param visit    called for each lock, with no mutex held; may call leash.

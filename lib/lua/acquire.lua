@@ -58,7 +58,7 @@ if claim ~= '0' and not holds then
 	local last = call('ZREVRANGE', KEYS[3], '0', '0', 'WITHSCORES')
 	local tail = tonumber(last[2] or 0)
 	-- The place of who wants another kind of it: refused like a key of another type.
-	if string.find(last[1] or '', ' .* ', 37) then call('HEXISTS', KEYS[3], '') end
+	if string.find(last[1] or '', ' %d*[w?>=/]%d* %d', 37) then call('HEXISTS', KEYS[3], '') end
 	--@include place.inc
 end
 if not free and not holds then return {0, ttl or -1, now} end

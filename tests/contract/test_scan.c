@@ -112,6 +112,7 @@ SENTENCE(each_lock_that_is_held_is_visited_once_with_all_that_is_known)
 	assert_int_equal(seen.count, 0);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	await_true(place_introductions() == 1); /* in a cluster another server may be told who it is */
+	place_await_votes("a%20lock%20%7Bhere%7D");
 	assert_status(LEASH_OK, scan(NULL, 0));
 	assert_status(LEASH_OK, leash_lock_inspect(lock, &known, &err));
 	assert_int_equal(seen.count, 1);
@@ -122,6 +123,7 @@ SENTENCE(each_lock_that_is_held_is_visited_once_with_all_that_is_known)
 	assert_true(seen.last.depth == 1 && seen.last.waiting == 0);
 	assert_in_range(seen.last.remaining_ms, known.remaining_ms, 60000);
 	assert_status(LEASH_OK, leash_lock_acquire(other, 0, &err));
+	place_await_votes("other");
 	assert_status(LEASH_OK, scan("*", 0));
 	assert_int_equal(seen.count, 2);
 	assert_true(times_seen("a lock {here}") == 1 && times_seen("other") == 1);

@@ -94,7 +94,7 @@ SENTENCE(a_fence_stays_for_as_long_as_the_lock_is_held)
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
 	for (int i = 0; i < 6; i++)
 		keep(lock, 400);
-	assert_true(place_integer("stays", "PTTL leash:{stays}:fence") > 0);
+	await_true(place_integer("stays", "PTTL leash:{stays}:fence") > 0); /* likewise */
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 }
 

@@ -615,16 +615,23 @@ take_a_turn(struct worker *w)
 		take_one(w);
 }
 
-/* Alone. */
+static bool
+take_alone(struct worker *w, unsigned lock)
+{
+	struct turn turn = {.worker = w, .lock = lock, .count = PERMITS, .number = ++self.holds};
+
+	turn.handle = handle_new(lock, NULL, LEASH_WRITE, turn.number);
+	bool had = begin(&turn, LEASH_FOREVER, false);
+	if (had)
+		end(&turn);
+	leash_lock_free(turn.handle);
+	return had;
+}
+
 void
 take_them_all(struct worker *w)
 {
-	for (unsigned i = 0; i < self.lock_count; i++) {
-		struct turn turn = {.worker = w, .lock = i, .count = PERMITS, .handle = self.shared[1][i]};
-
-		do
-			turn.number = ++self.holds;
-		while (!begin(&turn, LEASH_FOREVER, false));
-		end(&turn);
-	}
+	for (unsigned i = 0; i < self.lock_count; i++)
+		while (!take_alone(w, i))
+			continue;
 }

@@ -6,10 +6,9 @@
  * renewal is seen twice but where a quorum was told it. Keys that a node of a cluster has and may not tell of, because
  * their slot moves, are looked for where it moves to, when it is there.
  *
- * A renewal is known by its number of keys, which no other step of leash has: EVALSHA or EVAL, ..., 1, lock, token, lease; or,
+ * A renewal is known by its number of keys, and by the lease behind its token: EVALSHA or EVAL, ..., 1, lock, token, lease; or,
  * of many, EVALSHA or EVAL, ..., 0, fence, and then lock, token, lease and depth of each. Of what is shared the token has a
- * need behind it, and there is no depth; and in a slot that moves its release has one key, too, but no lease: what stands
- * there has spaces. It may be an old one, which
+ * need behind it, and there is no depth. Redisson's is EVALSHA or EVAL, ..., 1, lock, "renew", token, lease. It may be an old one, which
  * was stuck somewhere while its sender has given up the connection, reconnected and released, and then it is in order.
  * So it is noted as a late one in times of faults that make commands late, and a little longer.
  *
@@ -142,12 +141,14 @@ on_command(struct watch *w, const char *at, int64_t ns)
 			of = 5;
 		else if (i == 2 && !is_word(word, size, "1"))
 			return;
-		if (i == of) {
+		if (i == of && each == 0 && is_word(word, size, "renew"))
+			of++;
+		else if (i == of) {
 			token = word;
 			length = strcspn(word, " \"");
 			each = length < size ? 3 : 4;
 		} else if (i == of + 1) {
-			if (memchr(word, ' ', size) == NULL)
+			if (strspn(word, "0123456789") == size)
 				on_renewal(w, token, length, ns);
 			of += each;
 		}
@@ -246,7 +247,7 @@ static bool
 scan(struct post *p, redisContext *c, void (*seen)(struct post *p, const char *key, long long pttl))
 {
 	freeReplyObject(redisCommand(c, "READONLY"));
-	redisReply *keys = redisCommand(c, "KEYS leash:*");
+	redisReply *keys = redisCommand(c, "KEYS l*"); /* leash:..., and Redisson's lock-8 */
 	bool answered = keys != NULL && keys->type == REDIS_REPLY_ARRAY;
 
 	for (size_t i = 0; answered && i < keys->elements; i++) {

@@ -69,6 +69,6 @@ for deployment in single tls sentinel cluster quorum; do
 		continue
 	fi
 	check "$sentence" test "$status" -eq 0
-	check "$deployment: the watchers see renewals, the registers take writes, and all kinds are used" sees_something "$deployment"
+	check "$deployment: the watchers see renewals, the registers take writes, and it is shared, traded, met and led" sees_something "$deployment"
 done
 finish

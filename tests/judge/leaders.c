@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { HANDOFFS = 256 };   /* fences of a token: that which it had first, and those next to it */
+
 static bool
 is_of(const struct account *a, const struct news *news, const struct hold *hold)
 {
@@ -28,6 +30,10 @@ verdict_leaders(struct account *a)
 		if (hold && !is_of(a, news, hold))
 			account_object_to(a, VERDICT_LEADERS, news->lock, "%s:%" PRIu32 ": it is %s that leads, not hold %" PRIu64 " of %.*s", file, news->line,
 			                  account_hold(a, hold, hold->got_line), news->number, (int)news->name.size, news->name.at);
+		if (hold && news->fence != 0 && hold->fence != 0 && news->fence / HANDOFFS != hold->fence / HANDOFFS &&
+		    !account_breached(a, hold->asked - VERDICT_LATE_GRACE_MS * MS, news->moment, true))
+			account_object_to(a, VERDICT_LEADERS, news->lock, "%s:%" PRIu32 ": told of fence %" PRIu64 " of %s, which has %" PRIu64, file, news->line,
+			                  news->fence, account_hold(a, hold, hold->got_line), hold->fence);
 		if (last && last->process == news->process && last->lock == news->lock && news->fence < last->fence && news->fence != 0 &&
 		    !account_breached(a, last->moment - VERDICT_LATE_GRACE_MS * MS, news->moment, true))
 			account_object_to(a, VERDICT_LEADERS, news->lock, "%s:%" PRIu32 ": told of fence %" PRIu64 " after %" PRIu64, file, news->line,

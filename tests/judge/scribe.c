@@ -555,7 +555,7 @@ named(struct scribe *s, const struct ending *ending)
 static bool
 was_not_all_of_a_set(const struct hold *hold, const struct ending *ending)
 {
-	return hold->of_set && (hold->got_answer != ANSWER_OK || ending->moment < hold->got);
+	return hold->of_set && (hold->got_answer != ANSWER_OK || (hold->fence != 0 && hold->fence != ending->fence));
 }
 
 /* What it had become by then: what was lost is not traded. */

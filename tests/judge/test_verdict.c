@@ -65,7 +65,7 @@ sum(char *terms)
 		int64_t ms;
 	} graces[] = {
 		{"TOLD", VERDICT_TOLD_GRACE_MS}, {"EVENT", VERDICT_EVENT_GRACE_MS}, {"RENEW", VERDICT_RENEW_GRACE_MS},
-		{"LATE", VERDICT_LATE_GRACE_MS}, {"WAIT", VERDICT_WAIT_GRACE_MS},
+		{"LATE", VERDICT_LATE_GRACE_MS}, {"WAIT", VERDICT_WAIT_GRACE_MS}, {"PLACE", VERDICT_PLACE_GRACE_MS},
 	};
 	int64_t ms = 0;
 
@@ -88,7 +88,7 @@ sum(char *terms)
  *     MOMENT LINE                     a line, in which the valid-until of "got" and "look" is in milliseconds, too
  *
  * All is held of lock a, unless a line says otherwise. A moment is in milliseconds: a sum of numbers and of the graces
- * TOLD, EVENT, RENEW, LATE and WAIT. */
+ * TOLD, EVENT, RENEW, LATE, WAIT and PLACE. */
 static void
 tell_step(char *step)
 {
@@ -321,7 +321,7 @@ static const struct story stories[] = {
 	 "1 2001 got 2 OK 512 u 9000; N 2002+RENEW renew t:256; N 4000 renew u; 1 give 2 6000 OK"},
 
 	/* conditions */
-	{"who_waits_for_a_condition_lets_others_in", "trades 1, holds 3", "1 take 1 256 1000 9000; 1 2000 wait 1 2 plain; "
+	{"who_waits_for_a_condition_lets_others_in", "trades 0, holds 3", "1 take 1 256 1000 9000; 1 2000 wait 1 2 plain; "
 	 "2 keep 1 512 2001 3000; 1 3002 got 2 OK 768 u 9000; 1 give 2 4000 OK"},
 	{"who_does_not_give_up_for_a_condition_lets_nobody_in", "exclusion", "1 take 1 256 1000 9000; 1 2000 wait 1 2 plain; "
 	 "1 2001 got 2 CANCELED 0 - 0; 2 keep 1 512 3000 3500; 1 give 1 5000 UNKNOWN"},
@@ -333,11 +333,13 @@ static const struct story stories[] = {
 
 	/* sets */
 	{"what_a_set_loses_while_it_waits_for_another_lock_it_has_again", "losses 0",
-	 "1 1000 ask 1 a -1 several; 1 1500 lost a 256 1; 1 2000 got 1 OK 512 t 9000; 1 give 1 3000 OK"},
+	 "1 1000 ask 1 a -1 several; 1 2000 got 1 OK 512 t 9000; 1 2001 lost a 256 1; 1 give 1 3000 OK"},
 	{"what_it_has_when_all_is_had_is_held", "promise", "1 1000 ask 1 a -1 several; 1 2000 got 1 OK 512 t 9000; "
 	 "1 2500 lost a 512 1; 1 give 1 3000 LOST"},
 	{"what_was_handed_on_to_a_set_is_renewed", "", "1 2500 ask 2 a 2500 several; 1 keep 1 256 1000 3000; N 4000 renew t:256; "
 	 "1 5000 got 2 TIMEOUT 0 - 0"},
+	{"what_a_set_gave_up_before_that_was_not_handed_on_to_it", "renewals", "1 900 ask 2 a 10 several; 1 911 got 2 TIMEOUT 0 - 0; "
+	 "1 keep 1 256 1000 3000; N 4000 renew t:256"},
 	{"but_not_long_after_that", "renewals", "1 2500 ask 2 a 9 several; 1 keep 1 256 1000 3000; N 5001+LATE renew t:256; "
 	 "1 2510 got 2 TIMEOUT 0 - 0"},
 
@@ -352,10 +354,10 @@ static const struct story stories[] = {
 	{"that_there_were_enough_before_it_came_is_not_enough", "gates", "1 1000 ask 1 b 500 meet/2; 2 1000 ask 1 b 500 meet/2; "
 	 "1 1001 got 1 OK 0 - 0; 2 1001 got 1 OK 0 - 0; 1 1002 ask 2 b 500 meet/2; 1 1003 got 2 OK 0 - 0"},
 	{"whether_who_does_not_know_has_left_is_not_known_for_a_while", "gates",
-	 "1 1000 ask 1 b 100 meet/2; 1 1100 got 1 UNKNOWN 0 - 0; 2 11000 ask 1 b 500 meet/2; 2 11001 got 1 OK 0 - 0; "
-	 "2 11200 ask 2 b 500 meet/2; 2 11201 got 2 OK 0 - 0"},
-	{"nor_of_who_was_killed", "gates", "1 1000 ask 1 b 100 meet/2; N 1100 killed 11; 1 silent; 2 11000 ask 1 b 500 meet/2; "
-	 "2 11001 got 1 OK 0 - 0; 2 11200 ask 2 b 500 meet/2; 2 11201 got 2 OK 0 - 0"},
+	 "1 1000 ask 1 b 100 meet/2; 1 1100 got 1 UNKNOWN 0 - 0; 2 1000+PLACE ask 1 b 500 meet/2; 2 1001+PLACE got 1 OK 0 - 0; "
+	 "2 1200+PLACE ask 2 b 500 meet/2; 2 1201+PLACE got 2 OK 0 - 0"},
+	{"nor_of_who_was_killed", "gates", "1 1000 ask 1 b 100 meet/2; N 1100 killed 11; 1 silent; 2 1000+PLACE ask 1 b 500 meet/2; "
+	 "2 1001+PLACE got 1 OK 0 - 0; 2 1200+PLACE ask 2 b 500 meet/2; 2 1201+PLACE got 2 OK 0 - 0"},
 	{"a_breach_may_bring_the_places_back_of_those_who_had_left", "", "1 1000 ask 1 b 100 meet/2; 1 1100 got 1 TIMEOUT 0 - 0; "
 	 "N 1200 breach; N 1300 mended; 2 2000 ask 1 b 500 meet/2; 2 2001 got 1 OK 0 - 0"},
 	{"an_emptied_server_does_not", "gates", "1 1000 ask 1 b 100 meet/2; 1 1100 got 1 TIMEOUT 0 - 0; "
@@ -375,6 +377,7 @@ static const struct story stories[] = {
 	{"nothing_is_said_of_a_leader_that_was_not_written_down", "news 1", "1 holds; 2 1500 leads a 512 t:512 three/1; 1 give 1 2000 OK"},
 	{"what_one_proclaimed_is_no_others", "leaders 2", "1 keep 1 256 1000 2000; 2 keep 1 512 2001 3000; "
 	 "2 2500 leads a 512 t:512 one/1; 1 2500 leads a 512 t:512 two/2"},
+	{"it_is_shown_with_the_fence_of_its_hold", "leaders", "1 keep 1 256 1000 2000; 2 1500 leads a 1024 t:256 one/1"},
 	{"who_proclaims_hands_nothing_on", "leaders", "1 1000 ask 1 a -1 plain; 1 1001 got 1 OK 256 t 2000; 1 give 1 1500 OK; "
 	 "1 1400 ask 2 a -1 plain; 1 1502 got 2 OK 257 t 2000; 1 give 2 1600 OK; 2 1550 leads a 256 t one/2; 2 1551 leads a 256 t one/1"},
 	{"leaders_are_shown_in_their_order", "leaders", "1 keep 1 256 1000 2000; 2 keep 1 512 2001 3000; "

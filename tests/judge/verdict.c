@@ -120,7 +120,7 @@ trades(struct account *a)
 	for (size_t i = 0; i < a->got; i++) {
 		const struct hold *hold = a->by_fence[i], *old = hold->old != NOBODY ? &a->holds.at[hold->old] : NULL;
 
-		a->verdict->trades += old != NULL;
+		a->verdict->trades += old != NULL && !hold->waited;
 		if (old && !hold->waited && hold->fence != 0 && old->fence != 0 && !hold->excused && !old->excused && writer && writer->lock == hold->lock &&
 		    writer->fence > old->fence)
 			object(a, VERDICT_EXCLUSION, hold, "%s, with fence %" PRIu64 ", was traded for %s, with %" PRIu64 ", "
@@ -440,7 +440,7 @@ may_be_in_a_set(const struct account *a, const struct renewal *renewal, const st
 	for (uint32_t i = p->first_hold; i < p->first_hold + p->holds; i++) {
 		const struct hold *other = &a->holds.at[i];
 
-		if (other->of_set && other->lock == hold->lock && other->asked <= hold->gave &&
+		if (other->of_set && other->lock == hold->lock && other->asked <= hold->gave && other->got >= hold->give &&
 		    (other->got == NEVER || renewal->moment - VERDICT_LATE_GRACE_MS * MS <= other->got))
 			return true;
 	}

@@ -23,7 +23,7 @@
  *   history    the histories themselves make sense
  *
  * While something that the nemesis itself did ("breach" to "mended") broke what leash relies on, the first, the second, the fourth, the
- * sixth and those of barriers and leaders are not asked of what lived then; where it only emptied the server, the second and the fourth. Of those who have one
+ * sixth and those of barriers and leaders are not asked of what lived then; where it only emptied the server, the second, the fourth and that of leaders. Of those who have one
  * token, one after the other, all lived when the first did: handing on asks no server. So their fences are as old as the first's. Time
  * for which a process stood still is not counted against it. */
 #pragma once
@@ -51,7 +51,7 @@ enum {
 	VERDICT_WAIT_GRACE_MS = 1000,   /* by which a wait may end late there */
 	VERDICT_RENEW_GRACE_MS = 250,   /* within which a renewal is executed that was sent, */
 	VERDICT_LATE_GRACE_MS = 10000,  /* and a late one */
-	VERDICT_PLACE_GRACE_MS = 10000, /* within which a barrier notices that somebody has gone */
+	VERDICT_PLACE_GRACE_MS = 13000, /* within which a barrier notices that somebody has gone, of whom a late word may come */
 };
 
 /* What is counted beside violations; what ends in _ns is a time. */

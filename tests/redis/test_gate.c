@@ -77,7 +77,8 @@ SENTENCE(a_thousand_are_let_in_by_one_step)
 SCENE(no_limit_is_for_a_gate, "arrive A1 = 1; limit 1 = !WRONGTYPE; limit 0 0 = !WRONGTYPE; DBSIZE = 1;"
       "each x >2 =2; FLUSHALL; share A1_$x = no; limit 1 = !WRONGTYPE; DBSIZE = 1")
 SCENE(who_asks_for_a_lock_where_others_wait_at_a_gate_is_refused,
-      "each x >2 =2; FLUSHALL; share A1_$x = no; ask B1 = !WRONGTYPE; DBSIZE = 1")
+      "each x >2 =2; FLUSHALL; share A1_$x = no; ask B1 = !WRONGTYPE; try B1 = !WRONGTYPE;"
+      "release B1 = 0; waiting = A1 *; DBSIZE = 1")
 SCENE(a_name_is_used_as_one_thing, /* by who is in */
       "each x w 1/8 1/0 2/8 =2; arrive A1 = 1; share B1_$x = !WRONGTYPE; probe B1_$x = !WRONGTYPE; DBSIZE = 1;"
       "FLUSHALL; next; each x >2 =2; share A1_1/8 = fence; share B1_$x = !WRONGTYPE; arrive B2 = !WRONGTYPE;"

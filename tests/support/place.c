@@ -122,6 +122,13 @@ place_await_waiting(const char *lock, int64_t n)
 		await_true(place_integer(lock, "ZCOUNT leash:{%s}:queue (0 +inf", lock) == n);
 }
 
+void
+place_await_votes(const char *lock)
+{
+	for (size_t i = 0; place_with(lock, i) != NULL; i++)
+		await_true(server_integer(place_with(lock, i), "EXISTS leash:{%s}", lock) == 1);
+}
+
 int64_t
 place_left_ms(const char *lock)
 {

@@ -62,6 +62,9 @@ struct server *place_at(const char *lock);
 /* Until so many wait in its queue; where there is none, at once. */
 void place_await_waiting(const char *lock, int64_t n);
 
+/* Until each server of a quorum has the vote that was asked for; most had it as the acquire returned. */
+void place_await_votes(const char *lock);
+
 /* How long the lock is kept from others: in a quorum, until most servers have let go of it. As PTTL says it. */
 int64_t place_left_ms(const char *lock);
 
