@@ -110,7 +110,7 @@ wait_and_hold(void *arg)
 	life->acquired = went_well(leash_lock_acquire(life->theirs, patience_ms, &err));
 	leash_lock_token(life->theirs, life->token, sizeof life->token);
 	life->ended = 1;
-	await_true_for(life->done, 60);
+	await_true(life->done);
 	if (life->acquired)
 		leash_lock_release(life->theirs, NULL); /* it was adopted meanwhile, if all went well */
 	return NULL;

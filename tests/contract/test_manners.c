@@ -111,7 +111,7 @@ slow_event(void *arg, const leash_event *event)
 
 	leashed_note_event(&slow->events, event);
 	slow->inside = true;
-	await_true_for(!slow->block, 60);
+	await_true(!slow->block);
 	slow->inside = false;
 }
 

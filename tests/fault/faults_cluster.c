@@ -195,7 +195,7 @@ static void
 await_return(struct run *run, uint64_t *dice)
 {
 	(void)dice;
-	await_true_for(!cluster_is_master(run->cluster, run->ousted), 60);
+	await_true(!cluster_is_master(run->cluster, run->ousted));
 }
 
 const struct arena arena_cluster = {

@@ -122,7 +122,7 @@ fail_over_unasked(void)
 
 	fail_over();
 	/* an election that fails on a busy machine is held again after a while */
-	await_true_for((mend(), count("fault failover without an order") > before), 120);
+	await_true((mend(), count("fault failover without an order") > before));
 	unsigned seen = count("fault failover without an order") - before;
 	assert_in_range(seen, 1, takeovers() - past);
 }
@@ -181,6 +181,6 @@ SENTENCE(an_order_that_comes_too_late_makes_no_order_of_it)
 
 	let_all_look();
 	run.ordered = (struct failover){.since_ns = await_now_ns(), .port = port};
-	await_true_for((mend(), count("breach failover") > 0), 120); /* as above */
+	await_true((mend(), count("breach failover") > 0));
 	assert_int_equal(count("mended"), count("breach failover"));
 }

@@ -10,8 +10,11 @@
 
 #define MS INT64_C(1000000) /* in ns */
 
-/* Look every millisecond until `cond` is true; 30 s of false fail the test. */
-#define await_true(cond) await_true_for(cond, 30)
+/* In seconds: a process that was just started was seen not to run for 30 s beside busy loops. */
+enum { AWAIT_S = 120 };
+
+/* Look every millisecond until `cond` is true; AWAIT_S of false fail the test. */
+#define await_true(cond) await_true_for(cond, AWAIT_S)
 
 /* The same with another limit, in seconds. */
 #define await_true_for(cond, seconds) \

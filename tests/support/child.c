@@ -153,7 +153,7 @@ stage_now(const struct stage *stage)
 void
 stage_await(struct stage *stage, uint32_t n)
 {
-	int64_t limit = await_limit_ns(60);
+	int64_t limit = await_limit_ns(AWAIT_S);
 	uint32_t now;
 
 	while ((now = atomic_load(&stage->n)) < n) {

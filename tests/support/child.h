@@ -36,5 +36,5 @@ struct stage {
 
 void stage_set(struct stage *stage, uint32_t n);      /* now `n`, unless it is more already */
 void stage_raise(struct stage *stage);                /* now one more: for "all of them are ready" */
-void stage_await(struct stage *stage, uint32_t n);    /* until it is at least `n`; 60 s fail the test */
+void stage_await(struct stage *stage, uint32_t n);    /* until it is at least `n`; AWAIT_S fail the test */
 uint32_t stage_now(const struct stage *stage);

@@ -102,7 +102,7 @@ cluster_server_of(struct cluster *c, const char *key)
 {
 	int master = -1;
 
-	await_true_for((master = cluster_master_of(c, key)) >= 0 && node_runs(&c->all.node[master]), 60);
+	await_true((master = cluster_master_of(c, key)) >= 0 && node_runs(&c->all.node[master]));
 	return c->all.node[master].server;
 }
 
@@ -153,7 +153,7 @@ is_ok(const struct cluster *c)
 void
 cluster_await_ok(struct cluster *c)
 {
-	await_true_for(is_ok(c), 90);
+	await_true(is_ok(c));
 }
 
 void
@@ -165,8 +165,8 @@ cluster_await_synced(struct cluster *c)
 
 		if (offset < 0)
 			continue;
-		await_true_for(node_has_all_of(&c->all.node[i], c->all.node[master].told, offset), 60);
-		await_true_for(node_replicas(&c->all.node[master]) >= 1, 60);
+		await_true(node_has_all_of(&c->all.node[i], c->all.node[master].told, offset));
+		await_true(node_replicas(&c->all.node[master]) >= 1);
 	}
 }
 
@@ -232,12 +232,12 @@ bring_together(struct cluster *c)
 		for (int j = 0; j < i; j++)   /* all with all: nobody has to hear of anybody by gossip */
 			server_say(c->all.node[i].server, "CLUSTER MEET 127.0.0.1 %d %d", c->all.node[j].told,
 			           c->all.node[j].port + PORTS_BUS);
-	await_true_for(all_know_all(c), 60);
+	await_true(all_know_all(c));
 	for (int i = CLUSTER_MASTERS; i < c->all.count; i++)
-		await_true_for(becomes_replica(c, i, c->id[i - CLUSTER_MASTERS]), 60);
+		await_true(becomes_replica(c, i, c->id[i - CLUSTER_MASTERS]));
 	cluster_await_ok(c);
 	for (int i = CLUSTER_MASTERS; i < c->all.count; i++)
-		await_true_for(node_has_all_of(&c->all.node[i], c->all.node[i - CLUSTER_MASTERS].told, 0), 60);
+		await_true(node_has_all_of(&c->all.node[i], c->all.node[i - CLUSTER_MASTERS].told, 0));
 	cluster_await_synced(c);
 }
 
@@ -260,7 +260,7 @@ cluster_move_begin(struct cluster *c, int slot, int to)
 {
 	int from = -1;
 
-	await_true_for((from = cluster_master_of_slot(c, slot)) >= 0, 60);
+	await_true((from = cluster_master_of_slot(c, slot)) >= 0);
 	if (c->move[slot].from != c->move[slot].to || from == to)
 		trouble("slot %d moves already, or is there", slot);
 	server_say(c->all.node[to].server, "CLUSTER SETSLOT %d IMPORTING %s", slot, c->id[from]);
@@ -358,7 +358,7 @@ is_succeeded(struct cluster *c, int master)
 int
 cluster_await_takeover(struct cluster *c, int master)
 {
-	await_true_for(is_succeeded(c, master), 90);
+	await_true(is_succeeded(c, master));
 	return partner(c, master);
 }
 
@@ -383,6 +383,6 @@ cluster_failover(struct cluster *c, int master)
 {
 	int64_t next_ns = 0;
 
-	await_true_for(fails_over(c, master, &next_ns), 90);
+	await_true(fails_over(c, master, &next_ns));
 	return partner(c, master);
 }

@@ -29,7 +29,7 @@ leashed_open(const char *uri, const leash_options *options)
 	leash_options o = options != NULL ? *options : *LEASH_OPTIONS();
 	/* for what comes later: a slow machine may need longer to connect */
 	bool hasty = o.timeout_ms > 0 && o.timeout_ms < 1000;
-	int64_t limit = await_limit_ns(60);
+	int64_t limit = await_limit_ns(AWAIT_S);
 	leash_client *client = NULL;
 	leash_status status;
 	leash_error err;

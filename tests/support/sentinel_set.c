@@ -162,7 +162,7 @@ sentinel_set_start(const struct nodes_options *options)
 		start_sentinel(set, i);
 	hurry(set, 200, 100);
 	for (int i = 0; i < SENTINEL_SENTINELS; i++)
-		await_true_for(knows_all(set, i), 60);
+		await_true(knows_all(set, i));
 	hurry(set, 10000, 2000);
 	nodes_add(&set->all, uri_of(set));
 	return set;
@@ -194,7 +194,7 @@ sentinel_set_await_failover(struct sentinel_set *set, int before)
 {
 	int master = -1;
 
-	await_true_for((master = agreed_master(set)) >= 0 && master != before, 90);
+	await_true((master = agreed_master(set)) >= 0 && master != before);
 	return master;
 }
 
@@ -215,7 +215,7 @@ begins_failover(const struct sentinel_set *set)
 void
 sentinel_set_begin_failover(struct sentinel_set *set)
 {
-	await_true_for(begins_failover(set), 60);
+	await_true(begins_failover(set));
 }
 
 int
@@ -265,12 +265,12 @@ sentinel_set_await_synced(struct sentinel_set *set)
 	int64_t offset = -1;
 	int replicas = 0;
 
-	await_true_for((offset = node_number(&set->all.node[master], "INFO replication", "master_repl_offset")) >= 0, 60);
+	await_true((offset = node_number(&set->all.node[master], "INFO replication", "master_repl_offset")) >= 0);
 	for (int i = 0; i < SENTINEL_SERVERS; i++) {
 		if (i == master || !node_runs(&set->all.node[i]))
 			continue;
-		await_true_for(node_has_all_of(&set->all.node[i], set->all.node[master].told, offset), 60);
+		await_true(node_has_all_of(&set->all.node[i], set->all.node[master].told, offset));
 		replicas++;
 	}
-	await_true_for(node_replicas(&set->all.node[master]) >= replicas, 60);
+	await_true(node_replicas(&set->all.node[master]) >= replicas);
 }

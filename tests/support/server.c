@@ -148,7 +148,7 @@ server_dial(struct server *server, double seconds)
 static bool
 answers(struct server *server, bool loaded)
 {
-	redisContext *c = server_dial(server, 30);
+	redisContext *c = server_dial(server, AWAIT_S);
 	redisReply *reply = c ? redisCommand(c, "PING") : NULL;
 	bool yes = reply && !(loaded && reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "LOADING", 7) == 0);
 
@@ -161,7 +161,7 @@ answers(struct server *server, bool loaded)
 static void
 run(struct server *server, bool loaded)
 {
-	int64_t limit = await_limit_ns(30);
+	int64_t limit = await_limit_ns(AWAIT_S);
 	siginfo_t end = { .si_pid = 0 };
 
 	unlink(server->socket);
@@ -302,7 +302,7 @@ server_clock(struct server *server)
 redisContext *
 server_connect(struct server *server)
 {
-	redisContext *c = server_dial(server, 30);
+	redisContext *c = server_dial(server, AWAIT_S);
 
 	if (!c)
 		trouble("the server on %s does not take connections", server->socket);

@@ -327,7 +327,7 @@ static void
 expect(struct run *run, const char *line)
 {
 	enum stream stream = line[0] == '2' ? ERR : line[0] == '@' ? SHOWN : OUT;
-	int64_t limit = await_limit_ns(60);
+	int64_t limit = await_limit_ns(AWAIT_S);
 	const char *pattern = line + (stream == OUT ? 1 : 2);
 	char how = how_of(&pattern);
 
@@ -656,7 +656,7 @@ static void
 check_answer(char *line, bool waits, bool again)
 {
 	char *arrow = strstr(line, " =>"); /* with nothing behind it, if nothing is expected */
-	int64_t limit = await_limit_ns(60);
+	int64_t limit = await_limit_ns(AWAIT_S);
 	const char *got;
 
 	if (arrow != NULL)
@@ -679,7 +679,7 @@ VERB_AS(expand_redis, "redis!") { check_answer(rest, false, true); }
 static void
 check_window(int row, const char *pattern)
 {
-	int64_t limit = await_limit_ns(60);
+	int64_t limit = await_limit_ns(AWAIT_S);
 	char how = how_of(&pattern);
 
 	while (!is_said(screen_text(row), how, pattern)) {
@@ -759,7 +759,7 @@ VERB(shows) /* plain, json, a screen */
 static const char *
 said_behind(const char *mark)
 {
-	int64_t limit = await_limit_ns(60);
+	int64_t limit = await_limit_ns(AWAIT_S);
 	bool has_ended = false;
 
 	must(last != NULL, "nobody says anything");

@@ -67,7 +67,7 @@ await_deaths(const pid_t *pids, int count, int64_t *late_ns)
 {
 	lag_begin();
 	for (int i = 0; i < count; i++)
-		await_true_for(strchr("ZX", state_of(pids[i])) != NULL, 60);
+		await_true(strchr("ZX", state_of(pids[i])) != NULL);
 	int64_t last = await_now_ns();
 	*late_ns = lag_end();
 	return last;
