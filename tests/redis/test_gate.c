@@ -79,6 +79,10 @@ SCENE(no_limit_is_for_a_gate, "arrive A1 = 1; limit 1 = !WRONGTYPE; limit 0 0 = 
 SCENE(who_asks_for_a_lock_where_others_wait_at_a_gate_is_refused,
       "each x >2 =2; FLUSHALL; share A1_$x = no; ask B1 = !WRONGTYPE; try B1 = !WRONGTYPE;"
       "release B1 = 0; waiting = A1 *; DBSIZE = 1")
+SCENE(who_is_heard_of_and_has_no_place_is_in_nobodys_way,
+      "mess; each x w 1/8 1/0; FLUSHALL; ZADD QUEUE -5 aaaaaaaa-0000-4000-8000-00000000000b; share A1_$x = fence; next;"
+      "FLUSHALL; ZADD QUEUE -5 aaaaaaaa-0000-4000-8000-00000000000b; share A1_=1 = now; FLUSHALL; ZADD QUEUE 5 B2_60000;"
+      "share C1_1/8 = !WRONGTYPE")
 SCENE(a_name_is_used_as_one_thing, /* by who is in */
       "each x w 1/8 1/0 2/8 =2; arrive A1 = 1; share B1_$x = !WRONGTYPE; probe B1_$x = !WRONGTYPE; DBSIZE = 1;"
       "FLUSHALL; next; each x >2 =2; share A1_1/8 = fence; share B1_$x = !WRONGTYPE; arrive B2 = !WRONGTYPE;"
