@@ -41,6 +41,15 @@ impossible(const char *call, uint64_t number, leash_status status, const leash_e
 	trouble("%s: %s of hold %" PRIu64 ": %s: %s", self.name, call, number, leash_status_name(status), err->text);
 }
 
+void
+accept_end(const char *call, uint64_t number, leash_status status, const leash_error *err)
+{
+	if (status != LEASH_OK && status != LEASH_TIMEOUT && status != LEASH_CANCELED && status != LEASH_UNAVAILABLE && status != LEASH_DENIED)
+		impossible(call, number, status, err);
+	if (status == LEASH_DENIED || status == LEASH_UNAVAILABLE)
+		await_ms(20);   /* a refusal comes at once, again and again */
+}
+
 /* ---- waits that somebody cancels ---- */
 
 leash_cancel *
@@ -147,7 +156,8 @@ start(void)
 		trouble("no thread");
 	for (unsigned i = 0; i < SHARED; i++)
 		for (unsigned j = 0; j < self.lock_count; j++)
-			self.shared[i][j] = handle_new(j, NULL, i == 0 ? LEASH_READ : LEASH_WRITE, 0);
+			if (kind_of(j) != KIND_READERS)
+				self.shared[i][j] = handle_new(j, NULL, LEASH_MUTEX, 0);
 	for (unsigned i = 0; i < self.thread_count; i++) {
 		struct worker *w = &self.workers[i];
 

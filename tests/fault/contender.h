@@ -31,7 +31,7 @@ struct self {
 	struct history *history;
 	struct fenced *registers;
 	leash_client *client;
-	leash_lock *shared[SHARED][MAX_LOCKS];   /* of a read-write lock to read, and to write; of a semaphore none */
+	leash_lock *shared[SHARED][MAX_LOCKS];   /* of all threads; of a read-write lock and of a semaphore none */
 	struct worker workers[MAX_THREADS];
 	pthread_mutex_t mutex;
 	_Atomic uint64_t holds;
@@ -55,6 +55,8 @@ once_in(uint64_t *random, uint64_t n)
 
 /* An answer that no fault of a server or network explains ends the process. `number`: of the hold. */
 _Noreturn void impossible(const char *call, uint64_t number, leash_status status, const leash_error *err);
+/* Of a call that waits: it is done, or its wait's end, its cancel or the server is the reason. */
+void accept_end(const char *call, uint64_t number, leash_status status, const leash_error *err);
 
 /* How a wait is told that somebody cancels it; NULL: nobody does. Between the two the wait is to begin and end. */
 leash_cancel *cancel_begin(struct worker *worker, bool may_be_canceled);

@@ -8,16 +8,6 @@
 
 enum { LATCH_S = 10, WATCH_MS = 200 };
 
-/* At the server, or by its own cancel. */
-static void
-accept(const char *call, uint64_t number, leash_status status, const leash_error *err)
-{
-	if (status != LEASH_OK && status != LEASH_TIMEOUT && status != LEASH_CANCELED && status != LEASH_UNAVAILABLE && status != LEASH_DENIED)
-		impossible(call, number, status, err);
-	if (status == LEASH_DENIED || status == LEASH_UNAVAILABLE)
-		await_ms(20);
-}
-
 static int64_t
 some_wait(struct worker *w)
 {
@@ -41,7 +31,7 @@ meet(struct worker *w)
 	cancel_end(w, cancel);
 	leash_barrier_free(barrier);
 	if (status != LEASH_UNKNOWN)
-		accept("meeting", number, status, &err);
+		accept_end("meeting", number, status, &err);
 }
 
 static void
@@ -52,7 +42,7 @@ arrive(struct worker *w, leash_latch *latch, const char *name)
 
 	snprintf(party, sizeof party, "%s.%u", self.name, w->number);
 	history_note(self.history, "arrive %s/%s", name, party);
-	accept("arrival", 0, leash_latch_count_down(latch, party, &err), &err);
+	accept_end("arrival", 0, leash_latch_count_down(latch, party, &err), &err);
 }
 
 static void
@@ -65,7 +55,7 @@ await_arrivals(struct worker *w, leash_latch *latch, const char *name)
 	history_note(self.history, "ask %" PRIu64 " %s %" PRId64 " await/%d", number, name, wait_ms, ARRIVALS);
 	leash_status status = leash_latch_await(latch, wait_ms, &err);
 	history_note(self.history, "got %" PRIu64 " %s 0 - 0", number, leash_status_name(status));
-	accept("await", number, status, &err);
+	accept_end("await", number, status, &err);
 }
 
 static void
@@ -108,7 +98,7 @@ watch_leaders(void *arg)
 
 		if (status == LEASH_OK && leader.leads && leader.value[0] != '\0')
 			history_note(self.history, "leads lock-0 %" PRIu64 " %s %s", leader.fence, leader.token, leader.value);
-		accept("watch", 0, status, &err);
+		accept_end("watch", 0, status, &err);
 	}
 	leash_watch_free(watch);
 	return arg;

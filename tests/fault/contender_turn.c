@@ -195,16 +195,6 @@ note_refused(const struct turn *turn, int64_t came, leash_status status)
 	history_note_at(self.history, came, "got %" PRIu64 " %s 0 - 0", turn->number, leash_status_name(status));
 }
 
-/* Because of the wait's end, its cancel, or the server. */
-static void
-accept_refusal(const struct turn *turn, leash_status status, const leash_error *err)
-{
-	if (status != LEASH_TIMEOUT && status != LEASH_CANCELED && status != LEASH_UNAVAILABLE && status != LEASH_DENIED)
-		impossible("acquire", turn->number, status, err);
-	if (status == LEASH_DENIED || status == LEASH_UNAVAILABLE)
-		await_ms(20);   /* a refusal comes at once, again and again */
-}
-
 /* Is it held now? */
 static bool
 begin(struct turn *turn, int64_t wait_ms, bool may_be_canceled)
@@ -219,7 +209,7 @@ begin(struct turn *turn, int64_t wait_ms, bool may_be_canceled)
 		return true;
 	}
 	note_refused(turn, came, status);
-	accept_refusal(turn, status, &err);
+	accept_end("acquire", turn->number, status, &err);
 	return false;
 }
 
@@ -597,7 +587,7 @@ take_two(struct worker *w)
 		keep_two(turns);
 		end_two(multi, turns);
 	} else {
-		accept_refusal(&turns[0], status, &err);
+		accept_end("acquire of two", turns[0].number, status, &err);
 	}
 	leash_multi_free(multi);
 	for (int i = 0; i < 2; i++)

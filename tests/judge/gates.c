@@ -93,9 +93,9 @@ arrived(struct arrival *const *order, size_t count, uint32_t lock, int64_t momen
 static void
 latches(struct account *a)
 {
-	POINTERS(struct arrival, pointers, a->arrivals);
-	struct arrival **order = account_sorted(pointers, a->arrivals.count, by_moment);
+	POINTERS(struct arrival, order, a->arrivals);
 
+	qsort(order, a->arrivals.count, sizeof(*order), by_moment);
 	EACH(const struct hold, hold, a->holds) {
 		if (!hold->awaits || hold->got_answer != ANSWER_OK)
 			continue;
@@ -107,7 +107,6 @@ latches(struct account *a)
 			                  account_hold(a, hold, hold->got_line), hold->got, count, hold->limit);
 	}
 	free(order);
-	free(pointers);
 }
 
 void
