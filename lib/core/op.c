@@ -392,17 +392,27 @@ explain(struct lsh_op *op, leash_status status)
 /* Others count on who waits at a barrier, and a signal goes to one who waits. So such a wait has ended only when
  * nothing of it can come any more to the server, which has let go of its place, or says that it was let in before:
  *
- *   WAITING --late, canceled--> WITHDRAWS --it had a place only--> TIMEOUT, CANCELED
+ *   WAITING --late, canceled, refused--> WITHDRAWS --it had a place only--> TIMEOUT, CANCELED, why it was refused
  *                                +--it had been let in--> OK     +--no answer in time, or one was lost--> UNKNOWN
  *
  * That it was let in is not given back before that, either: what comes late finds it, and takes no place. */
 
+/* Else op->why is the explanation. */
+static bool
+explains_itself(leash_status status)
+{
+	return status == LEASH_TIMEOUT || status == LEASH_CANCELED;
+}
+
 static void
 not_withdrawn(struct lsh_op *op)
 {
+	bool is_refused = !explains_itself(op->status) && op->status != LEASH_UNAVAILABLE;
+	leash_status status = is_refused ? op->status : LEASH_UNKNOWN;
+
 	lsh_lease_describe(op->lease, &op->why);
 	lsh_count(op->lock, LSH_COUNT_GAVE_UP);
-	lsh_op_finish(op, lsh_op_fail(op, LEASH_UNKNOWN, op->why.sys_errno,
+	lsh_op_finish(op, lsh_op_fail(op, status, op->why.sys_errno,
 	                              "not known whether it was let in before its wait ended: %s", op->why.text));
 }
 
@@ -418,7 +428,7 @@ withdrawn(struct lsh_op *op, enum lsh_found found, const leash_error *why)
 	} else if (found != LSH_FOUND_NOT_YET) {
 		op->why = *why;
 		not_withdrawn(op);
-	} else if (op->status != LEASH_UNAVAILABLE && why->status != LEASH_OK) {
+	} else if (explains_itself(op->status) && why->status != LEASH_OK) {
 		op->why = *why;
 	}
 }
@@ -438,7 +448,7 @@ withdraw(struct lsh_op *op, leash_status status)
 	lease->want = NULL;
 	op->queue = NULL;
 	op->cancel = NULL;
-	if (status != LEASH_UNAVAILABLE)
+	if (explains_itself(status))
 		op->why = (leash_error){LEASH_OK, 0, ""};
 	op->verb = &withdrawing;
 	op->status = status;
@@ -453,10 +463,10 @@ withdraw(struct lsh_op *op, leash_status status)
 static void
 over(struct lsh_op *op, leash_status status)
 {
-	if (status == LEASH_CANCELED || status == LEASH_TIMEOUT || status == LEASH_UNAVAILABLE)
-		withdraw(op, status);
-	else
+	if (status == LEASH_CLOSED)
 		lsh_op_finish(op, explain(op, status));
+	else
+		withdraw(op, status);
 }
 
 /* ---- its time is over ---- */

@@ -55,6 +55,15 @@ SCENE(who_is_refused_may_have_a_place_by_an_earlier_request,
       "ann acquires 900; cut; reconnect; refuse OOM no memory -> ann waits, acquire 1, acquire 1;"
       "pass 1000 -> release 1; LEFT -> ann UNAVAILABLE")
 
+SCENE(also_if_it_is_denied,
+      "ann acquires 30000; cut; reconnect; refuse NOPERM User has no permissions -> ann waits, acquire 1, acquire 1;"
+      "pass 5100 -> release 1; LEFT -> ann DENIED, ann why NOPERM")
+SCENE(or_denied_to_leave, "ann acquires 30000; cut; reconnect; refuse NOPERM User has no permissions -> ann waits;"
+      "pass 5100; refuse NOPERM User has no permissions -> ann DENIED, ann why not known whether it was let in before")
+SCENE(or_told_of_an_error_perhaps_in_the_middle_of_the_script,
+      "ann acquires 30000; refuse ERR no such thing -> ann waits, acquire 1, release 1;"
+      "LEFT -> ann PROTOCOL, ann why no such thing")
+
 SCENE(who_is_let_in_gives_back_what_that_was,
       "ann acquires 30000; QUEUED; message_granted 1 -> ann OK, acquire 1; ann releases -> ping, release 1;"
       "RELEASED -> ann OK, nothing told")
