@@ -60,8 +60,10 @@ EXTRA_DIST += tests/support/tap.sh
 if TESTS_ENABLED
 
 test_programs =
-# These run the command, or have its doctor; some read its JSON. They take longest, and only wait: so they come first, and
-# the others compute beside them.
+# It computes for a hundred seconds, on one processor: so it comes first.
+test_programs += tests/sim/test_scripts
+# These run the command, or have its doctor; some read its JSON. They take long, too, and only wait: so the
+# others compute beside them.
 if COMMAND_ENABLED
 test_programs += tests/tools/test_jobs
 test_programs += tests/tools/test_commands

@@ -51,8 +51,8 @@ suite() {
 	# Results of a test that has since been renamed would be counted for ever.
 	find "$folder" -name '*.trs' -delete
 
-	# Four at a time, even on two CPUs: tests wait more than they compute.
-	make -C "$folder" -j"${LEASH_TEST_JOBS:-4}" --no-print-directory check
+	# Five at a time, even on two CPUs: tests wait more than they compute.
+	make -C "$folder" -j"${LEASH_TEST_JOBS:-5}" --no-print-directory check
 	made=$?
 
 	results=$(find "$folder" -name '*.trs' -exec cat {} + | sed -n 's/^:test-result: //p')

@@ -2,7 +2,6 @@
 
 test_programs += tests/sim/test_fuzz
 test_programs += tests/sim/test_keyspace
-test_programs += tests/sim/test_scripts
 
 sim_sources =
 sim_sources += tests/sim/command_keys.c
