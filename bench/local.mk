@@ -5,11 +5,25 @@ EXTRA_DIST += bench/README.md
 # The server and the proxy are those of the tests.
 if TESTS_ENABLED
 
+check_PROGRAMS += bench/kinds
 check_PROGRAMS += bench/local
 check_PROGRAMS += bench/memory
 check_PROGRAMS += bench/pair
 check_PROGRAMS += bench/scripts
 check_PROGRAMS += bench/turns
+
+bench_kinds_SOURCES =
+bench_kinds_SOURCES += bench/crew.c
+bench_kinds_SOURCES += bench/crew.h
+bench_kinds_SOURCES += bench/crowd.c
+bench_kinds_SOURCES += bench/crowd.h
+bench_kinds_SOURCES += bench/kinds.c
+bench_kinds_SOURCES += bench/kinds.h
+bench_kinds_SOURCES += bench/kinds_apart.c
+bench_kinds_SOURCES += bench/kinds_share.c
+bench_kinds_SOURCES += bench/program.c
+bench_kinds_SOURCES += bench/program.h
+bench_kinds_LDADD = lib/libleash.la tests/support/libsupport.la $(HIREDIS_LIBS)
 
 bench_local_SOURCES =
 bench_local_SOURCES += bench/local.c
