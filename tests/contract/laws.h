@@ -19,6 +19,8 @@ struct kind {
 	                     leash_error *err);
 	const char *holders; /* what counts in Redis who has "law"; NULL: its fields, */
 	bool once;           /* and is it not reentrant? */
+
+	bool permits;        /* no lock, but a semaphore of one permit, which has no fence */
 };
 
 #define LAW_OPTIONS(...) {.size = sizeof(leash_lock_options), __VA_ARGS__}

@@ -21,17 +21,33 @@ open_lock(struct party *p, const char *name)
 	return lock;
 }
 
+static leash_semaphore *
+open_permits(struct party *p, const char *name)
+{
+	leash_semaphore *permits;
+	leash_error err;
+
+	assert_status(LEASH_OK, leash_semaphore_new(&permits, p->client, name, 1, &p->options, &err));
+	return permits;
+}
+
 static int
 run_party(void *arg)
 {
 	struct party *p = arg;
 
 	p->client = place_client(&p->open_with);
-	p->lock = open_lock(p, "law");
-	p->other = open_lock(p, "other");
+	if (scene->kind->permits) {
+		p->permits = open_permits(p, "law");
+		p->other_permits = open_permits(p, "other");
+	} else {
+		p->lock = open_lock(p, "law");
+		p->other = open_lock(p, "other");
+	}
 	for (int i = 0; i < ACTORS; i++) {
 		p->actor[i].ctx = p;
 		p->actor[i].lock = p->lock;
+		p->actor[i].semaphore = p->permits;
 		p->actor[i].wait_ms = LEASH_FOREVER;
 		actor_start(&p->actor[i]);
 	}
@@ -39,6 +55,11 @@ run_party(void *arg)
 	for (int i = 0; i < ACTORS; i++)
 		actor_join(&p->actor[i]);
 	leash_close(p->client);
+	for (int i = 0; i < ACTORS; i++)
+		if (p->actor[i].permit != NULL)
+			actor_give(&p->actor[i]);
+	leash_semaphore_free(p->permits);
+	leash_semaphore_free(p->other_permits);
 	leash_lock_free(p->lock);
 	leash_lock_free(p->other);
 	return 0;
@@ -145,32 +166,54 @@ scene_clear(void)
 
 /* ---- acts ---- */
 
+static void
+enter(const struct actor *a)
+{
+	const struct party *p = a->ctx;
+
+	if (p->options.mode == LEASH_READ)
+		judge_enter_shared(scene->judge, 0);
+	else
+		judge_enter(scene->judge, 0, a->lock != NULL ? leash_lock_fence(a->lock) : 0);
+}
+
+static void
+leave(const struct actor *a)
+{
+	const struct party *p = a->ctx;
+
+	if (p->options.mode == LEASH_READ)
+		judge_leave_shared(scene->judge, 0);
+	else
+		judge_leave(scene->judge, 0);
+}
+
 void
 scene_take_turns(struct actor *a)
 {
 	a->count = 0;
 	a->status = LEASH_OK;
 	for (unsigned i = 0; i < a->turns && a->status == LEASH_OK; i++) {
-		bool nests = i % 5 == 0 && !scene->kind->once;
+		bool nests = i % 5 == 0 && !scene->kind->once && !scene->kind->permits;
 		int64_t wait_ms = a->wait_ms >= 0 ? (i + a->turns) % (unsigned)(a->wait_ms + 1) : a->wait_ms;
 
-		a->status = leash_lock_acquire(a->lock, wait_ms, &a->err);
+		a->status = actor_take(a, LEASH_ACQUIRE(.wait_ms = wait_ms));
 		if (a->status == LEASH_TIMEOUT || (a->status == LEASH_UNAVAILABLE && a->wait_ms >= 0)) {
 			a->status = LEASH_OK;
 			continue;
 		}
 		if (a->status != LEASH_OK)
 			return;
-		judge_enter(scene->judge, 0, leash_lock_fence(a->lock));
+		enter(a);
 		if (nests)
-			a->status = leash_lock_acquire(a->lock, 0, &a->err);
+			a->status = actor_take(a, LEASH_ACQUIRE(.wait_ms = 0));
 		if (i % 4 == 0)
 			await_ms(1);
 		if (nests && a->status == LEASH_OK)
-			a->status = leash_lock_release(a->lock, &a->err);
-		judge_leave(scene->judge, 0);
+			a->status = actor_give(a);
+		leave(a);
 		if (a->status == LEASH_OK)
-			a->status = leash_lock_release(a->lock, &a->err);
+			a->status = actor_give(a);
 		a->count++;
 	}
 }
@@ -182,8 +225,8 @@ scene_number(struct actor *a)
 	if (a->status != LEASH_OK)
 		return;
 	a->count = atomic_fetch_add(&scene->grants, 1);
-	a->status = leash_lock_release(a->lock, &a->err);
-	a->depth = leash_lock_depth(a->lock);
+	a->status = actor_give(a);
+	a->depth = a->lock != NULL ? leash_lock_depth(a->lock) : 0;
 }
 
 void
@@ -203,7 +246,7 @@ scene_let_wait(struct actor *a, actor_act *act)
 {
 	const struct party *p = a->ctx;
 	int64_t before = places();
-	bool has_place = p->options.fair;
+	bool has_place = p->options.fair || scene->kind->permits;
 
 	if (place_is(PLACE_NO_QUEUE)) {
 		actor_tell(a, act);

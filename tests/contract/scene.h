@@ -28,6 +28,7 @@ struct party {
 	/* its own; only it can follow these */
 	leash_client *client;
 	leash_lock *lock, *other; /* "law" and "other" */
+	leash_semaphore *permits, *other_permits; /* or these */
 };
 
 struct scene {

@@ -34,6 +34,7 @@ test_readwrite       cluster,least,quorum  a kind of its own: where its keys are
 test_resources       tls,sentinel,cluster,quorum  no rights of its own
 test_scan            cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_scan_lies       -  the server is a fake, which answers what no server would
+test_sharers         cluster               kinds of their own: where their keys are
 test_stats           cluster,quorum        what is counted of one server and of several
 test_times           quorum                leases, which one server counts as any other does
 test_tls             -  the certificates of one server

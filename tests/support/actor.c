@@ -120,9 +120,33 @@ actor_check(leash_status expected, struct actor *a, const char *file, int line)
 
 /* ---- acts ---- */
 
+leash_status
+actor_take(struct actor *a, const leash_acquire *how)
+{
+	if (a->semaphore == NULL)
+		return leash_lock_acquire_with(a->lock, how, &a->err);
+	return leash_semaphore_acquire_with(a->semaphore, 1, how, &a->permit, &a->err);
+}
+
+leash_status
+actor_give(struct actor *a)
+{
+	leash_permit *permit = a->permit;
+
+	if (a->semaphore == NULL)
+		return leash_lock_release(a->lock, &a->err);
+	a->permit = NULL;
+	return leash_permit_release(permit, &a->err);
+}
+
 static void
 look(struct actor *a)
 {
+	if (a->semaphore != NULL) {
+		a->held = leash_permit_held(a->permit);
+		a->depth = a->permit != NULL;
+		return;
+	}
 	a->held = leash_lock_held(a->lock);
 	a->depth = leash_lock_depth(a->lock);
 	a->fence = leash_lock_fence(a->lock);
@@ -139,7 +163,7 @@ void
 actor_acquire(struct actor *a)
 {
 	a->began_ns = await_now_ns();
-	a->status = leash_lock_acquire_with(a->lock, LEASH_ACQUIRE(.wait_ms = a->wait_ms, .cancel = a->cancel), &a->err);
+	a->status = actor_take(a, LEASH_ACQUIRE(.wait_ms = a->wait_ms, .cancel = a->cancel));
 	a->ended_ns = await_now_ns();
 	look(a);
 }
@@ -148,7 +172,7 @@ void
 actor_release(struct actor *a)
 {
 	a->began_ns = await_now_ns();
-	a->status = leash_lock_release(a->lock, &a->err);
+	a->status = actor_give(a);
 	a->ended_ns = await_now_ns();
 	look(a);
 }

@@ -15,6 +15,8 @@ typedef void actor_act(struct actor *actor);
 struct actor {
 	/* with what; for whoever tells to set */
 	leash_lock *lock;
+	leash_semaphore *semaphore; /* instead of it, of which it takes one permit; */
+	leash_permit *permit;       /* which is this */
 	leash_cancel *cancel;
 	int64_t wait_ms;
 	unsigned turns;
@@ -63,6 +65,10 @@ int64_t actor_took_ns(const struct actor *actor);
 	} while (0)
 
 void actor_check(leash_status expected, struct actor *actor, const char *file, int line);
+
+/* For its acts: acquire and release with what it has. */
+leash_status actor_take(struct actor *actor, const leash_acquire *how);
+leash_status actor_give(struct actor *actor);
 
 /* What it can do. After the first two it has looked as well. */
 actor_act actor_acquire;   /* `lock`, with `wait_ms` and `cancel` */

@@ -15,7 +15,8 @@ enum { NOTES = 16 };   /* so many violations are described */
 typedef uint64_t who;
 
 struct room {
-	_Atomic who inside;
+	_Atomic who inside;       /* alone */
+	_Atomic size_t sharing;
 	_Atomic uint64_t fence;   /* the last one seen */
 };
 
@@ -67,6 +68,9 @@ judge_enter(struct judge *j, size_t lock, uint64_t fence)
 	if (other != 0 && count(j))
 		fprintf(stderr, "judge: lock %zu: thread %u of process %u entered while thread %u of process %u was inside\n",
 		        lock, (unsigned)me, (unsigned)(me >> 32), (unsigned)other, (unsigned)(other >> 32));
+	if (atomic_load(&r->sharing) != 0 && count(j))
+		fprintf(stderr, "judge: lock %zu: thread %u of process %u entered while others shared it\n", lock, (unsigned)me,
+		        (unsigned)(me >> 32));
 	if (fence == 0)
 		return;
 	uint64_t last = atomic_exchange(&r->fence, fence);
@@ -81,6 +85,26 @@ judge_leave(struct judge *j, size_t lock)
 
 	/* If another has come in meanwhile, that has been noted, and it is the one who is inside. */
 	atomic_compare_exchange_strong(&room(j, lock)->inside, &me, 0);
+}
+
+void
+judge_enter_shared(struct judge *j, size_t lock)
+{
+	struct room *r = room(j, lock);
+	who me = self(), other;
+
+	atomic_fetch_add(&j->entries, 1);
+	atomic_fetch_add(&r->sharing, 1);
+	other = atomic_load(&r->inside);
+	if (other != 0 && count(j))
+		fprintf(stderr, "judge: lock %zu: thread %u of process %u came to share while thread %u of process %u was inside\n",
+		        lock, (unsigned)me, (unsigned)(me >> 32), (unsigned)other, (unsigned)(other >> 32));
+}
+
+void
+judge_leave_shared(struct judge *j, size_t lock)
+{
+	atomic_fetch_sub(&room(j, lock)->sharing, 1);
 }
 
 size_t

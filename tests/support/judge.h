@@ -17,6 +17,10 @@ struct judge *judge_new(size_t locks);
 void judge_enter(struct judge *judge, size_t lock, uint64_t fence);
 void judge_leave(struct judge *judge, size_t lock);
 
+/* Likewise, of any number who may be inside together, with nobody else. */
+void judge_enter_shared(struct judge *judge, size_t lock);
+void judge_leave_shared(struct judge *judge, size_t lock);
+
 size_t judge_violations(const struct judge *judge);
 size_t judge_entries(const struct judge *judge);       /* enters so far, of all locks */
 void judge_print(const struct judge *judge);           /* how many of both, to stderr, where the first are described */
