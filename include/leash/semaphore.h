@@ -211,8 +211,8 @@ leash_semaphore_waiters(leash_semaphore *semaphore, leash_waiter_fn visit, void 
  * @param err     filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           done
- * @retval LEASH_UNAVAILABLE  the server did not answer within the client's `timeout_ms`: it may be done, or be done a
- *                            little later. It may be said again, also by leash itself: it says what is to be
+ * @retval LEASH_UNAVAILABLE  the server did not answer within the client's `timeout_ms`: it may be done, but is not
+ *                            done later. It may be said again, also by leash itself: it says what is to be
  * @retval LEASH_MISMATCH     a key holds something that is no semaphore, or no limit
  * @retval LEASH_DENIED       the server does not permit a command; the text names it
  * @retval LEASH_PROTOCOL     the answer is not what a Redis server says

@@ -77,7 +77,7 @@ make_inspection(const struct lsh_query *q, struct lsh_script_call *command)
 
 /* What is no question: it changes something. */
 static void
-make_step(const struct lsh_ask *a, struct lsh_script_call *command)
+make_step(const struct lsh_ask *a, struct lsh_script_call *command, int64_t now)
 {
 	const struct lsh_query *q = a->query;
 	size_t token_size = strlen(q->words);
@@ -85,6 +85,7 @@ make_step(const struct lsh_ask *a, struct lsh_script_call *command)
 		.protocol = &q->backend->protocol, .kind = q->kind, .key = {q->subject, q->subject_size},
 		.token = q->words, .token_size = token_size, .value = q->words + token_size + 1,
 		.limit = q->limit, .lease_ms = q->for_ms, .sharded = atomic_load(&a->host->sharded),
+		.not_after_us = lsh_node_server_us(a->host->server.node, now) + (q->deadline - now) / LSH_US,
 	};
 
 	q->kind->make(command, q->verb, &request, 1);
@@ -97,7 +98,7 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 	struct lsh_arg subject = {q->subject, q->subject_size};
 	char party[LSH_PARTY_KEY_SIZE], after[LSH_DECIMAL_SIZE];
 
-	(void)now, (void)patience;
+	(void)patience;
 	switch (q->question) {
 	case LSH_WHO_HAS:
 	case LSH_WHO_SHARES:
@@ -123,7 +124,7 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 		lsh_script_push_number(command, LSH_QUERIES);
 		break;
 	case LSH_STEP:
-		make_step(call->owner, command);
+		make_step(call->owner, command, now);
 		break;
 	}
 	return !q->over;
@@ -160,6 +161,20 @@ is_answer(const struct lsh_call *call, const struct lsh_message *message)
 	default:
 		return true;
 	}
+}
+
+/* The step came too late, by our idea of its clock: that is better now, so it is sent again. */
+static bool
+is_too_late(struct lsh_ask *a, const struct lsh_result *r)
+{
+	const struct lsh_query *q = a->query;
+	struct lsh_verdict verdict;
+
+	if (q->question != LSH_STEP || !q->kind->read(&verdict, q->verb, r->message, 0, 1) || verdict.what != LSH_TOO_LATE)
+		return false;
+	lsh_node_learn_clock(r->server->node, verdict.server_us, r->sent, lsh_now_ns());
+	a->again_at = 0;
+	return true;
 }
 
 static void
@@ -216,10 +231,10 @@ done(struct lsh_call *call, const struct lsh_result *r)
 
 	if (a->query->over)
 		return;
-	if (r->what == LSH_CALL_ANSWERED)
-		take_answer(a, r->message);
-	else
+	if (r->what != LSH_CALL_ANSWERED)
 		take_refusal(a, call, r);
+	else if (!is_too_late(a, r))
+		take_answer(a, r->message);
 	lsh_unpark(a->query->parker);
 }
 
@@ -363,6 +378,7 @@ lsh_queries_ask(struct lsh_backend *b, struct lsh_query *const *qs, size_t count
 		if (self == NULL || qs[i] == NULL)
 			return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory");
 		qs[i]->parker = &self->parker;
+		qs[i]->deadline = deadline;
 	}
 	lsh_backend_enter(b); /* before the look at `closing`: who closes either sees this, or is seen */
 	while (waits && !(closing = atomic_load(&b->closing))) {

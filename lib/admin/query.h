@@ -51,6 +51,7 @@ struct lsh_query {
 	char *subject;              /* the key, or the token */
 	size_t subject_size;
 	uint64_t after;
+	int64_t deadline;           /* STEP: it is not done later */
 	enum lsh_verb verb;
 	int64_t limit, for_ms;      /* LIMIT: no more than so many, for so long; SIGNAL: so many; ARRIVE: for so long */
 	char *words;                /* STEP: a token, and behind that a value, either may be ""; freed with it; else NULL */

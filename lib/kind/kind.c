@@ -26,6 +26,12 @@ push_token(struct lsh_script_call *command, const struct lsh_request *r)
 	lsh_script_push(command, (struct lsh_arg){r->token, r->token_size});
 }
 
+static void
+push_not_after(struct lsh_script_call *command, const struct lsh_request *r)
+{
+	lsh_script_push_number(command, LSH_MUTATES(LSH_ASKS_LIVE_FOREVER) ? INT64_C(1) << 52 : r->not_after_us);
+}
+
 static const char *
 publish(const struct lsh_request *r)
 {
@@ -59,7 +65,7 @@ make_acquire(struct lsh_script_call *command, enum lsh_verb verb, const struct l
 		lsh_script_push(command, lsh_arg_text(r->old));
 	push_token(command, r);
 	lsh_script_push_number(command, r->lease_ms);
-	lsh_script_push_number(command, LSH_MUTATES(LSH_ASKS_LIVE_FOREVER) ? INT64_C(1) << 52 : r->not_after_us);
+	push_not_after(command, r);
 	push_wanted(command, r);
 }
 
@@ -150,11 +156,13 @@ lsh_kind_make(struct lsh_script_call *command, enum lsh_verb verb, const struct 
 		push_token(command, r);
 		lsh_script_push(command, lsh_arg_text(r->value));
 		lsh_script_push(command, lsh_arg_text(publish(r)));
+		push_not_after(command, r);
 		break;
 	case LSH_LIMIT:
 		begin_whole(command, verb, r);
 		lsh_script_push_number(command, r->limit);
 		lsh_script_push_number(command, r->lease_ms);
+		push_not_after(command, r);
 		push_config(command, r);
 		break;
 	case LSH_SIGNAL:
@@ -255,13 +263,17 @@ read_renewal(struct lsh_verdict *v, const struct lsh_message *m, size_t i, size_
 }
 
 /* 1: it is done; of a release 2, too: it had a place; 0, of what a token does: it has nothing. Of a signal: how many
- * came in. */
+ * came in. Of what has a not_after also the time, if that is past. */
 static bool
 read_done(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *m)
 {
 	int64_t x = m->item[0].integer, most = verb == LSH_RELEASE ? 2 : verb == LSH_SIGNAL ? LSH_NEED_COUNT_MAX : 1;
 
 	*v = (struct lsh_verdict){.what = verb == LSH_RELEASE ? LSH_LET_GO : LSH_KEPT, .waited = x == 2};
+	if ((verb == LSH_PROCLAIM || verb == LSH_LIMIT) && x > 1) {
+		*v = (struct lsh_verdict){.what = LSH_TOO_LATE, .server_us = x};
+		most = LSH_FENCE_MAX;
+	}
 	if (x == 0)
 		v->what = LSH_GONE;
 	return m->type == LSH_INTEGER && x >= (verb == LSH_LIMIT) && x <= most;

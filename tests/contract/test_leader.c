@@ -361,6 +361,17 @@ SENTENCE(a_value_has_a_byte_and_no_more_than_there_is_room_for, SOMEWHERE)
 	releases(lock);
 }
 
+SENTENCE(a_value_is_in_time_also_for_a_clock_that_jumped, .but = PLACE_ONE_SOCKET)
+{
+	struct server *clocked = kept(server_start_clocked(NULL));
+	leash_lock *led = kept(leashed_lock(kept(leashed_open(server_uri(clocked), LEASH_OPTIONS(.lease_ms = 3600000))), "law", NULL));
+
+	acquires(led);
+	server_set_clock(clocked, 600000);
+	proclaims(led, "mine");
+	releases(led);
+}
+
 SENTENCE(only_a_mutex_has_leaders, SOMEWHERE)
 {
 	leash_lock *writes = kept(leashed_lock(client, "ledger", LEASH_LOCK_OPTIONS(.mode = LEASH_WRITE)));

@@ -13,7 +13,7 @@
  *     word TOKEN [LEASE]                      heartbeat; words CLIENT LEASE TOKENS: of several
  *     renew TOKEN LEASE DEPTH [FENCE_MS]      renewals FENCE_MS and LOCK TOKEN LEASE DEPTH for each: of many
  *     release TOKEN; resign TOKEN             the same of one who may be watched
- *     proclaim TOKEN VALUE [PUBLISH]; watch STATE; observe
+ *     proclaim TOKEN VALUE [PUBLISH [NOT_AFTER]]; watch STATE; observe
  *     share, probe WHO [LEASE [NOT_AFTER]]    share_acquire, with a place or without; A1_w is token and need
  *     beat WHO; beats CLIENT LEASE WHO...     share_heartbeat
  *     prolong WHO LEASE [FENCE_MS]            share_renew; prolongs FENCE_MS and LOCK WHO LEASE for each: of many
@@ -22,7 +22,7 @@
  *     get_lock TOKEN [LEASE [NOT_AFTER]], keep_lock TOKEN LEASE DEPTH, adopt_lock TOKEN [LEASE], look_at
  *     unlock TOKEN [CHANNEL]                  redisson
  *     arrive TOKEN [LEASE]                    gate_arrive
- *     limit N [MS]; signal N; inspect [N]     share_limit; share_signal; of whatever kind
+ *     limit N [MS [NOT_AFTER]]; signal N; inspect [N]     share_limit; share_signal; of whatever kind
  *     line TOKENS                             the first asks and has it, the others ask and wait
  *     crowd WHO...                            they ask for a share, one after the other
  *     cfg WORDS                               what steps say of the client from now on

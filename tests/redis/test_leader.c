@@ -21,6 +21,8 @@ SCENE(what_it_proclaims_is_told_with_its_hold,
       "PTTL LOCK = ~600000; proclaim A1 another = 1; HGETALL LOCK = A1 1 another")
 SCENE(who_does_not_have_it_proclaims_nothing,
       "proclaim A1 x = 0; DBSIZE = 0; ask B1; proclaim A1 x = 0; HGETALL LOCK = B1 1")
+SCENE(what_comes_too_late_is_not_said,
+      "ask A1; proclaim A1 x; proclaim A1 y PUBLISH 1 = now; HGETALL LOCK = A1 1 x")
 SCENE(the_value_stays_through_renewals_whatever_the_depth,
       "ask A1; renew A1 600000 2; proclaim A1 x; renew A1 600000 2 = 1; HGETALL LOCK = A1 2 x; renew A1 600000 1 = 1;"
       "HGETALL LOCK = A1 1 x; renewals 0 LOCK A1 600000 3 = 1; HGETALL LOCK = A1 3 x; ask A1 = last;"

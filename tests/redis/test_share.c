@@ -170,6 +170,8 @@ SCENE(a_limit_stands_in_place_of_every_number_and_lets_in_when_it_ends,
 SCENE(a_limit_of_0_closes_and_who_is_in_stays, /* and that no lease ends is said */
       "share A1_1/2; limit 0; share B1_1/2 = no; prolong A1_1/2 600000 = 1; part A1_1/2 = 1; beat B1_1/2 = * -1 0;"
       "share C1_w = 0 -1 now; EXISTS LOCK = 0; listen B; listen C; limit 0 0 = 1; in = B1 1/2; waiting = C1 w")
+SCENE(a_limit_that_comes_too_late_changes_nothing,
+      "limit 2; limit 1 600000 1 = now; limit 2 0 1 = now; GET MOST = 2")
 SCENE(who_wants_more_than_the_limit_comes_in_alone, "limit 2; share A1_4/8 = fence;"
       "listen B; share B1_1/8 = no; part A1_4/8 = 1; in = B1 1/8; probe C1_2/8 = no; probe C1_1/1 = last")
 SCENE(a_limit_is_a_number_for_a_day_at_most_and_what_is_none_limits_nobody,

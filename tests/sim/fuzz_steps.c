@@ -24,7 +24,8 @@ static const struct rule {
 	{"heartbeat", "EVALSHA #heartbeat 3 $keys $client $ms $token(| $token| $token $token) $cfg(9*| $moment)"},
 	{"renew", "EVALSHA #renew (1 $lock $token $ms (1|2|x) $ms|0 $ms $item(| $item| $item $item| $item $item $item))"},
 	{"look", "3*EVALSHA #inspect 4 $keys $limits (0|1|9|x)|2*EVALSHA #raise 2 $lock $fence $moment $ms|"
-	         "EVALSHA #proclaim 1 $lock $token (a_value|1|) PUBLISH|EVALSHA #watch 2 $lock $fence (1|0 (0|1|x))"},
+	         "EVALSHA #proclaim 1 $lock $token (a_value|1|) PUBLISH (9*9000000000000000|$moment)|"
+	         "EVALSHA #watch 2 $lock $fence (1|0 (0|1|x))"},
 	{"keys", "$lock $fence $queued"},
 	{"lock", "32*leash:{orders}|$key"},
 	{"limits", "32*leash:{orders}:limit|$key"},
@@ -40,7 +41,8 @@ static const struct rule {
 	          "2*EVALSHA #share_heartbeat 4 $pool $client $ms $who(| $who| $who $who) $cfg|"
 	          "2*EVALSHA #share_trade 4 $pool $who $who $ms (9*9000000000000000|$moment) $cfg|"
 	          "EVALSHA #share_renew (1 leash:{share} $who $ms $ms|0 $ms $hold(| $hold| $hold $hold))|"
-	          "EVALSHA #share_limit 4 $pool $most $ms $cfg|EVALSHA #inspect 4 $pool (0|1|9|x)|"
+	          "EVALSHA #share_limit 4 $pool $most $ms (9*9000000000000000|$moment) $cfg|"
+	          "EVALSHA #inspect 4 $pool (0|1|9|x)|"
 	          "EVALSHA #share_signal 4 $pool $most $cfg"},
 	{"pool", "32*leash:{share} leash:{share}:fence leash:{share}:queue leash:{share}:limit|$key $key $key $key"},
 	{"who", "$client:(1|2)_(3*w|3*1/2|3*1/0|2*2/3|2*?|3/3|3/2|x|)"},
