@@ -372,8 +372,8 @@ break_holds(leash_lock *lock, const struct lsh_sight *found, leash_error *err)
 			continue;
 		if (found->count == 1)
 			return lsh_fail(err, why.status, why.sys_errno, "%s", why.text);
-		return lsh_fail(err, why.status, why.sys_errno, "%s; %zu of %zu holds were broken before", why.text, i,
-		                found->count);
+		return lsh_fail(err, why.status, why.sys_errno, "%zu of %zu holds were broken, then: %s", i, found->count,
+		                why.text); /* which may be cut off */
 	}
 	return LEASH_OK;
 }

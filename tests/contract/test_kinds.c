@@ -285,7 +285,7 @@ SENTENCE(a_permission_that_is_missing_is_named_and_the_holds_stand, .but = PLACE
 		check_text("read-write lock 'law'");
 		place_say_all("ACL SETUSER %s +%s", place_user(), commands[i]);
 	}
-	check_text("0 of 2 holds were broken before");
+	check_text("0 of 2 holds were broken, then: ");
 	assert_string_equal(look(looks), "read-write, 2 out: 1/0 1/0");
 	assert_true(leash_lock_held(reads[0]) && leash_lock_held(reads[1]));
 }
