@@ -239,7 +239,7 @@ SENTENCE(a_quorum_and_times_by_which_no_failover_helps_are_told, .of = 1U << DEP
 	assert_int_equal(of_sentinels(WARNING, "for down after 30000 ms, and a lease is 30000 ms"), 1);
 	assert_int_equal(of_sentinels(WARNING, "its quorum is 4, but there are 3 sentinels: no failover will ever happen"),
 	                 1);
-	server_say(sentinel(0), "SENTINEL SET main down-after-milliseconds 1000");
+	server_say(sentinel(0), "SENTINEL SET main down-after-milliseconds 10000");
 	server_say(sentinel(2), "SENTINEL SET main quorum 2");
 	examine(deployment_uri(deployment));
 	assert_null(first_at_least(WARNING));

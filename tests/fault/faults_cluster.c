@@ -177,7 +177,7 @@ start(struct run *run)
 {
 	unsigned masters = 0;
 
-	run->cluster = cluster_start(&(struct nodes_options){.doors = true, .args = server_args});
+	run->cluster = cluster_start(&(struct nodes_options){.doors = true, .fails_over = true, .args = server_args});
 	run->nodes = cluster_nodes(run->cluster);
 	run->count = CLUSTER_NODES;
 	run->uri = cluster_uri(run->cluster);

@@ -127,7 +127,7 @@ static const struct fault faults[] = {
 static void
 start(struct run *run)
 {
-	run->sentinels = sentinel_set_start(&(struct nodes_options){.doors = true, .args = server_args});
+	run->sentinels = sentinel_set_start(&(struct nodes_options){.doors = true, .fails_over = true, .args = server_args});
 	run->nodes = sentinel_set_nodes(run->sentinels);
 	run->count = SENTINEL_SERVERS;
 	run->uri = sentinel_set_uri(run->sentinels);

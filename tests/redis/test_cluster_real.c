@@ -35,7 +35,7 @@ close_map(void)
 static void
 start(void)
 {
-	servers = cluster_start(NULL);
+	servers = cluster_start(&(struct nodes_options){.fails_over = true});
 }
 
 static void

@@ -180,9 +180,9 @@ start_node(struct cluster *c, int i)
 
 	node_words(node, &words);
 	words_add(&words, "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf");
-	words_add(&words, "--cluster-node-timeout", "1500", "--cluster-require-full-coverage", "no",
-	          "--cluster-allow-replica-migration", "no", "--cluster-replica-validity-factor", "0", "--cluster-announce-ip",
-	          "127.0.0.1");
+	words_add(&words, "--cluster-node-timeout", c->all.options.fails_over ? "1500" : "30000");
+	words_add(&words, "--cluster-require-full-coverage", "no", "--cluster-allow-replica-migration", "no",
+	          "--cluster-replica-validity-factor", "0", "--cluster-announce-ip", "127.0.0.1");
 	if (node->tls)
 		words_add(&words, "--tls-cluster", "yes");
 	words_add_number(&words, node->tls ? "--cluster-announce-tls-port" : "--cluster-announce-port", node->told);

@@ -43,9 +43,6 @@ place_open(void)
 	enum deployment_kind kind = deployment_chosen();
 	struct words args = { .count = 0 };
 
-	/* where all stand still for a while, no node takes another for dead when they go on */
-	if (kind == DEPLOYMENT_CLUSTER)
-		words_add(&args, "--cluster-node-timeout", "30000");
 	if (least_is_wanted())
 		words_add(&args, LEAST_FILE);
 	place = deployment_start_with(kind, (const char *const *)args.at);

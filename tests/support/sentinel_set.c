@@ -94,12 +94,13 @@ static char *
 sentinel_config(const struct sentinel_set *set)
 {
 	const char *password = set->all.options.password, *own = set->all.options.sentinel_password;
+	int down_ms = set->all.options.fails_over ? 1000 : 10000;
 
 	return text_of("sentinel monitor " NAME " 127.0.0.1 %d 2\n"
-	               "sentinel down-after-milliseconds " NAME " 1000\n"
+	               "sentinel down-after-milliseconds " NAME " %d\n"
 	               "sentinel failover-timeout " NAME " 4000\n"
 	               "sentinel parallel-syncs " NAME " 2\n"
-	               "%s%s\n%s%s\n", set->all.node[0].told, password ? "sentinel auth-pass " NAME " " : "",
+	               "%s%s\n%s%s\n", set->all.node[0].told, down_ms, password ? "sentinel auth-pass " NAME " " : "",
 	               password ? password : "", own ? "sentinel sentinel-pass " : "", own ? own : "");
 }
 

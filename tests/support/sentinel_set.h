@@ -1,7 +1,7 @@
 /* A master, two replicas, and three sentinels that watch them: for tests of what happens when the master changes.
  *
- * Servers are numbered from 0, which is the master at first; sentinels likewise. The quorum is two, a master is down after a
- * second, and the replicas have all that the master has when the set was started.
+ * Servers are numbered from 0, which is the master at first; sentinels likewise. The quorum is two, a master is down after
+ * a second (`fails_over`) or ten, and the replicas have all that the master has when the set was started.
  *
  * With `doors` the proxies' ports are what the sentinels know: clients, sentinels and replicas all come that way. They can be
  * told to hold what goes from one server to one replica, which neither of the two notices. (A replica that was stopped reads, when

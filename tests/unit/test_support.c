@@ -158,7 +158,7 @@ SENTENCE(the_judge_reports_a_fence_that_does_not_grow)
 /* That a link was there to be held, in any deployment, is found by who holds it. */
 SENTENCE(what_a_held_link_of_a_set_has_not_brought_is_lost_by_a_failover)
 {
-	struct sentinel_set *set = sentinel_set_start(&(struct nodes_options){ .doors = true });
+	struct sentinel_set *set = sentinel_set_start(&(struct nodes_options){ .doors = true, .fails_over = true });
 	const struct node *nodes = sentinel_set_nodes(set);
 	struct server *master = sentinel_set_master(set);
 
