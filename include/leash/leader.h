@@ -41,8 +41,8 @@ enum {
  * @retval LEASH_LOST         it did, and the hold was lost
  * @retval LEASH_INVALID      no lock, no value, a value out of range, or the lock is no mutex of leash
  * @retval LEASH_UNSUPPORTED  on a quorum
- * @retval LEASH_UNAVAILABLE  the server did not answer within the client's `timeout_ms`: it may have it all the same, but
- *                            does not get it later, so what is proclaimed next is what stays
+ * @retval LEASH_UNAVAILABLE  the server did not answer within the client's `timeout_ms`: it may have it all the same,
+ *                            but does not get it later, so what is proclaimed next is what stays
  * @retval LEASH_DENIED, LEASH_PROTOCOL, LEASH_NO_MEMORY, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as
  *                            leash_lock_extend()
  *

@@ -212,7 +212,7 @@ leash_semaphore_waiters(leash_semaphore *semaphore, leash_waiter_fn visit, void 
  *
  * @retval LEASH_OK           done
  * @retval LEASH_UNAVAILABLE  the server did not answer within the client's `timeout_ms`: it may be done, but is not
- *                            done later. It may be said again, also by leash itself: it says what is to be
+ *                            done later. Call again to be sure: a limit that is set twice is set once
  * @retval LEASH_MISMATCH     a key holds something that is no semaphore, or no limit
  * @retval LEASH_DENIED       the server does not permit a command; the text names it
  * @retval LEASH_PROTOCOL     the answer is not what a Redis server says

@@ -77,15 +77,16 @@ make_inspection(const struct lsh_query *q, struct lsh_script_call *command)
 
 /* What is no question: it changes something. */
 static void
-make_step(const struct lsh_ask *a, struct lsh_script_call *command, int64_t now)
+make_step(const struct lsh_call *call, struct lsh_script_call *command, int64_t now)
 {
+	const struct lsh_ask *a = call->owner;
 	const struct lsh_query *q = a->query;
 	size_t token_size = strlen(q->words);
 	struct lsh_request request = {
 		.protocol = &q->backend->protocol, .kind = q->kind, .key = {q->subject, q->subject_size},
 		.token = q->words, .token_size = token_size, .value = q->words + token_size + 1,
 		.limit = q->limit, .lease_ms = q->for_ms, .sharded = atomic_load(&a->host->sharded),
-		.not_after_us = lsh_node_server_us(a->host->server.node, now) + (q->deadline - now) / LSH_US,
+		.not_after_us = lsh_node_server_us(call->server->node, now) + (q->deadline - now) / LSH_US,
 	};
 
 	q->kind->make(command, q->verb, &request, 1);
@@ -124,7 +125,7 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 		lsh_script_push_number(command, LSH_QUERIES);
 		break;
 	case LSH_STEP:
-		make_step(call->owner, command, now);
+		make_step(call, command, now);
 		break;
 	}
 	return !q->over;
@@ -206,6 +207,7 @@ take_refusal(struct lsh_ask *a, const struct lsh_call *call, const struct lsh_re
 
 	a->away = r->what == LSH_CALL_UNSENT || r->what == LSH_CALL_UNKNOWN || r->garbled;
 	a->garbled |= r->garbled;
+	q->stranded |= a->away && r->what != LSH_CALL_UNSENT && lsh_verb_has_end(q->verb);
 	a->elsewhere = r->fault == LSH_FAULT_CLUSTER || (r->words != NULL && lsh_starts_with_word(r->words, "TRYAGAIN"));
 	lsh_call_explain(call, r, &a->why);
 	if (r->fault == LSH_FAULT_DENIED) { /* name the command */
@@ -365,7 +367,7 @@ see_to(struct lsh_query *q, int64_t *until)
 			*until = a->again_at;
 		pending |= lsh_ask_is_pending(a);
 	}
-	return q->is_enough != NULL ? !q->is_enough(q) : pending;
+	return q->is_enough != NULL ? !q->is_enough(q) : pending || q->stranded;
 }
 
 leash_status

@@ -51,7 +51,8 @@ struct lsh_query {
 	char *subject;              /* the key, or the token */
 	size_t subject_size;
 	uint64_t after;
-	int64_t deadline;           /* STEP: it is not done later */
+	int64_t deadline;           /* STEP: it is not done later, if its verb has an end; */
+	bool stranded;              /* but until then a copy may be that was sent over a connection that broke */
 	enum lsh_verb verb;
 	int64_t limit, for_ms;      /* LIMIT: no more than so many, for so long; SIGNAL: so many; ARRIVE: for so long */
 	char *words;                /* STEP: a token, and behind that a value, either may be ""; freed with it; else NULL */

@@ -270,7 +270,7 @@ read_done(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *m
 	int64_t x = m->item[0].integer, most = verb == LSH_RELEASE ? 2 : verb == LSH_SIGNAL ? LSH_NEED_COUNT_MAX : 1;
 
 	*v = (struct lsh_verdict){.what = verb == LSH_RELEASE ? LSH_LET_GO : LSH_KEPT, .waited = x == 2};
-	if ((verb == LSH_PROCLAIM || verb == LSH_LIMIT) && x > 1) {
+	if (lsh_verb_has_end(verb) && x > 1) {
 		*v = (struct lsh_verdict){.what = LSH_TOO_LATE, .server_us = x};
 		most = LSH_FENCE_MAX;
 	}

@@ -176,6 +176,13 @@ lsh_kind_is_counted(const struct lsh_kind *kind)
 	return (kind->flags & LSH_COUNTED) != 0 && !LSH_MUTATES(LSH_WAITS_END_AT_ONCE);
 }
 
+/* It says how something is from now on, so a copy of it must not be executed later than what is said after it. */
+static inline bool
+lsh_verb_has_end(enum lsh_verb verb)
+{
+	return verb == LSH_LIMIT || verb == LSH_PROCLAIM;
+}
+
 void lsh_kind_make(struct lsh_script_call *command, enum lsh_verb verb, const struct lsh_request *requests, size_t n);
 void lsh_kind_make_one_key(struct lsh_script_call *command, const struct lsh_request *request);
 bool lsh_kind_read(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *message, size_t i, size_t n);

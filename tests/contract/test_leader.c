@@ -2,6 +2,7 @@
 #include "tests/support/actor.h"
 #include "tests/support/kept.h"
 #include "tests/support/place.h"
+#include "tests/support/proxy.h"
 
 #define THEIRS "7e2d4c90-55b3-4f86-a1c4-92d07f6b3e21:51"
 
@@ -369,6 +370,25 @@ SENTENCE(a_value_is_in_time_also_for_a_clock_that_jumped, .but = PLACE_ONE_SOCKE
 	acquires(led);
 	server_set_clock(clocked, 600000);
 	proclaims(led, "mine");
+	assert_string_equal(server_text(clocked, "HVALS leash:{law}"), "1 mine");
+	releases(led);
+}
+
+SENTENCE(a_request_that_was_stranded_does_not_undo_what_was_said_later, .but = PLACE_ONE_SOCKET)
+{
+	struct server *server = place_at("law");
+	struct proxy *proxy = kept(proxy_start(server_socket(server)));
+	leash_lock *led = kept(leashed_lock(kept(leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 3000))), "law", NULL));
+
+	acquires(led);
+	proxy_strand_request(proxy, "stranded");
+	leash_lock_proclaim(led, "stranded", NULL); /* by a second request, on a machine that is not too busy */
+	assert_true(proxy_hit(proxy));
+	await_true(leash_lock_proclaim(led, "later", NULL) == LEASH_OK);
+	int64_t before = server_calls(server, "evalsha");
+	proxy_release(proxy);
+	await_true(server_calls(server, "evalsha") > before);
+	assert_string_equal(place_text("law", "HVALS leash:{law}"), "1 later");
 	releases(led);
 }
 
