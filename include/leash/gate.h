@@ -160,7 +160,7 @@ LEASH_API void leash_barrier_free(leash_barrier *barrier);
  * @retval LEASH_MISMATCH     the name is used as something else
  * @retval LEASH_INVALID      no barrier, or a negative wait
  * @retval LEASH_DENIED, LEASH_PROTOCOL, LEASH_NO_MEMORY, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as
- *         leash_lock_acquire()
+ *         leash_lock_acquire(). The text says so if it is not known whether others have counted on this one
  *
  * Threads: any; not from a leash callback. Not a cancellation point. Since 0.1.
  */

@@ -153,7 +153,9 @@ leash_semaphore_acquire_with(leash_semaphore *semaphore, int64_t count, const le
 	leash_permit *permit;
 	leash_status status = prepare(&permit, semaphore, count, out, "leash_semaphore_acquire", err);
 
-	return status == LEASH_OK ? finish(permit, leash_lock_acquire_with(&permit->handle, how, err), out) : status;
+	if (status != LEASH_OK)
+		return status;
+	return finish(permit, leash_lock_acquire_with(&permit->handle, how, err), out);
 }
 
 leash_status

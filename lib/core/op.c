@@ -392,8 +392,8 @@ explain(struct lsh_op *op, leash_status status)
 /* Others count on who waits at a barrier, and a signal goes to one who waits. So such a wait has ended only when
  * nothing of it can come any more to the server, which has let go of its place, or says that it was let in before:
  *
- *   WAITING --late, canceled, refused--> WITHDRAWS --it had a place only--> TIMEOUT, CANCELED, why it was refused
- *                                +--it had been let in--> OK     +--no answer in time, or one was lost--> UNKNOWN
+ *   WAITING --late, canceled, refused--> WITHDRAWS --it had a place only--> TIMEOUT, CANCELED, DENIED, ...
+ *                  +--it had been let in--> OK     +--no answer in time, or one was lost--> UNKNOWN, or DENIED, ...
  *
  * That it was let in is not given back before that, either: what comes late finds it, and takes no place. */
 
@@ -404,13 +404,19 @@ explains_itself(leash_status status)
 	return status == LEASH_TIMEOUT || status == LEASH_CANCELED;
 }
 
+static bool
+is_refused(const struct lsh_op *op)
+{
+	return !explains_itself(op->status) && op->status != LEASH_UNAVAILABLE;
+}
+
 static void
 not_withdrawn(struct lsh_op *op)
 {
-	bool is_refused = !explains_itself(op->status) && op->status != LEASH_UNAVAILABLE;
-	leash_status status = is_refused ? op->status : LEASH_UNKNOWN;
+	leash_status status = is_refused(op) ? op->status : LEASH_UNKNOWN;
 
-	lsh_lease_describe(op->lease, &op->why);
+	if (!is_refused(op))
+		lsh_lease_describe(op->lease, &op->why);
 	lsh_count(op->lock, LSH_COUNT_GAVE_UP);
 	lsh_op_finish(op, lsh_op_fail(op, status, op->why.sys_errno,
 	                              "not known whether it was let in before its wait ended: %s", op->why.text));
@@ -426,7 +432,8 @@ withdrawn(struct lsh_op *op, enum lsh_found found, const leash_error *why)
 		op->hold = NULL;
 		lsh_op_finish(op, LEASH_OK);
 	} else if (found != LSH_FOUND_NOT_YET) {
-		op->why = *why;
+		if (!is_refused(op))
+			op->why = *why;
 		not_withdrawn(op);
 	} else if (explains_itself(op->status) && why->status != LEASH_OK) {
 		op->why = *why;

@@ -59,7 +59,11 @@ SCENE(also_if_it_is_denied,
       "ann acquires 30000; cut; reconnect; refuse NOPERM User has no permissions -> ann waits, acquire 1, acquire 1;"
       "pass 5100 -> release 1; LEFT -> ann DENIED, ann why NOPERM")
 SCENE(or_denied_to_leave, "ann acquires 30000; cut; reconnect; refuse NOPERM User has no permissions -> ann waits;"
-      "pass 5100; refuse NOPERM User has no permissions -> ann DENIED, ann why not known whether it was let in before")
+      "pass 5100; refuse NOPERM nor to leave -> ann DENIED, "
+      "ann why before its wait ended: redis://world:6379: NOPERM User has no permissions")
+SCENE(or_not_answered,
+      "ann acquires 30000; cut; reconnect; refuse NOPERM User has no permissions; pass 5100; cut; reconnect; GONE -> "
+      "ann DENIED, ann why before its wait ended: redis://world:6379: NOPERM User has no permissions")
 SCENE(or_told_of_an_error_perhaps_in_the_middle_of_the_script,
       "ann acquires 30000; refuse ERR no such thing -> ann waits, acquire 1, release 1;"
       "LEFT -> ann PROTOCOL, ann why no such thing")
