@@ -56,15 +56,25 @@ struct worker {
 
 static _Atomic bool enough;
 static _Atomic unsigned opened;
+static _Atomic int losses;
 
-/* Others want it too. */
+/* Others want it too. What it is handed is to be renewed within three seconds, of which a machine with too much to do
+ * may have nothing left for it. */
 static void
 wait_and_release(struct worker *w)
 {
+	leash_status status;
+
 	assert_status(LEASH_OK, leash_lock_acquire(w->lock, w->turns % 2 ? LEASH_FOREVER : 600000, &err));
+	status = leash_lock_extend(w->lock, 30000, &err);
+	if (status == LEASH_LOST) {
+		assert_status(LEASH_LOST, leash_lock_release(w->lock, &err));
+		losses++;
+		return;
+	}
+	assert_status(LEASH_OK, status);
 	assert_status(LEASH_OK, leash_lock_acquire(w->lock, 0, &err));
 	assert_true(leash_lock_held(w->lock));
-	assert_status(LEASH_OK, leash_lock_extend(w->lock, 30000, &err));
 	assert_status(LEASH_OK, leash_lock_release(w->lock, &err));
 	assert_status(LEASH_OK, leash_lock_release(w->lock, &err));
 	assert_status(LEASH_NOT_HELD, leash_lock_release(w->lock, &err));
@@ -118,14 +128,14 @@ static struct worker workers[] = {
 };
 
 /* Two threads send, so that one is at it while the other's worker runs; half of the signals let system calls go on by
- * themselves. */
+ * themselves. They leave the others time: whoever does nothing but handle signals loses what it was granted. */
 static void *
 send_signals(void *arg)
 {
 	for (size_t i = 0; !enough; i++) {
 		pthread_kill(workers[i % COUNT(workers)].thread, i / COUNT(workers) % 2 ? SIGUSR1 : SIGUSR2);
 		if (i % COUNT(workers) == COUNT(workers) - 1)
-			sched_yield();
+			usleep(100);
 	}
 	return arg;
 }
@@ -236,6 +246,7 @@ SENTENCE(a_hundred_thousand_signals_make_no_call_fail)
 	long wanted = knob("LEASH_TEST_SIGNALS", UNDER_TSAN ? 20000 : 100000);
 	const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
 	leash_lock *held, *theirs;
+	unsigned turns = 0;
 	pthread_t sender[2];
 	long long connected;
 	sigset_t all, before;
@@ -247,8 +258,8 @@ SENTENCE(a_hundred_thousand_signals_make_no_call_fail)
 	connected = connections();
 	leash_client *client = open_client(uri);
 	leash_client *other = open_client(server_uri_tcp(server));
-	held = kept(leashed_lock(client, "held", LEASH_LOCK_OPTIONS(.lease_ms = 6000)));
-	theirs = kept(leashed_lock(other, "theirs", NULL));
+	held = kept(leashed_lock(client, "held", LEASH_LOCK_OPTIONS(.lease_ms = 30000)));
+	theirs = kept(leashed_lock(other, "theirs", LEASH_LOCK_OPTIONS(.lease_ms = 600000)));
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 	for (size_t i = 0; i < COUNT(workers); i++) {
@@ -272,13 +283,16 @@ SENTENCE(a_hundred_thousand_signals_make_no_call_fail)
 	for (size_t i = 0; i < COUNT(workers); i++) {
 		workers[i].ready = false;
 		pthread_join(workers[i].thread, NULL);
+		turns += workers[i].work == NULL ? workers[i].turns : 0;
 		if (workers[i].turns == 0)
 			fail_msg("worker %zu came to nothing", i);
 	}
-	print_message("# %ld signals, and %u clients came and went: 0 calls failed\n", (long)handled, (unsigned)opened);
+	print_message("# %ld signals, and %u clients came and went: no call failed, %d of %u holds were lost\n", (long)handled,
+	              (unsigned)opened, losses, turns);
 	assert_int_equal(strangers, 0);
 	assert_true(leash_lock_held(held) && leash_lock_held(theirs));
-	assert_int_equal(events.total, 0);
+	assert_true(losses <= 1 + (int)turns / 20);
+	assert_int_equal(events.total, losses);
 	assert_int_equal(connections() - connected, 4 + 2 * opened);
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));

@@ -15,8 +15,8 @@ typedef void actor_act(struct actor *actor);
 struct actor {
 	/* with what; for whoever tells to set */
 	leash_lock *lock;
-	leash_semaphore *semaphore; /* instead of it, of which it takes one permit; */
-	leash_permit *permit;       /* which is this */
+	leash_semaphore *semaphore; /* instead of a lock: it takes one permit */
+	leash_permit *permit;       /* what it has taken */
 	leash_cancel *cancel;
 	int64_t wait_ms;
 	unsigned turns;

@@ -102,4 +102,6 @@ leashed_note_event(void *arg, const leash_event *event)
 	events->at_ns[event->type] = await_now_ns();
 	events->count[event->type]++;
 	events->total++;
+	if (event->type == LEASH_EVENT_LOST) /* where that is no test's wish it is as well to know why */
+		fprintf(stderr, "# '%s' was lost: %s\n", event->lock, event->text);
 }

@@ -28,8 +28,8 @@ struct nodes_options {
 	const char *sentinel_password; /* of sentinels; NULL: none */
 	int count;                     /* of a quorum's servers; 0: 5 */
 	bool no_replicas;              /* a cluster is three masters alone: cheaper */
-	bool fails_over;               /* a master that is silent for a second or two is replaced; else only after 10 s, of a cluster
-	                                  30, so that none is that only had no turn on a busy machine */
+	bool fails_over;               /* a master that is silent for a second or two is replaced; else only after 10 s, in a cluster
+	                                  30, so that a master that merely got no processor time is not replaced */
 };
 
 enum { NODES_MOST = 9 };

@@ -140,6 +140,23 @@ SENTENCE(the_judge_reports_an_overlap_of_two_processes)
 	assert_int_equal(judge_violations(court), 1);
 }
 
+SENTENCE(the_judge_lets_any_number_share_and_nobody_beside_them)
+{
+	court = judge_new(1);
+	judge_enter_shared(court, 0);
+	judge_enter_shared(court, 0);
+	assert_int_equal(judge_violations(court), 0);
+	judge_enter(court, 0, 0);
+	assert_int_equal(judge_violations(court), 1);
+	judge_enter_shared(court, 0);
+	assert_int_equal(judge_violations(court), 2);
+	for (int i = 0; i < 3; i++)
+		judge_leave_shared(court, 0);
+	judge_leave(court, 0);
+	judge_enter(court, 0, 0);
+	assert_int_equal(judge_violations(court), 2);
+}
+
 SENTENCE(the_judge_reports_a_fence_that_does_not_grow)
 {
 	static const uint64_t fences[] = {5, 6, 7, 7, 3};
