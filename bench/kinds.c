@@ -47,9 +47,10 @@ enum { PARTS = sizeof parts / sizeof *parts };
 static const char help[] =
 	"Usage: kinds [OPTION]...\n"
 	"Measure what read-write locks, semaphores, sets, conditions and leaders promise, between processes.\n"
-	"Starts a redis-server of its own on 127.0.0.1, and ends it. Takes about eleven minutes.\n"
+	"Starts a redis-server of its own on 127.0.0.1, and ends it. Takes about ten minutes.\n"
 	"\n"
-	"  --seconds=N   of each of starve and opposite, and 20 times that of scripts; default 60\n"
+	"  --seconds=N   for each part of starve and opposite, default 60; scripts take a twentieth of it for each number\n"
+	"                of processes\n"
 	"  --only=PART   starve, crash, opposite, queue, leaders, readers, scripts, or one line of these\n"
 	"  --check       exit with 1 if a bar is missed\n"
 	"  --help        this text\n"

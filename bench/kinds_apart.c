@@ -236,6 +236,8 @@ stand(struct crew_member *me)
 		must(leash_lock_acquire(lock, LEASH_FOREVER, &err), &err);
 		since = crowd_now();
 		term = atomic_fetch_add(&e->terms_begun, 1);
+		if (term >= TERMS)
+			die("a leader lost its lease that was not killed");
 		snprintf(value, sizeof value, "%u", term);
 		must(leash_lock_proclaim(lock, value, &err), &err);
 		atomic_store(&e->terms[term].leader, getpid());
