@@ -47,7 +47,7 @@ enum { PARTS = sizeof parts / sizeof *parts };
 static const char help[] =
 	"Usage: kinds [OPTION]...\n"
 	"Measure what read-write locks, semaphores, sets, conditions and leaders promise, between processes.\n"
-	"Starts a redis-server of its own on 127.0.0.1, and ends it. Takes about ten minutes.\n"
+	"Starts a redis-server of its own on 127.0.0.1, and ends it. Takes nine minutes.\n"
 	"\n"
 	"  --seconds=N   for each part of starve and opposite, default 60; scripts take a twentieth of it for each number\n"
 	"                of processes\n"

@@ -36,7 +36,8 @@ enum {
  *
  * @retval LEASH_OK           the server has it, and tells all who watch. A server that is replaced by one with older
  *                            data may have lost the value, though not the hold, and no event tells so: to be sure,
- *                            proclaim it again from time to time
+ *                            proclaim it again from time to time. If the connection broke meanwhile the call lasts for
+ *                            all of `timeout_ms`: what was sent over that does not replace a later value
  * @retval LEASH_NOT_HELD     this owner does not hold the lock
  * @retval LEASH_LOST         it did, and the hold was lost
  * @retval LEASH_INVALID      no lock, no value, a value out of range, or the lock is no mutex of leash

@@ -210,7 +210,8 @@ leash_semaphore_waiters(leash_semaphore *semaphore, leash_waiter_fn visit, void 
  * @param for_ms  for how long, from now on: up to a day, 86400000; 0 ends the limit, whatever `limit` says.
  * @param err     filled in unless the result is LEASH_OK; may be NULL.
  *
- * @retval LEASH_OK           done
+ * @retval LEASH_OK           done. If the connection broke meanwhile the call lasts for all of `timeout_ms`, so that
+ *                            nothing that was sent over that undoes a later call
  * @retval LEASH_UNAVAILABLE  the server did not answer within the client's `timeout_ms`: it may be done, but is not
  *                            done later. Call again to be sure: a limit that is set twice is set once
  * @retval LEASH_MISMATCH     a key holds something that is no semaphore, or no limit
