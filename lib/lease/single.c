@@ -177,6 +177,8 @@ acquire(struct lsh_lease *lease, struct lsh_wish *want)
 	if (now < again_at)
 		return again_at;
 	place = !want->tries && !has_no_queue(r) && (heard || LSH_MUTATES(LSH_THE_DEAF_TAKE_PLACES));
+	if (place)
+		lsh_subscription_want(r);
 	lsh_presence_tell(v->host, now);
 	if (lsh_vote_acquire(v, lease->lease_ms, place, want->known, want->until, want->reader))
 		return LSH_NEVER;

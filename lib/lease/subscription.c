@@ -245,7 +245,7 @@ leave_unless_wanted(struct lsh_resource *r, void *host)
 	    lsh_now_ns() - c->subscription_wanted < KEPT)
 		return;
 	lsh_each_lease(lease, r)
-		if (lease->state == LSH_ACQUIRING || lease->state == LSH_WAITING)
+		if (lease->state != LSH_HELD) /* one that ends has a place until its cancel is answered */
 			return;
 	change_to(r, LSH_DEAF, host);
 }
