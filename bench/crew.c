@@ -1,3 +1,4 @@
+/* See crew.h. */
 #include "bench/crew.h"
 
 #include "bench/program.h"
@@ -55,6 +56,13 @@ crew_send(struct crew_order order)
 	if (order.threads > THREADS)
 		die("more than %d threads", THREADS);
 	return child_run(run, &order); /* the child's stack is a copy of this one */
+}
+
+void
+crew_send_all(pid_t *pids, unsigned count, struct crew_order order)
+{
+	for (order.process = 0; order.process < count; order.process++)
+		pids[order.process] = crew_send(order);
 }
 
 void

@@ -24,6 +24,9 @@ struct crew_order {
 /* Start one. It ends with 0 when all its threads have done their work. */
 pid_t crew_send(struct crew_order order);
 
+/* Start so many, whose `process` is 0 and so on. */
+void crew_send_all(pid_t *pids, unsigned count, struct crew_order order);
+
 /* The first `count` of them: child_wait() and child_kill() for each. */
 void crew_wait(const pid_t *pids, unsigned count);
 void crew_kill(const pid_t *pids, unsigned count);

@@ -103,8 +103,7 @@ starve(const struct part *part)
 	pid_t pids[MANY + 1];
 
 	s->part = part;
-	for (unsigned i = 0; i <= MANY; i++)
-		pids[i] = crew_send((struct crew_order){ .uri = uri(), .process = i, .threads = 1, .work = want, .shared = s });
+	crew_send_all(pids, MANY + 1, (struct crew_order){ .uri = uri(), .threads = 1, .work = want, .shared = s });
 	await_ms(settings->run_ns / MS);
 	atomic_store(&s->over, true);
 	crew_wait(pids, MANY + 1);
@@ -163,8 +162,7 @@ crash_once(const struct part *part, unsigned *touched)
 
 	c->part = part;
 	order.work = hold_until_the_kill;
-	for (unsigned i = 0; i < MANY; i++)
-		pids[i] = crew_send(order);
+	crew_send_all(pids, MANY, order);
 	stage_await(&c->ready, MANY);
 	order.work = wait_for_all;
 	pids[MANY] = crew_send(order);
@@ -195,6 +193,7 @@ crash(const struct part *part)
 /* ---- a hundred readers let in at once ---- */
 
 struct readers {
+	const struct part *part;
 	struct stage in, out;
 	_Atomic int64_t last;
 };
@@ -203,7 +202,7 @@ static void
 read_once(struct crew_member *me)
 {
 	struct readers *r = me->shared;
-	struct use use = use_of(me->client, "readers", (struct way){ .mode = LEASH_READ });
+	struct use use = use_of(me->client, r->part->name, r->part->many);
 	leash_error err;
 
 	take(&use);
@@ -250,16 +249,16 @@ static void
 let_in(const struct part *part, leash_client *client, double *times, double *commands)
 {
 	struct readers *r = child_share(sizeof *r);
-	struct use use = use_of(client, "readers", part->rare);
+	struct use use = use_of(client, part->name, part->rare);
 	pid_t pids[READERS];
 	double publish;
 	uint64_t before;
 	int64_t gave;
 	leash_error err;
 
+	r->part = part;
 	take(&use);
-	for (unsigned i = 0; i < READERS; i++)
-		pids[i] = crew_send((struct crew_order){ .uri = uri(), .threads = 1, .work = read_once, .shared = r });
+	crew_send_all(pids, READERS, (struct crew_order){ .uri = uri(), .threads = 1, .work = read_once, .shared = r });
 	await_true(waiting(part) == READERS);
 	publish = publish_ns();
 	before = commands_of(client);
@@ -328,9 +327,7 @@ count_scripts(const struct part *part)
 		char text[64];
 
 		a->part = part;
-		for (unsigned i = 0; i < processes; i++)
-			pids[i] = crew_send((struct crew_order){ .uri = uri(), .process = i, .threads = 1, .work = ask,
-			                                         .shared = a });
+		crew_send_all(pids, processes, (struct crew_order){ .uri = uri(), .threads = 1, .work = ask, .shared = a });
 		stage_await(&a->ready, processes);
 		server_text(server, "CONFIG RESETSTAT");
 		stage_set(&a->go, 1);
