@@ -128,7 +128,7 @@ ask_server(struct lsh_lease *lease)
 	if (v->told && !spend(&lease->resource->backend->asks_spent, ask_each, ask_most))
 		return;
 	v->told = true;
-	if (lease->state == LSH_WAITING && !lsh_vote_is_out(v))
+	if (lease->state == LSH_WAITING && v->batch == NULL && !lsh_vote_is_out(v))
 		lsh_vote_due(v);
 	else
 		v->hinted = true;

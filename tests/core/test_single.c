@@ -205,6 +205,10 @@ SCENE(a_message_grants_what_is_waited_for_for_as_long_as_its_claim_counts,
 SCENE(a_message_with_a_fence_that_was_seen_here_is_asked_about,
       "ann acquires 1000; HELD; ann releases; RELEASED; bob acquires 10000; QUEUED;"
       "message_with_the_last_fence 2 -> bob waits, acquire 1, release 1, acquire 2, heartbeat 2")
+SCENE(so_is_one_that_comes_before_the_answer_to_a_heartbeat_which_was_sent_before_it_and_knows_nothing_of_it,
+      "ann acquires 1000; HELD; ann releases; RELEASED; bob acquires 10000; QUEUED; pass 1000;"
+      "message_with_the_last_fence 2 -> bob waits, acquire 1, release 1, acquire 2, heartbeat 2;"
+      "QUEUED -> bob waits, heartbeat 2; HELD -> bob OK")
 
 SENTENCE(a_message_with_a_token_that_was_never_issued_is_nobodys_and_costs_no_word_and_a_warning_a_second)
 {
