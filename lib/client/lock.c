@@ -190,13 +190,16 @@ leash_lock_free(leash_lock *lock)
 
 /* ---- acquiring ---- */
 
-/* For an owner that is occupied. */
+/* For an owner that is occupied; if that nests, nothing has to be prepared. */
 static leash_status
 run_for_hold(struct lsh_wait *w, leash_lock *lock, const struct lsh_op_verb *verb, leash_error *err)
 {
 	leash_status status = lsh_wait_prepare(lock, err);
+	struct lsh_view view = {0};
 
-	return status == LEASH_OK ? lsh_wait_run(w, verb, err) : status;
+	if (status != LEASH_OK)
+		lsh_lock_view(lock->lock, w->op.owner, lock->need, &view);
+	return status == LEASH_OK || view.is_held ? lsh_wait_run(w, verb, err) : status;
 }
 
 leash_status

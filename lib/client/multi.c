@@ -43,9 +43,7 @@ limit_of(const struct lsh_terms *terms)
 {
 	if (terms->no_renew)
 		return "no_renew";
-	if (terms->max_hold_ms > 0)
-		return "max_hold_ms";
-	return terms->alive_ms > 0 ? "alive_ms" : NULL;
+	return terms->max_hold_ms > 0 ? "max_hold_ms" : terms->alive_ms > 0 ? "alive_ms" : NULL;
 }
 
 /* May it be in a set with those before it? */
@@ -291,7 +289,7 @@ acquire(leash_multi *m, struct call *c, leash_error *err)
 		if (view.depth > 0 && !at->had)
 			status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': an earlier hold of this owner was lost: release it first",
 			                  lsh_lock_shown(at->lock->lock));
-		else
+		else if (!at->had)
 			status = lsh_wait_prepare(at->lock, err);
 	}
 	c->deadline = lsh_wait_until(first, c->how->wait_ms);

@@ -744,9 +744,7 @@ why_over(struct lsh_lease *lease, int64_t now)
 	if (lease->ends_at != LSH_NEVER &&
 	    lease->ends_at - lease->valid_until <= lease->lease_ms * LSH_MS / 50 + 5 * LSH_MS)
 		return "max_hold_ms is over";
-	if (hold->terms->no_renew)
-		return "its lease ran out, as no_renew asks";
-	return NULL;
+	return hold->terms->no_renew ? "its lease ran out, as no_renew asks" : NULL;
 }
 
 static bool
