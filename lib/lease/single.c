@@ -46,10 +46,10 @@ fits(const struct lsh_lease *lease, const struct lsh_wish *want)
 {
 	const struct lsh_vote *v = &lease->votes[0];
 
-	/* somebody's request for a longer lease, or the heartbeat of who waited, was not answered: it might still be
-	 * executed, and nothing shortens a lease */
-	bool unanswered = lease->state == LSH_ACQUIRING ? v->asked
-	                                                : v->word_lost || v->batch != NULL || lsh_vote_is_out(v);
+	/* somebody's request for a longer lease, perhaps an earlier one, or the heartbeat of who waited, was not answered:
+	 * it might still be executed, and nothing shortens a lease */
+	bool unanswered = v->asked_again || (lease->state == LSH_ACQUIRING ?
+		v->asked : v->word_lost || v->batch != NULL || lsh_vote_is_out(v));
 
 	if (unanswered && lease->longest_ms > want->lease_ms && !LSH_MUTATES(LSH_ANY_LEASE_FITS))
 		return false;

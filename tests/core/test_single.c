@@ -192,6 +192,9 @@ SCENE(who_wants_a_shorter_lease_does_not_take_over_a_heartbeat_for_a_longer_one,
 SCENE(nor_a_place_whose_heartbeat_for_a_longer_one_was_lost,
       "ann wants lease_ms 60000; ann acquires 10000; bob acquires 10000; QUEUED; pass 1000; cut; reconnect; QUEUED;"
       "cancel ann -> acquire 1, heartbeat 1, heartbeat 1, release 1, acquire 2")
+SCENE(nor_a_place_that_was_asked_for_twice_as_the_first_request_for_a_longer_one_may_still_come,
+      "ann wants lease_ms 60000; ann acquires 10000; bob acquires 10000; cut; reconnect; QUEUED;"
+      "cancel ann -> acquire 1, acquire 1, release 1, acquire 2")
 SCENE(a_grant_that_was_asked_for_by_another_ends_with_max_hold_ms,
       "bob wants max_hold_ms 10000; ann acquires 10000; bob acquires 10000; cancel ann; HELD -> bob OK, bob left 10000")
 

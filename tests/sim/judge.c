@@ -613,8 +613,8 @@ sim_judge_watched(const struct sim_person *p, const leash_leader *leader, int64_
 {
 	const struct holder *seen = &holders[0][0];
 	int64_t waited = sim_now - began;
-	/* or the time was over just after the server was asked */
-	bool unanswered = sim_climate != SIM_CALM || waited >= wait_ms * SIM_MS;
+	/* or the time, in whole ms, was over just after the server was asked */
+	bool unanswered = sim_climate != SIM_CALM || waited + SIM_MS >= wait_ms * SIM_MS;
 
 	if (status != LEASH_OK && status != LEASH_TIMEOUT && (status != LEASH_UNAVAILABLE || !unanswered) &&
 	    !is_excused(p->client, status))
