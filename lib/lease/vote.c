@@ -254,8 +254,11 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 	lsh_vote_request(v, &r, s->token, now);
 	r.lease_ms = s->lease_ms;
 	r.fence = s->fence;
-	if (s->verb == LSH_TRADE)
-		r.old = lease->old;
+	r.old = lease->old;
+	/* A dead connection is to be found out while there is time for another: what was traded is not renewed either. */
+	if ((s->verb == LSH_RENEW || s->verb == LSH_TRADE) && !LSH_MUTATES(LSH_SILENCE_IS_BORNE) &&
+	    *patience > lease->lease_ms * LSH_MS / 4)
+		*patience = lease->lease_ms * LSH_MS / 4;
 	if (asks(s)) {
 		int64_t limit = lsh_after(now, *patience) < s->limit ? lsh_after(now, *patience) : s->limit;
 
@@ -264,9 +267,6 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 		r.not_after_us = lsh_node_server_us(call->server->node, now) + (limit - now) / LSH_US;
 		note_asked(v, s, r.not_after_us, now);
 	}
-	/* a dead connection is to be found out while there is time for another */
-	if (s->verb == LSH_RENEW && !LSH_MUTATES(LSH_SILENCE_IS_BORNE) && *patience > lease->lease_ms * LSH_MS / 4)
-		*patience = lease->lease_ms * LSH_MS / 4;
 	if (s->verb == LSH_RELEASE) {
 		v->cancel_epoch = call->ticket.epoch;
 		v->again_at = LSH_NEVER;

@@ -170,6 +170,9 @@ SCENE(a_client_that_is_closed_releases_both_names,
 
 SCENE(whose_answer_is_lost_is_asked_again_by_the_same_name,
       ANSWER_IS_LOST "; KEPT; HELD -> ann OK, ann left 29698, nothing sent")
+SCENE(a_connection_on_which_it_is_not_answered_for_a_quarter_of_its_lease_is_left, /* also if it was traded: for */
+      "ann wants lease_ms 2000; ann holds; ann writes; ann upgrades -> trade 1 2; pass 499 -> nothing sent;" /* then */
+      "pass 1; reconnect -> ann waits, renew 1, trade 1 2; GONE; HELD -> ann OK") /* the old name is not renewed */
 SCENE(that_the_old_name_is_gone_then_is_no_loss, ANSWER_IS_LOST "; GONE -> ann waits, nothing told; HELD -> ann OK,"
       " ann left 29698")
 SCENE(but_if_the_new_one_is_not_there_either_it_is_lost,
