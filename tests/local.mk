@@ -7,7 +7,6 @@
 #   tests/contract/test_times.log: tests/contract/test_resources.log
 
 EXTRA_DIST += build-aux/valkey.sh
-EXTRA_DIST += tests/doctor/server.txt
 EXTRA_DIST += tests/fault/run.sh
 EXTRA_DIST += tests/fault/servers.txt
 EXTRA_DIST += tests/kinds/plain.lua

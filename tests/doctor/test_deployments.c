@@ -50,8 +50,6 @@ check_all_are_empty(void)
 
 FIXTURE(NULL, check_all_are_empty);
 
-/* ---- */
-
 SENTENCE(each_server_that_keeps_data_is_fit_and_nothing_is_left)
 {
 	size_t servers = deployment_masters(deployment);
@@ -205,8 +203,6 @@ SENTENCE(a_dead_server_of_a_quorum_is_named_and_the_others_are_looked_at, .of = 
 	server_restart(dead);
 }
 
-/* ---- sentinels ---- */
-
 static struct server *
 sentinel(int i)
 {
@@ -313,8 +309,6 @@ SENTENCE(sentinels_that_are_gone_are_named_and_too_few_of_them_are_told, .of = 1
 	assert_int_equal(of_sentinels(WARNING, "it cannot be asked"), SENTINEL_SENTINELS);
 	assert_int_equal(of_sentinels(ERROR, "no sentinel answered"), 1);
 }
-
-/* ---- */
 
 static void
 start(void)

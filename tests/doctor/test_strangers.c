@@ -16,8 +16,6 @@ check_nothing_is_left(void)
 
 FIXTURE(NULL, check_nothing_is_left);
 
-/* ---- no server, no login ---- */
-
 /* Not by what lets anybody in. */
 SENTENCE(a_certificate_that_is_refused_is_to_be_looked_at)
 {
@@ -43,8 +41,6 @@ SENTENCE(who_speaks_tls_and_who_does_not_is_told_from_each_other)
 	assert_status(LEASH_UNAVAILABLE, examine(at));
 	check_remedy(the("connection", ERROR, "does it want TLS?"), "write rediss://");
 }
-
-/* ---- a connection that is slow, or breaks ---- */
 
 SENTENCE(a_slow_line_is_told_by_what_leash_has_patience_for)
 {
@@ -129,8 +125,6 @@ SENTENCE(what_the_server_does_not_let_be_deleted_goes_by_itself)
 	server_say(server, "FLUSHALL");
 }
 
-/* ---- those who are no servers ---- */
-
 struct script {
 	const char *command, *answer; /* to it; to others: as of an empty Redis */
 };
@@ -167,6 +161,28 @@ SENTENCE(a_server_that_has_no_commands_is_told_which)
 	assert_status(LEASH_OK, examine_script((const struct script[]){{0}}));
 	const struct found *f = the("permissions", ERROR, "EVAL, EXISTS, SET");
 	assert_non_null(strstr(f->text, "does not know"));
+}
+
+/* Where INFO says nothing. */
+SENTENCE(what_a_server_refuses_with_says_what_is_wrong_with_it)
+{
+	static const struct {
+		const char *word, *topic, *text;
+	} words[] = {
+		{"OOM", "memory", "is full"}, {"MISCONF", "persistence", "cannot save its data"},
+		{"LOADING", "persistence", "loading its data"}, {"READONLY", "replication", "it is a replica"},
+		{"MASTERDOWN", "replication", "it is a replica"}, {"NOREPLICAS", "replication", "it wants"},
+		{"BUSY", "limits", "busy with somebody's script"}, {"MOVED", "version", "cluster mode"},
+		{"ASK", "version", "cluster mode"}, {"CROSSSLOT", "version", "cluster mode"},
+		{"CLUSTERDOWN", "version", "cluster mode"},
+	};
+	char answer[64];
+
+	for (size_t i = 0; i < COUNT(words); i++) {
+		snprintf(answer, sizeof answer, "-%s 1 x:1\r\n", words[i].word);
+		assert_status(LEASH_OK, examine_script((const struct script[]){{"SET", answer}, {0}}));
+		the(words[i].topic, ERROR, words[i].text);
+	}
 }
 
 /* A server whose scripts answer so, one after the other; all that is tried by itself it permits. */

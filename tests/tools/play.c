@@ -631,7 +631,6 @@ VERB(pause)
 DOES(resume, server_resume(server_called(expand(rest))))
 DOES(kill, server_kill(server_called(expand(rest))))
 DOES(restart, server_restart(server_called(expand(rest))))
-DOES(boot, server_boot(server_called(expand(rest))))
 
 /* What a server answers: "HKEYS leash:{job}", "@n HKEYS leash:{job}" */
 static const char *

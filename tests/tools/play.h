@@ -30,7 +30,7 @@
  *     server n --save ''             another server; "quorum n 2000" three, with such a guard
  *     clocked n                      one whose clock can be set: "ahead n 60500", in ms
  *     stranger n                     no server of ours: it answers as one of the web does
- *     pause n, resume, kill, restart of a server; without a name: of ours; boot: a restart that it need not have ended
+ *     pause n, resume, kill, restart of a server; without a name: of ours
  *     window 80 24                   a shell in a terminal of so many columns and lines, with $LEASH; resize 200 50
  *     keys s Right 'echo it' Enter   typed there; "%> text" waits for what it shows, "row 4>^ text" in a line, from 0;
  *     $t = row 0                     and all that is ever written to it is in $folder/raw

@@ -2,4 +2,5 @@
 #include "tests/support/test.h"
 #include "tests/tools/play.h"
 
-PLAY("run", "permits", "shared", "several", "limit", "leader", "gates", "signals", "terminal", "bench", "passwords", "doctor", "../doctor/server", "../fault/servers");
+PLAY("run", "permits", "shared", "several", "limit", "leader", "gates", "signals", "terminal", "bench", "passwords",
+     "doctor", "../fault/servers");
