@@ -162,7 +162,6 @@ test_programs += tests/unit/test_pace
 test_programs += tests/unit/test_proxy
 test_programs += tests/unit/test_reply
 test_programs += tests/unit/test_script
-test_programs += tests/unit/test_status
 test_programs += tests/unit/test_support
 test_programs += tests/unit/test_survey
 test_programs += tests/unit/test_tally

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the library shows to a program: the names that the headers declare and no other, an SONAME that follows the rule in
-# lib/local.mk, how it was linked, and one version, however it is asked for (of the library: unit/test_status.c). In it
-# and in the programs must be what makes an attacker's work hard.
+# lib/local.mk, how it was linked, and one version, however it is asked for (of the library: install/installed.sh). In
+# it and in the programs must be what makes an attacker's work hard.
 # shellcheck source=tests/support/tap.sh
 . "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
 

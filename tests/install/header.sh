@@ -38,35 +38,6 @@ compiles_alone() { # LANGUAGE HEADER
 	by_all "$1" compile -fsyntax-only "$dir/alone.c"
 }
 
-# ---- calls ----
-
-cat >"$dir/calls.c" <<'END'
-#include <leash.h>
-
-bool calls(leash_client **client, leash_lock **lock, leash_event_fn told, void *arg, leash_error *err);
-
-bool
-calls(leash_client **client, leash_lock **lock, leash_event_fn told, void *arg, leash_error *err)
-{
-	leash_options kept = *LEASH_OPTIONS(.uri = "redis://cache", .lease_ms = 10000, .on_event = told, .event_arg = arg);
-	const leash_status made[] = {
-		leash_open(client, NULL, err), leash_open(client, &kept, err), leash_open(client, LEASH_OPTIONS(), err),
-		leash_open(client, LEASH_OPTIONS(.uri = "redis://cache"), err),
-		leash_open(client, LEASH_OPTIONS(.uri = "redis://cache", .on_event = told, .event_arg = arg), err),
-		leash_lock_new(lock, *client, "orders", LEASH_LOCK_OPTIONS(), err),
-		leash_lock_new(lock, *client, "orders", LEASH_LOCK_OPTIONS(.lease_ms = 500, .no_renew = true), err),
-		leash_lock_acquire_with(*lock, LEASH_ACQUIRE(), err),
-		leash_lock_acquire_with(*lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER, .lease_ms = 2000), err),
-	};
-
-	return made[0] == made[1];
-}
-END
-
-calls_compile() { # LANGUAGE
-	by_all "$1" compile -O2 -c -o /dev/null "$dir/calls.c"
-}
-
 # ---- layout and values ----
 
 cat >"$dir/structs.c" <<'END'
@@ -185,7 +156,6 @@ for language in c cpp; do
 	for header in leash.h $(cd "$source/include" && ls leash/*.h); do
 		check "$header compiles alone as $name" compiles_alone $language "$header"
 	done
-	check "calls with no, one and several options compile as $name" calls_compile $language
 	check "structs can grow, and the option macros set what they name and nothing else, in $name" structs_hold $language
 	check "in $name a dropped result of open, new and acquire is a warning, and one of release is not" drops_are_told $language
 done

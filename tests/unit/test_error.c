@@ -1,7 +1,9 @@
-/* What lsh_fail() lets into a leash_error; of its layout see install/header.sh. */
+/* What lsh_fail() lets into a leash_error (its layout: install/header.sh); and the names of statuses and events. */
 #include "base/error.h"
 
 #include "tests/support/test.h"
+
+#include <leash.h>
 
 #include <errno.h>
 #include <wchar.h>
@@ -87,4 +89,33 @@ SENTENCE(what_printf_cannot_format_leaves_the_text_of_the_status)
 	lsh_fail(&err, LEASH_LOST, 0, "%ls", no_character);
 	assert_int_equal(errno, EDOM); /* printf sets it */
 	assert_string_equal(err.text, leash_status_text(LEASH_LOST));
+}
+
+/* Written down once more on purpose: what their header says must not change. */
+SENTENCE(each_status_and_event_keeps_its_number_and_name)
+{
+	static const char *const statuses[] = {
+		"OK", "TIMEOUT", "LOST", "NOT_HELD", "CANCELED", "UNAVAILABLE", "UNKNOWN", "INVALID", "NO_MEMORY", "DENIED",
+		"MISMATCH", "FORKED", "IN_CALLBACK", "CLOSED", "PROTOCOL", "UNSUPPORTED", "DEADLOCK", "?",
+	}, *const events[] = {"?", "JEOPARDY", "RECOVERED", "LOST", "ABANDONED", "CLOCK_JUMP", "FENCE_REGRESSION", "?"};
+
+	for (size_t i = 0; i < COUNT(statuses); i++)
+		assert_string_equal(leash_status_name((leash_status)i), statuses[i]);
+	for (size_t i = 0; i < COUNT(events); i++)
+		assert_string_equal(leash_event_name((leash_event_type)i), events[i]);
+	assert_string_equal(leash_status_name((leash_status)-1), "?");
+	assert_true(LEASH_DEADLOCK == 16 && LEASH_EVENT_FENCE_REGRESSION == 6);
+}
+
+SENTENCE(each_status_has_a_text_of_its_own)
+{
+	for (int i = LEASH_OK; i <= LEASH_DEADLOCK; i++) {
+		const char *text = leash_status_text((leash_status)i);
+
+		assert_true(strlen(text) > 0 && strlen(text) < TEXT && text[strlen(text) - 1] != '.');
+		for (int j = -1; j < i; j++)
+			assert_string_not_equal(text, leash_status_text((leash_status)j));
+	}
+	assert_string_equal(leash_status_text((leash_status)-1), "unknown status");
+	assert_string_equal(leash_status_text((leash_status)(LEASH_DEADLOCK + 1)), "unknown status");
 }

@@ -52,8 +52,7 @@ SENTENCE(the_link_that_is_visited_may_be_removed)
 	for (int i = 0; i < 6; i++)
 		lsh_list_append(&list, &things[i].link);
 	lsh_list_each(struct thing, link, thing, &list) {
-		assert_int_equal(thing->number, visited);
-		visited++;
+		assert_int_equal(thing->number, visited++);
 		if (thing->number % 2 == 0) {
 			lsh_list_remove(&thing->link);
 			memset(thing, 0xee, sizeof(*thing));

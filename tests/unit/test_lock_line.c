@@ -7,8 +7,6 @@
 #define TOKEN UUID ":42"
 #define H71 "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh"
 
-/* ---- locks ---- */
-
 static leash_lock_info info;
 static leash_hold_info holds[2];
 static size_t count;
@@ -146,8 +144,6 @@ SENTENCE(a_place_is_read_with_what_it_waits_for)
 		if (lsh_place_read(none[i], strlen(none[i]), &waiter))
 			fail_msg("'%s' was read", none[i]);
 }
-
-/* ---- clients ---- */
 
 SENTENCE(what_a_client_wrote_about_itself_is_read)
 {

@@ -174,8 +174,6 @@ SENTENCE(a_stranded_request_is_executed_when_its_client_is_long_gone)
 	await_true(server_has("key:2") && proxy_open(proxy) == 1);
 }
 
-/* ---- messages ---- */
-
 #define MESSAGE(digit) "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\n" digit "\r\n"
 
 static int

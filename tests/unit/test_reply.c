@@ -61,8 +61,6 @@ need_counted_malloc(void)
 
 #endif
 
-/* ---- what a reader makes of bytes, as a text ---- */
-
 struct transcript {
 	char text[65536];
 	size_t size;
@@ -141,8 +139,6 @@ read_in_pieces(struct lsh_reader *reader, struct transcript *t, const char *byte
 		assert_string_equal(lsh_reader_fault(reader), "");
 	}
 }
-
-/* ---- the tests ---- */
 
 static struct lsh_reader *reader;
 static struct transcript whole, pieces;

@@ -39,8 +39,6 @@ check_arg(struct lsh_arg arg, const char *wanted)
 	assert_memory_equal(arg.bytes, wanted, arg.size);
 }
 
-/* ---- the command ---- */
-
 SENTENCE(a_call_is_evalsha_with_the_sha1_or_sent_whole_eval_with_the_text_and_the_rest_as_it_was)
 {
 	struct lsh_script_call call;
@@ -86,8 +84,6 @@ SENTENCE(there_is_room_for_all_arguments)
 		check_arg(room.call.args[i], digits[i]);
 	assert_string_equal(room.canary, "canary");
 }
-
-/* ---- who is to blame ---- */
 
 /* The name that is blamed for `error`; NULL: none. */
 static const char *

@@ -15,8 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- children ---- */
-
 static void
 hush(void)
 {
@@ -55,8 +53,6 @@ SENTENCE(a_failure_in_a_child_ends_the_child_and_waiting_for_it_demands_success)
 	}
 	assert_int_equal(WEXITSTATUS(child_end(child_run(return_five, NULL))), 5);
 }
-
-/* ---- what a process leaves behind ---- */
 
 struct estate {
 	struct stage stage;
@@ -115,8 +111,6 @@ SENTENCE(a_killed_process_leaves_nothing_behind)
 	child_unshare(e, sizeof *e);
 }
 
-/* ---- the judge ---- */
-
 static struct judge *court;
 
 static int
@@ -140,37 +134,31 @@ SENTENCE(the_judge_reports_an_overlap_of_two_processes)
 	assert_int_equal(judge_violations(court), 1);
 }
 
-SENTENCE(the_judge_lets_any_number_share_and_nobody_beside_them)
-{
-	court = judge_new(1);
-	judge_enter_shared(court, 0);
-	judge_enter_shared(court, 0);
-	assert_int_equal(judge_violations(court), 0);
-	judge_enter(court, 0, 0);
-	assert_int_equal(judge_violations(court), 1);
-	judge_enter_shared(court, 0);
-	assert_int_equal(judge_violations(court), 2);
-	for (int i = 0; i < 3; i++)
-		judge_leave_shared(court, 0);
-	judge_leave(court, 0);
-	judge_enter(court, 0, 0);
-	assert_int_equal(judge_violations(court), 2);
-}
+/* A digit enters with that fence and '.' leaves; s and ',' share. */
+static const struct trial {
+	const char *name, *steps, *violations; /* so many behind each */
+} trials[] = {
+	{"the_judge_lets_any_number_share_and_nobody_beside_them", "ss0s,,,.0", "001222222"},
+	{"the_judge_reports_a_fence_that_does_not_grow", "5.6.7.7.3.", "0000001122"},
+};
 
-SENTENCE(the_judge_reports_a_fence_that_does_not_grow)
+SENTENCES(is_judged_so, trials)
 {
-	static const uint64_t fences[] = {5, 6, 7, 7, 3};
-	static const size_t violations[] = {0, 0, 0, 1, 2};
+	const struct trial *trial = given;
 
 	court = judge_new(1);
-	for (size_t i = 0; i < COUNT(fences); i++) {
-		judge_enter(court, 0, fences[i]);
-		judge_leave(court, 0);
-		assert_int_equal(judge_violations(court), violations[i]);
+	for (const char *step = trial->steps, *wanted = trial->violations; *step != '\0'; step++, wanted++) {
+		if (*step == '.')
+			judge_leave(court, 0);
+		else if (*step == 's')
+			judge_enter_shared(court, 0);
+		else if (*step == ',')
+			judge_leave_shared(court, 0);
+		else
+			judge_enter(court, 0, (uint64_t)(*step - '0'));
+		assert_int_equal(judge_violations(court), *wanted - '0');
 	}
 }
-
-/* ---- deployments ---- */
 
 /* That a link was there to be held, in any deployment, is found by who holds it. */
 SENTENCE(what_a_held_link_of_a_set_has_not_brought_is_lost_by_a_failover)

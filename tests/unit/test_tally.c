@@ -8,8 +8,6 @@
 
 #include <inttypes.h>
 
-/* ---- validity ---- */
-
 static int64_t
 slowly(const int64_t *moments, size_t count, unsigned n)
 {
@@ -45,8 +43,6 @@ SENTENCE(a_hold_is_valid_as_long_as_a_majority_of_its_votes)
 				assert_int_equal(lsh_tally_nth_largest(moments, (size_t)n, m), slowly(moments, (size_t)n, m));
 		}
 }
-
-/* ---- asking again ---- */
 
 SENTENCE(a_pause_is_longer_than_the_round_was)
 {
@@ -85,8 +81,6 @@ SENTENCE(a_majority_is_free_when_enough_of_the_others_lapse)
 	assert_int_equal(lsh_tally_lapses_ms(NULL, 0, 0, 3), -1);
 }
 
-/* ---- fences ---- */
-
 SENTENCE(a_proposal_is_larger_than_all_that_was_seen)
 {
 	struct lsh_backend *b = calloc(1, sizeof *b);
@@ -102,8 +96,6 @@ SENTENCE(a_proposal_is_larger_than_all_that_was_seen)
 	assert_int_equal(lsh_electorate_propose(b), second + 1000000000002);
 	free(b);
 }
-
-/* ---- agreement ---- */
 
 static const struct agreement {
 	const char *name;

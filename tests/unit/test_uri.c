@@ -19,8 +19,6 @@
 
 static const struct lsh_uri nothing;
 
-/* ---- files and variables ---- */
-
 static char *folder;
 
 static const char *
@@ -106,8 +104,6 @@ expand(char out[static 16384], const char *text, int i)
 	*out = '\0';
 	return count;
 }
-
-/* ---- understood ---- */
 
 /* Where it leads, by its fields; as it is shown, but that no byte is escaped. */
 static const char *
@@ -220,8 +216,6 @@ check_understood(const char *text, const char *wanted)
 		assert_memory_equal(&uri, &nothing, sizeof(uri));
 	}
 }
-
-/* ---- refused ---- */
 
 /* `words`: what the message must have in it, with a '|' between. */
 static void
@@ -579,8 +573,6 @@ SENTENCE(every_byte_but_nul_may_be_in_a_password)
 	lsh_uri_clear(&uri);
 }
 
-/* ---- passwords from elsewhere ---- */
-
 #define BYTES(literal) (literal), sizeof(literal) - 1
 
 /* Without its last newline; what is none is named without its content. */
@@ -657,8 +649,6 @@ SENTENCE(sentinels_have_a_login_of_their_own)
 	lsh_uri_clear(&uri);
 }
 
-/* ---- one server of a deployment ---- */
-
 /* Of a server; or of a sentinel, the `port`-th, where there is no host. */
 static void
 check_one(const char *text, const char *host, uint16_t port, const char *wanted)
@@ -715,8 +705,6 @@ SENTENCE(a_deployment_may_send_us_where_redirects_say)
 	assert_true(lsh_uri_allows(&uri, "anywhere"));
 	lsh_uri_clear(&uri);
 }
-
-/* ---- secrets and memory ---- */
 
 static bool
 any_of_secret(const void *bytes, size_t n)

@@ -108,8 +108,6 @@ owner_of(struct lsh_timer *timer)
 	return (struct owner *)(void *)timer;
 }
 
-/* ---- what the watchdog is told to do ---- */
-
 static void
 retain(struct lsh_timer *timer)
 {
@@ -316,15 +314,6 @@ SENTENCE(a_million_locks_and_releases_leave_nothing_behind)
 	takes(LSH_NEVER, 8, -1);
 	assert_int_equal(o[0]->timer.generation, 2000001);
 	assert_true(counted.most - bytes <= 1024);
-}
-
-SENTENCE(without_memory_there_is_no_watchdog_and_no_reservation)
-{
-	counted_withhold(true);
-	assert_null(lsh_watchdog_new(&ops, NULL));
-	assert_false(lsh_watchdog_reserve(w));
-	counted_withhold(false);
-	assert_true(lsh_watchdog_reserve(w));
 }
 
 /* However their starts are scattered, the leases of one program are renewed together: see SLACK_SHARE in pace.c. */
