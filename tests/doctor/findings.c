@@ -1,9 +1,6 @@
 /* See findings.h. */
 #include "tests/doctor/findings.h"
 
-#include <stdio.h>
-#include <string.h>
-
 leash_error err;
 
 struct found found[128];

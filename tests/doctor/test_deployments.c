@@ -328,11 +328,8 @@ stop(void)
 #define PART(name, kind) {name, {start, stop}, .given = &(const enum deployment_kind){kind}, .is = 1U << (kind)}
 
 static const struct part parts[] = {
-	PART("sentinel", DEPLOYMENT_SENTINEL),
-	PART("single", DEPLOYMENT_SINGLE),
-	PART("tls", DEPLOYMENT_TLS),
-	PART("cluster", DEPLOYMENT_CLUSTER),
-	PART("quorum", DEPLOYMENT_QUORUM),
+	PART("sentinel", DEPLOYMENT_SENTINEL), PART("single", DEPLOYMENT_SINGLE), PART("tls", DEPLOYMENT_TLS),
+	PART("cluster", DEPLOYMENT_CLUSTER), PART("quorum", DEPLOYMENT_QUORUM),
 };
 
 PARTS(parts);

@@ -7,8 +7,6 @@
 #include "tests/support/test.h"
 #include "tests/support/tool.h"
 
-#include <sys/types.h>
-
 enum { TTL_MS = 3000, STALL_MS = 20, PROCESSES = 4 };
 
 static void

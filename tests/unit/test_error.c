@@ -6,7 +6,6 @@
 #include <leash.h>
 
 #include <errno.h>
-#include <wchar.h>
 
 enum { TEXT = sizeof(((leash_error *)NULL)->text), GUARD = 64 };
 

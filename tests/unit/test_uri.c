@@ -328,12 +328,10 @@ static const struct row rows[] = {
 	{"redis://<;/;/2;?timeout=100;:6379> redis://<:TOPSECRET@;:TOPSECRET@:6379;app:TOPSECRET@/2> "
 	 "redis://:</;?>TOPSECRET@cache", "!host|missing|redis://cache:6379"},
 	{"redis://<ca%63he;caf\xc3\xa9;TOPSECRET!;a*b;a];a+b;\"a\">", "!host|letters|IPv6|brackets"},
-	{"redis://" X253("h"), "redis://" X253("h") ":6379"},
-	{"redis://h" X253("h"), "!host|longer than 253"},
+	{"redis://" X253("h"), "redis://" X253("h") ":6379"}, {"redis://h" X253("h"), "!host|longer than 253"},
 	{"redis://::1", "!host|redis://cache:6379"},
 	{"redis://<2001:db8::1;2001:db8::1:6379/0;fe80::1>", "!port|IPv6|brackets"},
-	{"redis://[<::1;::1:6379/0;fe80::1%25a/b]>", "!host|'['|']'"},
-	{"redis://[::1]<6379;]>", "!host|':'|port|']'"},
+	{"redis://[<::1;::1:6379/0;fe80::1%25a/b]>", "!host|'['|']'"}, {"redis://[::1]<6379;]>", "!host|':'|port|']'"},
 	{"redis://[<;cache;127.0.0.1;::1::;:::1;[::1;%25eth0>] redis://[]:6379 "
 	 "redis://[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000] redis://:TOPSECRET@[::g]",
 	 "!host|brackets|not an IPv6 address"},
@@ -343,8 +341,7 @@ static const struct row rows[] = {
 	{"redis://cache/<x;16384;-1;+1;01;1/;1/2;/;/1;%31;1.0;TOPSECRET;99999999999999999999>",
 	 "!database|from 0 to 16383|redis://cache:6379/2"},
 	{"unix:///a?db=<;16384;x>", "!db: a database from 0 to 16383|?db=2"},
-	{"redis://cache:6379?db=2", "!'db'|redis://cache:6379/2"},
-	{"redis://app<:1;>/TOPSECRET@cache", "!'/'|%2F"},
+	{"redis://cache:6379?db=2", "!'db'|redis://cache:6379/2"}, {"redis://app<:1;>/TOPSECRET@cache", "!'/'|%2F"},
 	{"redis://app:12?<TOPSECRET@cache;TOPSECRET=x@cache;a&TOPSECRET&x@cache;x=@&TOPSECRET>", "!'?'|%3F"},
 	{"redis://@cache unix://@/run/redis.sock", "!user|before the '@'"},
 	{"redis://TOPSECRET@cache unix://app@/run/redis.sock", "!password|missing|user|password_file|password_env"},
@@ -372,8 +369,7 @@ static const struct row rows[] = {
 	 "redis://h?password_file=$/password&password_env=LEASH_TEST_PASSWORD", "!password|twice"},
 
 	/* deployments */
-	{"rediss://a REDISS://a", "rediss://a:6379"},
-	{"redis+sentinel://a/m", "redis+sentinel://a:26379/m"},
+	{"rediss://a REDISS://a", "rediss://a:6379"}, {"redis+sentinel://a/m", "redis+sentinel://a:26379/m"},
 	{"rediss+sentinel://a,b/m ReDiSS+Sentinel://a,b/m", "rediss+sentinel://a:26379,b:26379/m"},
 	{"redis+cluster://a<;/;/0> REDIS+CLUSTER://a", "redis+cluster://a:6379"},
 	{"rediss+cluster://a,b", "rediss+cluster://a:6379,b:6379"},
@@ -434,8 +430,7 @@ static const struct row rows[] = {
 	{"redis+sentinel://a<;/;,b:1?timeout=100;//2;//>", "!master: missing|" MAIN},
 	{"redis+sentinel://a/<ma%20in;ma%2Fin;m\xc3\xa4in;main:1;ma,in;main%0a;TOPSECRET!>",
 	 "!master|1 to 128 letters, digits|" MAIN},
-	{"redis+sentinel://a/<%zz;m%00>", "!master|%25"},
-	{"redis+sentinel://app:TOPSECRET/x@a/m", "!host 1: port"},
+	{"redis+sentinel://a/<%zz;m%00>", "!master|%25"}, {"redis+sentinel://app:TOPSECRET/x@a/m", "!host 1: port"},
 	{"redis+sentinel://app/TOPSECRET@a/m", "!master|'@'|%2F"},
 	{"redis+sentinel://a/main/<x;2/>", "!database|from 0 to 16383|" MAIN "/2"},
 	{"redis+sentinel://a/main?db=2", "!'db'|follows the master|main/2"},
@@ -514,8 +509,7 @@ static const struct row rows[] = {
 
 	/* escapes that are none */
 	{"redis://" NO_ESCAPE ":TOPSECRET@cache", "!user|%25"},
-	{"redis://app:TOPSECRET" NO_ESCAPE "@cache", "!password|%25"},
-	{"unix:///run/" NO_ESCAPE, "!path|%25"},
+	{"redis://app:TOPSECRET" NO_ESCAPE "@cache", "!password|%25"}, {"unix:///run/" NO_ESCAPE, "!path|%25"},
 	{"redis://cache?password_file=/run/" NO_ESCAPE, "!password_file|%25"},
 	{"redis://cache?password_env=" NO_ESCAPE, "!password_env|%25"},
 

@@ -272,21 +272,6 @@ SENTENCE(every_arm_and_every_forget_makes_what_was_handed_out_stale)
 	assert_int_equal(fired, 0);
 }
 
-SENTENCE(an_armed_timer_can_be_moved_both_ways_and_forgotten)
-{
-	arm_new(10, 0);
-	arm_new(20, 0);
-	arm(o[0], 30, 0);
-	comes_next(20);
-	arm(o[0], 5, 0);
-	comes_next(5);
-	arm(o[0], LSH_NEVER, 0);
-	forget(o[1]);
-	forget(o[1]);
-	comes_next(LSH_NEVER);
-	takes(1000, 8, -1);
-}
-
 SENTENCE(moments_at_the_ends_of_the_range_are_fine)
 {
 	arm_new(INT64_MIN, 0);
