@@ -196,7 +196,7 @@ seers_sources = tests/redis/seers.c tests/redis/seers.h $(fakes_sources)
 
 caller_sources = tests/redis/caller.c tests/redis/caller.h
 steps_sources = tests/redis/steps.c tests/redis/steps.h $(scenes_sources)
-play_sources = tests/tools/play.c tests/tools/play.h tests/tools/screen.c tests/tools/screen.h
+play_sources = tests/tools/play.c tests/tools/play.h
 
 # What those write with who are judged.
 history_sources =

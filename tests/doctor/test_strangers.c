@@ -188,8 +188,9 @@ SENTENCE(what_a_server_refuses_with_says_what_is_wrong_with_it)
 /* A server whose scripts answer so, one after the other; all that is tried by itself it permits. */
 struct life {
 	const char *answers[10];
-	const char *told;      /* of the trial */
-	const char *message;   /* of the grant; NULL: as the script sends it */
+	const char *told;    /* of the trial */
+	const char *message; /* of the grant; NULL: as the script sends it */
+	bool votes;          /* in a quorum of such ones */
 };
 
 struct player {
@@ -224,7 +225,7 @@ play(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size
 enum { VOTERS = 3 };
 
 static void
-check_life(const struct life *life, bool votes)
+check_life(const struct life *life)
 {
 	struct player players[VOTERS];
 	char at[200];
@@ -233,7 +234,7 @@ check_life(const struct life *life, bool votes)
 		players[i] = (struct player){.life = life};
 		players[i].fake = fake_start_tcp(play, &players[i]);
 	}
-	if (votes)
+	if (life->votes)
 		snprintf(at, sizeof at, "redis+quorum://joe:open-sesame@%s,%s,%s?restart_guard=1",
 		         fake_uri(players[0].fake) + 8, fake_uri(players[1].fake) + 8, fake_uri(players[2].fake) + 8);
 	else
@@ -253,41 +254,38 @@ check_life(const struct life *life, bool votes)
 #define BUSY "*3\r\n:0\r\n:9\r\n:9"
 #define A_PLACE "*3\r\n:9\r\n:9\r\n:0"
 #define NO_PLACE "*3\r\n:9\r\n:9\r\n:-1"
+#define LIFE(told_, ...) .told = told_, .answers = {__VA_ARGS__}
 
 SENTENCE(permissions_are_fine_only_where_each_step_of_a_lock_works)
 {
 	static const struct life lives[] = {
-		{{":0"}, "acquiring a lock was answered with 0", NULL},
-		{{"*2\r\n:1\r\n:2"}, "acquiring a lock was answered in another way than the script does", NULL},
-		{{"-NOSCRIPT", ":0"}, "acquiring a lock was answered with 0", NULL},
-		{{"-NOSCRIPT", "-NOSCRIPT"}, "acquiring a lock was refused: NOSCRIPT", NULL},
-		{{"-ERR Error running script \x1b open-sesame"}, "acquiring a lock was refused: (not shown)", NULL},
-		{{"-ERR The user executing the script can't run this command or subcommand"}, "can't run this command", NULL},
-		{{":7", ":8"}, "asking for it again was answered with 8", NULL},
-		{{":7", ":7", ":7"}, "renewing it was answered with 7", NULL},
-		{{":7", ":7", ":1", ":8"}, "waiting for it was answered with 8", NULL},
-		{{":7", ":7", ":1", NO_PLACE}, "waiting for it was answered in another way", NULL},
-		{{":7", ":7", ":1", BUSY, NO_PLACE}, "the word of one who waits was answered in another way", NULL},
-		{{":7", ":7", ":1", BUSY, BUSY}, "the word of one who waits was answered in another way", NULL},
-		{{":7", ":7", ":1", BUSY, A_PLACE, ":0"}, "releasing it was answered with 0", NULL},
-		{{":7", ":7", ":1", BUSY, A_PLACE, ":1"}, "is another one than the script sends",
-		 "g 01234567-89ab-cdef-0123-456789abcdef:2 8 10000"},
-		{{":7", ":7", ":1", BUSY, A_PLACE, ":1", ":0"}, "where it was handed over to was answered with 0", NULL},
-		{{":7", ":7", ":1", BUSY, A_PLACE, ":1", ":1", ":0"}, "releasing it there was answered with 0", NULL},
-		{{":7", ":7", ":1", BUSY, A_PLACE, ":1", ":1", ":1"}, "a lock was acquired, renewed, waited for", NULL},
-	};
-	static const struct life votes[] = {
-		{{":7", ":7", ":1", ":9"}, "asking while another has it was answered with 9", NULL},
-		{{":7", ":7", ":1", BUSY, ":1", ":7"}, "acquiring it after that was answered with 7", NULL},
-		{{":7", ":7", ":1", BUSY, ":1", ":8", ":0"}, "releasing it after that was answered with 0", NULL},
-		{{":7", ":7", ":1", BUSY, ":1", ":8", ":1"}, "a lock was acquired, renewed, released", NULL},
+		{LIFE("acquiring a lock was answered with 0", ":0")},
+		{LIFE("acquiring a lock was answered in another way than the script does", "*2\r\n:1\r\n:2")},
+		{LIFE("acquiring a lock was answered with 0", "-NOSCRIPT", ":0")},
+		{LIFE("acquiring a lock was refused: NOSCRIPT", "-NOSCRIPT", "-NOSCRIPT")},
+		{LIFE("acquiring a lock was refused: (not shown)", "-ERR Error running script \x1b open-sesame")},
+		{LIFE("can't run this command", "-ERR The user executing the script can't run this command or subcommand")},
+		{LIFE("asking for it again was answered with 8", ":7", ":8")},
+		{LIFE("renewing it was answered with 7", ":7", ":7", ":7")},
+		{LIFE("waiting for it was answered with 8", ":7", ":7", ":1", ":8")},
+		{LIFE("waiting for it was answered in another way", ":7", ":7", ":1", NO_PLACE)},
+		{LIFE("the word of one who waits was answered in another way", ":7", ":7", ":1", BUSY, NO_PLACE)},
+		{LIFE("the word of one who waits was answered in another way", ":7", ":7", ":1", BUSY, BUSY)},
+		{LIFE("releasing it was answered with 0", ":7", ":7", ":1", BUSY, A_PLACE, ":0")},
+		{LIFE("is another one than the script sends", ":7", ":7", ":1", BUSY, A_PLACE, ":1"),
+		 .message = "g 01234567-89ab-cdef-0123-456789abcdef:2 8 10000"},
+		{LIFE("where it was handed over to was answered with 0", ":7", ":7", ":1", BUSY, A_PLACE, ":1", ":0")},
+		{LIFE("releasing it there was answered with 0", ":7", ":7", ":1", BUSY, A_PLACE, ":1", ":1", ":0")},
+		{LIFE("a lock was acquired, renewed, waited for", ":7", ":7", ":1", BUSY, A_PLACE, ":1", ":1", ":1")},
+		{LIFE("asking while another has it was answered with 9", ":7", ":7", ":1", ":9"), .votes = true},
+		{LIFE("acquiring it after that was answered with 7", ":7", ":7", ":1", BUSY, ":1", ":7"), .votes = true},
+		{LIFE("releasing it after that was answered with 0", ":7", ":7", ":1", BUSY, ":1", ":8", ":0"), .votes = true},
+		{LIFE("a lock was acquired, renewed, released", ":7", ":7", ":1", BUSY, ":1", ":8", ":1"), .votes = true},
 	};
 
-	for (size_t i = 0; i < sizeof lives / sizeof *lives; i++)
-		check_life(&lives[i], false);
-	for (size_t i = 0; i < sizeof votes / sizeof *votes; i++)
-		check_life(&votes[i], true);
-	check_life(&lives[5], false);
+	for (size_t i = 0; i < COUNT(lives); i++)
+		check_life(&lives[i]);
+	check_life(&lives[5]);
 	check_remedy(the("permissions", ERROR, "can't run this command"), "+evalsha");
 }
 

@@ -10,7 +10,6 @@
 #include "tests/support/test.h"
 #include "tests/support/tool.h"
 #include "tests/support/trouble.h"
-#include "tests/tools/screen.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
@@ -280,16 +279,6 @@ how_of(const char **line)
 	return how;
 }
 
-static long
-times(const char *said, const char *what)
-{
-	long n = 0;
-
-	for (; (said = strstr(said, what)) != NULL; said += strlen(what))
-		n++;
-	return n;
-}
-
 static bool
 is_said(const char *said, char how, const char *pattern)
 {
@@ -307,7 +296,9 @@ is_said(const char *said, char how, const char *pattern)
 		return fits(said, pattern, true, false);
 	case '*':
 		n = strtol(pattern, &rest, 10);
-		return times(said, rest + (*rest == ' ')) == n;
+		for (rest += *rest == ' '; (said = strstr(said, rest)) != NULL; said += strlen(rest))
+			n--;
+		return n == 0;
 	default:
 		snprintf(line, sizeof line, "%s", pattern);
 		for (char *part = line; part != NULL; part = rest) {
@@ -672,7 +663,62 @@ DOES(redis, check_answer(rest, false, false)) /* GET a => b */
 VERB_AS(await_redis, "redis~") { check_answer(rest, true, false); }
 VERB_AS(expand_redis, "redis!") { check_answer(rest, false, true); }
 
-/* ---- a window ---- */
+/* ---- a window with a shell, which tmux shows: one at a time ---- */
+
+static struct tool *tmux, *asked; /* its server, and who asked that last */
+
+#define ASK(...) ask((const char *const[]){__VA_ARGS__, NULL})
+
+/* tmux's answer, until the next one; NULL: it said no. -N: it must not start a server, which would outlive us. */
+static const char *
+ask(const char *const more[])
+{
+	const char *argv[WORDS] = {"/usr/bin/env", "tmux", "-N", "-S", value_of("tmux")};
+
+	for (int n = 5; *more != NULL; n++)
+		argv[n] = *more++;
+	tool_free(asked);
+	asked = tool_start(where, argv, false);
+	return tool_wait(asked) == 0 ? tool_out(asked) : NULL;
+}
+
+/* What stands on it, or in one line of it from 0 on; -1: all. */
+static const char *
+shown(int row)
+{
+	char number[16];
+
+	snprintf(number, sizeof number, "%d", row);
+	const char *lines = row < 0 ? ASK("capture-pane", "-p", "-t", "w")
+		: ASK("capture-pane", "-p", "-t", "w", "-S", number, "-E", number);
+	return lines != NULL ? lines : "";
+}
+
+static void
+close_window(void)
+{
+	tool_free(asked);
+	tool_free(tmux);
+	asked = tmux = NULL;
+}
+
+VERB(window) /* 80 24 */
+{
+	split(rest);
+	close_window();
+	set("tmux", "%s/tmux", server_folder(server));
+	set("take_down", "cat >'%s/raw'", server_folder(server));
+	tool_setenv("TMUX", NULL);
+	const char *const start_it[] = {"/usr/bin/env", "tmux", "-S", value_of("tmux"), "-f", "/dev/null", "-D", NULL};
+	tmux = tool_start(where, start_it, false);
+	await_true(ASK("new-session", "-d", "-s", "w", "-x", words[0], "-y", words[1],
+	               "exec env -i PATH=\"$PATH\" TERM=screen-256color ENV= PS1='$ ' LD_LIBRARY_PATH=\"$LD_LIBRARY_PATH\" "
+	               "LEASH_URI=\"$LEASH_URI\" LEASH=\"$LEASH\" sh -i") != NULL);
+	await_true(ASK("pipe-pane", "-t", "w", "-O", value_of("take_down")) != NULL);
+	await_true(shown(0)[0] == '$');
+}
+
+DOES(resize, split(rest); must(ASK("resize-window", "-t", "w", "-x", words[0], "-y", words[1]), "it is as it was"))
 
 /* "%> text", "row 4>^ text" */
 static void
@@ -681,16 +727,14 @@ check_window(int row, const char *pattern)
 	int64_t limit = await_limit_ns(AWAIT_S);
 	char how = how_of(&pattern);
 
-	while (!is_said(screen_text(row), how, pattern)) {
+	while (!is_said(shown(row), how, pattern)) {
 		if (await_is_past(limit))
-			wrong("the window does not show '%s':\n%s", pattern, screen_text(-1));
+			wrong("the window does not show '%s':\n%s", pattern, shown(-1));
 		await_ms(10);
 	}
 }
 
 DOES(row, check_window(atoi(expand(rest)), strchr(rest, '>') + 1))
-DOES(window, split(rest); screen_open(server_folder(server), where, atoi(words[0]), atoi(words[1])))
-DOES(resize, split(rest); screen_resize(atoi(words[0]), atoi(words[1])))
 
 VERB(keys)
 {
@@ -700,7 +744,7 @@ VERB(keys)
 		*shown = '\0';
 	split(rest);
 	for (int i = 0; i < word_count; i++)
-		screen_type(words[i]);
+		must(*words[i] == '\0' || ASK("send-keys", "-t", "w", words[i]) != NULL, "the window takes no keys");
 	if (shown != NULL)
 		check_window(-1, shown + strlen(" ;; %>"));
 }
@@ -783,17 +827,15 @@ play_variable(char *line)
 		return false;
 	*sign = '\0';
 	sign += 3;
-	if (strcmp(sign, "out") == 0) {
-		value = tool_out(foreground.tool);
-		foreground.is_said[OUT] = true;
+	if (strcmp(sign, "out") == 0 || strncmp(sign, "row ", 4) == 0) {
+		value = *sign == 'o' ? tool_out(foreground.tool) : shown(atoi(sign + 4));
+		foreground.is_said[OUT] |= *sign == 'o';
 		set(line + 1, "%.*s", (int)strcspn(value, "\n"), value);
 	} else if (strncmp(sign, "behind ", 7) == 0) {
 		value = said_behind(sign + 7);
 		set(line + 1, "%.*s", (int)strcspn(value, "\",}"), value);
 	} else {
-		value = strncmp(sign, "redis ", 6) == 0 ? answer(sign + 6)
-			: strncmp(sign, "row ", 4) == 0 ? screen_text(atoi(sign + 4)) : expand(sign);
-		set(line + 1, "%s", value);
+		set(line + 1, "%s", strncmp(sign, "redis ", 6) == 0 ? answer(sign + 6) : expand(sign));
 	}
 	return true;
 }
@@ -951,7 +993,7 @@ static void
 end_scene(void)
 {
 	last = NULL;
-	screen_close();
+	close_window();
 	tool_free(foreground.tool);
 	for (int i = 0; i < FEW; i++)
 		tool_free(background[i].tool);
