@@ -13,10 +13,10 @@ EXTRA_DIST += tests/kinds/plain.lua
 EXTRA_DIST += tests/run.sh
 EXTRA_DIST += tests/tools/acknowledged.txt tests/tools/bench.txt tests/tools/break.txt tests/tools/cli.txt
 EXTRA_DIST += tests/tools/doctor.txt tests/tools/gates.txt tests/tools/hold.txt tests/tools/kinds.txt
-EXTRA_DIST += tests/tools/leader.txt tests/tools/limit.txt tests/tools/list.txt tests/tools/passwords.txt
-EXTRA_DIST += tests/tools/permits.txt tests/tools/run.txt tests/tools/screen.txt tests/tools/scripts.txt
-EXTRA_DIST += tests/tools/several.txt tests/tools/shared.txt tests/tools/signals.txt tests/tools/status.txt
-EXTRA_DIST += tests/tools/terminal.txt tests/tools/top.txt tests/tools/wait.txt
+EXTRA_DIST += tests/tools/leader.txt tests/tools/list.txt tests/tools/passwords.txt tests/tools/permits.txt
+EXTRA_DIST += tests/tools/run.txt tests/tools/screen.txt tests/tools/scripts.txt tests/tools/several.txt
+EXTRA_DIST += tests/tools/shared.txt tests/tools/signals.txt tests/tools/status.txt tests/tools/terminal.txt
+EXTRA_DIST += tests/tools/top.txt tests/tools/wait.txt
 
 test_scripts =
 test_scripts += tests/contract/test_everywhere.sh

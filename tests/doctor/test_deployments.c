@@ -276,22 +276,6 @@ SENTENCE(a_sentinel_that_knows_nothing_of_the_master_or_another_one_is_named, .o
 	free(uri);
 }
 
-SENTENCE(a_master_whose_replicas_are_gone_is_told_of, .of = 1U << DEPLOYMENT_SENTINEL)
-{
-	struct sentinel_set *set = deployment_sentinel_set(deployment);
-	int master = sentinel_set_await_failover(set, -1);
-
-	for (int i = 0; i < SENTINEL_SERVERS; i++)
-		if (i != master)
-			server_kill(sentinel_set_server(set, i));
-	await_true(examine(deployment_uri(deployment)) == LEASH_OK && count(WARNING, "replication", "") == 1);
-	the("replication", WARNING, "a master without connected replicas: when it dies the sentinels have nobody");
-	for (int i = 0; i < SENTINEL_SERVERS; i++)
-		if (i != master)
-			server_restart(sentinel_set_server(set, i));
-	sentinel_set_await_synced(set);
-}
-
 /* The last: there is no set left then. */
 SENTENCE(sentinels_that_are_gone_are_named_and_too_few_of_them_are_told, .of = 1U << DEPLOYMENT_SENTINEL)
 {
