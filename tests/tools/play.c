@@ -18,7 +18,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-enum { WORDS = 64, TEXT = 9000, FEW = 8, LOCKS = 12, VARIABLES = 48, SECRETS = 16, SCENES = 200, NAME = 24 };
+enum { WORDS = 64, TEXT = 9000, FEW = 8, LOCKS = 16, VARIABLES = 48, SECRETS = 16, SCENES = 200, NAME = 24 };
 
 struct text { /* a file */
 	const char *path;
