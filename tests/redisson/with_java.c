@@ -3,17 +3,15 @@
  * single or cluster. */
 #include "tests/support/deployment.h"
 #include "tests/support/leashed.h"
+#include "tests/support/sweep.h"
 #include "tests/support/test.h"
+#include "tests/support/trouble.h"
 
 #include <endian.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,8 +22,16 @@ struct java {
 	FILE *to, *from;
 };
 
+/* What is done on both sides, in steps with semicolons between them:
+ *
+ *     java ORDER = ANSWER       see Agent.java; without ORDER it only answers, without ANSWER it does not yet
+ *     java dies                 it is another one in the next story
+ *     VERB [MS]                 here: see `verbs` */
+struct story {
+	const char *name, *steps;
+};
+
 static struct deployment *place;
-static struct server *server; /* that has "orders" */
 static const char *uri;
 static struct java java;
 static leash_client *client;
@@ -57,26 +63,21 @@ expect(struct java *j, const char *answer)
 	assert_string_equal(line, answer);
 }
 
-#define says(answer, ...) (tell(&java, __VA_ARGS__), expect(&java, (answer)))
-
 static void
 start_java(struct java *j, int watchdog_ms)
 {
+	struct words words = {.count = 0};
 	int to[2], from[2];
 	char ms[12], address[40];
 
 	snprintf(address, sizeof address, "redis://127.0.0.1:%d", place->all->node[0].told);
-	assert_int_equal(pipe2(to, O_CLOEXEC) | pipe2(from, O_CLOEXEC), 0);
 	snprintf(ms, sizeof ms, "%d", watchdog_ms);
-	j->pid = fork();
-	if (j->pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(to[0], 0);
-		dup2(from[1], 1);
-		execlp("java", "java", "-XX:TieredStopAtLevel=1", "Agent", address, ms,
-		       deployment_name(place->kind), (char *)NULL);
-		_exit(127);
-	}
+	words_add(&words, "/usr/bin/env", "java", "-XX:TieredStopAtLevel=1", "Agent", address, ms,
+	          deployment_name(place->kind));
+	assert_int_equal(pipe2(to, O_CLOEXEC) | pipe2(from, O_CLOEXEC), 0);
+	assert_int_equal(sweep_spawn(&j->pid, words.at, environ, (const int[]){to[0], from[1], STDERR_FILENO}, NULL), 0);
+	sweep_process(j->pid);
+	words_free(&words);
 	close(to[0]);
 	close(from[1]);
 	j->to = fdopen(to[1], "w");
@@ -89,8 +90,7 @@ kill_java(struct java *j)
 {
 	if (j->pid == 0)
 		return;
-	kill(j->pid, SIGKILL);
-	waitpid(j->pid, NULL, 0);
+	child_kill(j->pid);
 	fclose(j->to);
 	fclose(j->from);
 	j->pid = 0;
@@ -103,9 +103,7 @@ start(void)
 {
 	signal(SIGPIPE, SIG_IGN);
 	place = deployment_start_with(deployment_chosen(), NULL);
-	server = deployment_at(place, "orders");
 	uri = deployment_uri(place);
-	start_java(&java, WATCHDOG_MS);
 }
 
 static void
@@ -125,9 +123,14 @@ flush(void)
 static void
 set_up(void)
 {
+	const struct story *story = given;
+	const char *name = story != NULL && strstr(story->steps, "{tenant}:orders") != NULL ? "{tenant}:orders" : "orders";
+
 	flush();
+	if (java.pid == 0)
+		start_java(&java, WATCHDOG_MS);
 	client = leashed_open(uri, LEASH_OPTIONS(.lease_ms = WATCHDOG_MS));
-	lock = leashed_lock(client, "orders", LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON));
+	lock = leashed_lock(client, name, LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON));
 }
 
 static void
@@ -140,64 +143,129 @@ tear_down(void)
 FIXTURE(set_up, tear_down);
 GROUP(start, stop);
 
-#define acquires(wait_ms) assert_status(LEASH_OK, leash_lock_acquire(lock, (wait_ms), &err))
-#define does_not_acquire(wait_ms) assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, (wait_ms), &err))
-#define releases() assert_status(LEASH_OK, leash_lock_release(lock, &err))
+/* ---- what is done here ---- */
 
-/* ---- who has it ---- */
-
-SENTENCE(what_java_holds_is_not_to_be_had_here)
+static int
+hold_and_die(void *unused)
 {
-	says("true", "lock orders 0");
-	does_not_acquire(0);
-	does_not_acquire(300);
-	says("released", "unlock orders");
-	acquires(0);
-	releases();
+	leash_client *mine = leashed_open(uri, LEASH_OPTIONS(.lease_ms = WATCHDOG_MS));
+	leash_lock *held = leashed_lock(mine, "orders", LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON));
+
+	(void)unused;
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	raise(SIGKILL);
+	return 1;
 }
 
-SENTENCE(what_is_held_here_is_not_to_be_had_in_java)
+static bool
+is_held_twice(void)
 {
-	acquires(0);
-	says("false", "lock orders 0");
-	says("false", "lock orders 300");
-	says("IllegalMonitorStateException", "unlock orders");
-	assert_true(leash_lock_held(lock));
-	releases();
-	says("true", "lock orders 0");
-	says("released", "unlock orders");
+	leash_lock_info info = {.size = sizeof info};
+
+	assert_status(LEASH_OK, leash_lock_inspect(lock, &info, &err));
+	return info.held && info.no_queue && info.depth == 2 && info.remaining_ms > 0;
 }
 
-SENTENCE(whose_name_has_braces_is_one_lock_too)
+static void
+lose(void)
 {
-	leash_lock *braced = leashed_lock(client, "{tenant}:orders", LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON));
-
-	tell(&java, "hold {tenant}:orders 300");
-	expect(&java, "held");
-	assert_status(LEASH_OK, leash_lock_acquire(braced, 20000, &err));
-	expect(&java, "released");
-	tell(&java, "lock {tenant}:orders 20000");
-	await_ms(300);
-	assert_status(LEASH_OK, leash_lock_release(braced, &err));
-	expect(&java, "true");
-	says("released", "unlock {tenant}:orders");
-	leash_lock_free(braced);
+	await_true_for(!leash_lock_held(lock), WATCHDOG_MS / 1000);
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
 }
 
-SENTENCE(nested_it_is_held_until_it_is_released_as_often)
+#define VERBS(X) \
+	X(acquires, assert_status(LEASH_OK, leash_lock_acquire(lock, ms, &err))) \
+	X(cannot, assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, ms, &err))) \
+	X(holds, assert_true(leash_lock_held(lock))) \
+	X(releases, assert_status(LEASH_OK, leash_lock_release(lock, &err))) \
+	X(loses, lose()) \
+	X(sees_it_held_twice, assert_true(is_held_twice())) \
+	X(breaks, assert_status(LEASH_OK, leash_lock_break(lock, &err))) \
+	X(dies_with_it, child_end(child_run(hold_and_die, NULL))) \
+	X(rests, await_ms(ms))
+
+#define VERB_FUNCTION(name, ...) \
+	static void name(int64_t ms) \
+	{ \
+		(void)ms; \
+		__VA_ARGS__; \
+	}
+VERBS(VERB_FUNCTION)
+
+static const struct {
+	const char *name;
+	void (*act)(int64_t ms);
+} verbs[] = {
+#define VERB_ROW(name, ...) {#name, name},
+	VERBS(VERB_ROW)
+};
+
+static void
+order_java(char *order)
 {
-	acquires(0);
-	acquires(0);
-	releases();
-	says("false", "lock orders 0");
-	releases();
-	says("true", "lock orders 0");
-	says("true", "lock orders 0");
-	says("released", "unlock orders");
-	does_not_acquire(0);
-	says("released", "unlock orders");
-	acquires(0);
-	releases();
+	char *answer = strstr(order, "= ");
+
+	if (strcmp(order, "dies") == 0) {
+		kill_java(&java);
+	} else {
+		if (answer != order)
+			tell(&java, "%.*s", (int)(answer != NULL ? answer - 1 - order : (ptrdiff_t)strlen(order)), order);
+		if (answer != NULL)
+			expect(&java, answer + 2);
+	}
+}
+
+static void
+play(const char *steps)
+{
+	char copy[500], *rest = copy;
+
+	assert_in_range(snprintf(copy, sizeof copy, "%s", steps), 1, sizeof copy - 1);
+	for (char *step; (step = strsep(&rest, ";")) != NULL;) {
+		size_t i = 0, n = strcspn(step += strspn(step, " "), " ");
+
+		if (strncmp(step, "java ", 5) == 0) {
+			order_java(step + 5);
+			continue;
+		}
+		while (i < COUNT(verbs) && (strlen(verbs[i].name) != n || strncmp(verbs[i].name, step, n) != 0))
+			i++;
+		if (i == COUNT(verbs))
+			fail_msg("nobody can do '%s'", step);
+		verbs[i].act(strtoll(step + n, NULL, 10));
+	}
+}
+
+static const struct story stories[] = {
+	{"what_java_holds_is_not_to_be_had_here",
+	 "java lock orders 0 = true; cannot 0; cannot 300; java unlock orders = released; acquires 0; releases"},
+	{"what_is_held_here_is_not_to_be_had_in_java",
+	 "acquires 0; java lock orders 0 = false; java lock orders 300 = false;"
+	 "java unlock orders = IllegalMonitorStateException; holds; releases; java lock orders 0 = true;"
+	 "java unlock orders = released"},
+	{"whose_name_has_braces_is_one_lock_too",
+	 "java hold {tenant}:orders 300; java = held; acquires 20000; java = released; java lock {tenant}:orders 20000;"
+	 "rests 300; releases; java = true; java unlock {tenant}:orders = released"},
+	{"nested_it_is_held_until_it_is_released_as_often",
+	 "acquires 0; acquires 0; releases; java lock orders 0 = false; releases; java lock orders 0 = true;"
+	 "java lock orders 0 = true; java unlock orders = released; cannot 0; java unlock orders = released;"
+	 "acquires 0; releases"},
+	{"both_renew_what_they_hold", /* for one and a half leases and more */
+	 "java hold orders 6000; java = held; cannot 4500; java = released; acquires 5000; java lock orders 4500 = false;"
+	 "holds; releases"},
+	{"what_java_held_is_free_when_its_lease_ended",
+	 "java lock orders 0 = true; java dies; cannot 0; acquires 7000; releases"},
+	{"what_a_process_here_held_is_free_when_its_lease_ended",
+	 "dies_with_it; java lock orders 0 = false; java lock orders 12000 = true; java unlock orders = released"},
+	{"what_java_unlocks_by_force_is_lost_here", "acquires 0; java force orders = true; loses; acquires 0; releases"},
+	{"what_is_broken_here_is_lost_in_java",
+	 "java lock orders 0 = true; java lock orders 0 = true; sees_it_held_twice; breaks; acquires 0;"
+	 "java unlock orders = IllegalMonitorStateException; releases"},
+};
+
+SENTENCES(it_is_so_on_both_sides, stories)
+{
+	play(((const struct story *)given)->steps);
 }
 
 /* ---- waking each other ---- */
@@ -215,13 +283,11 @@ now_ns(void)
 SENTENCE(java_wakes_who_waits_here)
 {
 	lag_begin();
-	tell(&java, "hold orders 2300");
-	expect(&java, "held");
+	play("java hold orders 2300; java = held");
 	int64_t began = now_ns();
 	acquires(20000);
 	assert_true(now_ns() - began < 2800 * MS + lag_end());
-	expect(&java, "released");
-	releases();
+	play("java = released; releases");
 }
 
 SENTENCE(a_release_here_wakes_java) /* which sleeps for as long as the lease, else */
@@ -229,97 +295,14 @@ SENTENCE(a_release_here_wakes_java) /* which sleeps for as long as the lease, el
 	leash_lock *kept = leashed_lock(client, "long", LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON, .lease_ms = 30000));
 
 	assert_status(LEASH_OK, leash_lock_acquire(kept, 0, &err));
-	tell(&java, "lock long 60000");
-	await_ms(1000);
+	play("java lock long 60000; rests 1000");
 	lag_begin();
 	int64_t began = now_ns();
 	assert_status(LEASH_OK, leash_lock_release(kept, &err));
-	expect(&java, "true");
+	play("java = true");
 	assert_true(now_ns() - began < 1000 * MS + lag_end());
-	says("released", "unlock long");
+	play("java unlock long = released");
 	leash_lock_free(kept);
-}
-
-/* ---- leases ---- */
-
-SENTENCE(both_renew_what_they_hold)
-{
-	tell(&java, "hold orders %d", 2 * WATCHDOG_MS);
-	expect(&java, "held");
-	does_not_acquire(WATCHDOG_MS + WATCHDOG_MS / 2);
-	expect(&java, "released");
-	acquires(5000);
-	says("false", "lock orders %d", WATCHDOG_MS + WATCHDOG_MS / 2);
-	assert_true(leash_lock_held(lock));
-	releases();
-}
-
-SENTENCE(what_java_held_is_free_when_its_lease_ended)
-{
-	struct java dead;
-
-	start_java(&dead, WATCHDOG_MS);
-	tell(&dead, "lock orders 0");
-	expect(&dead, "true");
-	kill_java(&dead);
-	does_not_acquire(0);
-	acquires(2 * WATCHDOG_MS + slow_ms(1000));
-	releases();
-}
-
-static int
-hold_and_die(void *unused)
-{
-	leash_client *mine = leashed_open(uri, LEASH_OPTIONS(.lease_ms = WATCHDOG_MS));
-	leash_lock *held = leashed_lock(mine, "orders", LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON));
-
-	(void)unused;
-	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	raise(SIGKILL);
-	return 1;
-}
-
-SENTENCE(what_a_process_here_held_is_free_when_its_lease_ended)
-{
-	child_end(child_run(hold_and_die, NULL));
-	says("false", "lock orders 0");
-	says("true", "lock orders %d", 4 * WATCHDOG_MS);
-	says("released", "unlock orders");
-}
-
-/* ---- by force ---- */
-
-SENTENCE(what_java_unlocks_by_force_is_lost_here)
-{
-	acquires(0);
-	says("true", "force orders");
-	await_true_for(!leash_lock_held(lock), WATCHDOG_MS / 1000);
-	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
-	acquires(0);
-	releases();
-}
-
-SENTENCE(what_is_broken_here_is_lost_in_java)
-{
-	leash_lock_info info = {.size = sizeof info};
-
-	says("true", "lock orders 0");
-	says("true", "lock orders 0");
-	assert_status(LEASH_OK, leash_lock_inspect(lock, &info, &err));
-	assert_true(info.held && info.no_queue && info.depth == 2 && info.remaining_ms > 0);
-	assert_status(LEASH_OK, leash_lock_break(lock, &err));
-	acquires(0);
-	says("IllegalMonitorStateException", "unlock orders");
-	releases();
-}
-
-SENTENCE(nothing_is_left_behind)
-{
-	acquires(0);
-	assert_int_equal(server_integer(server, "HLEN orders"), 1);
-	assert_true(server_integer(server, "PTTL orders") > 0);
-	releases();
-	assert_string_equal(server_text(server, "KEYS *orders*"), "");
 }
 
 /* ---- contending ---- */
@@ -329,8 +312,7 @@ struct turn {
 	bool is_java;
 };
 
-static char folder[] = "/tmp/leash-contend.XXXXXX";
-static char counter[sizeof folder + 20];
+static char *folder, *counter; /* the file with it */
 static int64_t contend_until;
 
 static void
@@ -359,13 +341,12 @@ static void *
 contend(void *mine)
 {
 	leash_lock *contended = leashed_lock(mine, "orders", LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON));
-	char path[sizeof folder + 40];
+	char *path = text_of("%s/c.%d", folder, gettid());
 	int fd = open(counter, O_RDWR | O_CLOEXEC);
 	unsigned seed = (unsigned)gettid();
-	FILE *history;
+	FILE *history = fopen(path, "w");
 
-	snprintf(path, sizeof path, "%s/c.%d", folder, gettid());
-	history = fopen(path, "w");
+	free(path);
 	while (now_ns() < contend_until) {
 		take_turns(history, contended, fd);
 		usleep((unsigned)rand_r(&seed) % 10000);
@@ -403,11 +384,10 @@ static struct turn *
 read_turns(size_t *count)
 {
 	struct turn *turns = NULL;
-	char command[sizeof folder + 20], line[200], who[8];
-	FILE *all;
+	char *command = text_of("cat %s/*.*", folder), line[200], who[8];
+	FILE *all = popen(command, "r");
 
-	snprintf(command, sizeof command, "cat %s/*.*", folder);
-	all = popen(command, "r");
+	free(command);
 	*count = 0;
 	while (fgets(line, sizeof line, all) != NULL) {
 		turns = realloc(turns, (*count + 1) * sizeof *turns);
@@ -449,16 +429,6 @@ judge_turns(const struct turn *turns, size_t count, int seconds)
 	assert_true(by_java > (size_t)seconds && count - by_java > (size_t)seconds);
 }
 
-static void
-remove_folder(void *unused)
-{
-	char command[sizeof folder + 20];
-
-	(void)unused;
-	snprintf(command, sizeof command, "rm -rf %s", folder);
-	assert_int_equal(system(command), 0);
-}
-
 /* Without a client of this process, whose threads the children would have. */
 SENTENCE(whoever_contends_one_is_inside_and_all_get_on, BETWEEN(flush, NULL))
 {
@@ -469,9 +439,8 @@ SENTENCE(whoever_contends_one_is_inside_and_all_get_on, BETWEEN(flush, NULL))
 	int64_t n = 0;
 	size_t count;
 
-	assert_non_null(mkdtemp(folder));
-	afterwards(remove_folder, NULL);
-	snprintf(counter, sizeof counter, "%s/counter", folder);
+	folder = sweep_folder();
+	counter = text_of("%s/counter", folder);
 	int fd = open(counter, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	assert_int_equal(write(fd, &n, sizeof n), sizeof n);
 	for (int i = 0; i < JVMS; i++)
@@ -493,4 +462,6 @@ SENTENCE(whoever_contends_one_is_inside_and_all_get_on, BETWEEN(flush, NULL))
 	judge_turns(turns, count, seconds);
 	assert_int_equal(be64toh((uint64_t)n), count);
 	free(turns);
+	free(counter);
+	sweep_remove(folder);
 }
