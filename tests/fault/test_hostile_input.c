@@ -1,4 +1,4 @@
-/* Names that mean harm: those that would break a log line, or reach the keys of others.
+/* Names that would break a log line. That none reaches the keys of others: contract/test_names.
  *
  *   LEASH_TEST_NAMES  random names in texts and log lines (default 30000)
  *   LEASH_TEST_SEED   which */
@@ -56,34 +56,4 @@ SENTENCE(nothing_but_printable_bytes_comes_out_whatever_a_name_is)
 	}
 	leash_close(client);
 	assert_string_equal(ear.unprintable, "");
-}
-
-/* The ACL keeps to the prefix: a key that was outside of it would be refused. */
-SENTENCE(no_name_leaves_its_prefix_and_the_acl_keeps_other_prefixes_out)
-{
-	static const char *const hostile[] = {"x", "other:{x}", "}:{other:x", "../other:{x}", "{other}", "}", "{", "\n", "*",
-	                                      "other:{x}:fence", "\xff", "%", "%7D"};
-	/* one that begins as its own does, and the other way round, too */
-	static const char *const prefixes[] = {"app", "other", "ap", "app2"};
-	uint64_t seed = (uint64_t)knob("LEASH_TEST_SEED", 5);
-	char name[LEASH_NAME_MAX + 1], theirs[512];
-
-	freeReplyObject(server_command(server, "ACL SETUSER app on >word ~app:{* ~app:client:* &app:* +@all -@admin"));
-	snprintf(theirs, sizeof theirs, "unix://app:word@%s", server_socket(server));
-	for (size_t i = 0; i < COUNT(prefixes); i++) {
-		leash_client *client = NULL;
-		leash_status status =
-			leash_open(&client, LEASH_OPTIONS(.uri = theirs, .prefix = prefixes[i], .timeout_ms = 20000), &err);
-
-		for (size_t n = 0; n < (i == 0 ? 600 : 1) && status == LEASH_OK; n++) {
-			random_name(&seed, name);
-			leash_lock *lock = leashed_lock(client, n < COUNT(hostile) ? hostile[n] : name, NULL);
-			status = leash_lock_acquire(lock, 10000, &err);
-			leash_lock_free(lock);
-		}
-		assert_int_equal(status, i == 0 ? LEASH_OK : LEASH_DENIED);
-		leash_close(client);
-	}
-	freeReplyObject(server_command(server, "ACL DELUSER app"));
-	freeReplyObject(server_command(server, "FLUSHALL"));
 }
