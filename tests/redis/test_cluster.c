@@ -1,5 +1,5 @@
 /* The map of a cluster, made of what nodes say: what is understood, whom it believes if they differ, what is said of
- * those who cannot be asked, when looks are taken, and its end. Real clusters: test_cluster_real.c.
+ * those who cannot be asked, when looks are taken, and its end.
  *
  * There are three nodes, n0 to n2, which have nothing to say at first, and A, B and C, which are where the map says
  * that servers are, and to which nobody connects.
@@ -18,7 +18,9 @@
 #include "redis/cluster.h"
 
 #include "base/clock.h"
+#include "redis/slot.h"
 #include "tests/redis/fakes.h"
+#include "tests/support/random.h"
 #include "tests/support/socket.h"
 #include "tests/support/server.h"
 
@@ -257,6 +259,23 @@ SENTENCE(the_most_scattered_map_is_understood)
 	await_true(at(SLOTS - 1) == FIRST + (SLOTS - 1) % MASTERS);
 	for (unsigned slot = 0; slot < SLOTS; slot++)
 		assert_int_equal(at(slot), FIRST + (int)slot % MASTERS);
+}
+
+/* Of any bytes, and of few: the shortest are there many times, and so "{}", "a{}b" and the like. */
+SENTENCE(a_key_has_the_slot_of_its_tag_or_of_all_of_it_as_the_server_says)
+{
+	struct server *server = server_start((const char *const[]){"--cluster-enabled", "yes", NULL});
+	uint64_t seed = 7;
+	char key[64];
+
+	for (int i = 0; i < 6000; i++) {
+		size_t size = random_below(&seed, i % 2 == 0 ? 6 : sizeof key);
+
+		for (size_t j = 0; j < size; j++)
+			key[j] = i % 4 < 2 ? "{}ab\0\xff"[random_below(&seed, 6)] : (char)random_below(&seed, 256);
+		assert_int_equal(lsh_slot_of(key, size), server_integer(server, "CLUSTER KEYSLOT %b", key, size));
+	}
+	server_stop(server);
 }
 
 /* ---- those who cannot be asked ---- */

@@ -1,19 +1,172 @@
-/* Who is the master: sentinels that agree and disagree, hang, refuse, talk nonsense and are gone. They are fakes, so
- * that all of that comes when it should.
+/* Who is the master: sentinels that agree and disagree, hang, refuse, talk nonsense and are gone; and a node that goes
+ * where they say, with both lines. All of them are fakes (fakes.h), so that all of that comes when it should.
  *
- *     begin COUNT [QUERY] [TIMEOUT_MS] [PERIOD]   the first of them are in the URI; end
+ * The sentinels s0 to s2 may be in the URI, and s3 is not. They are honest, and name 127.0.0.1:1000 of epoch 7 for "main".
+ * At any time:
+ *
+ *     is SEER MOOD                 honest, or one of those below
+ *     names SEER PORT EPOCH [HOST] the master; all for SEER, here and with asked: each of them
+ *     role SEER MS                 for which it has been that
+ *     knows SEER SEER              another sentinel
+ *     asked SEER                   how often, since forget SEER
+ *     switch SEER [NAME]           it publishes that another one is master
+ *     hears SEER                   has been subscribed to, that often
+ *
+ * Who asks them, and the node:
+ *
+ *     begin COUNT [QUERY] [TIMEOUT_MS] [PERIOD]   the first of them are in the URI; end: of the node, too
  *     wish                what is asked for from now on; answer: the port of the master, not yet, or why not
  *     ask                 both, and the answer is awaited
  *     all                 each of them has answered, or has failed to; done: is it so?
  *     believed            the port of the master as it is known; host: where; since: in ns
- *     news                how many there were since it was asked for last */
+ *     news                how many there were since it was asked for last
+ *
+ *     hosts               two servers, h0, which all name from then on, and h1
+ *     make [TIMEOUT_MS]   a node; hello: what awaiting it comes to; trouble: what the node says of itself
+ *     at SERVER           is it there, with both lines? up: does it have a connection for commands?
+ *     connects, denials   how many it was told of
+ *     replica SERVER      it is one; master SERVER: or not
+ *     locked SERVER       it wants a password */
 #include "redis/sentinel.h"
 
 #include "base/clock.h"
-#include "tests/redis/seers.h"
+#include "redis/node.h"
+#include "redis/pubsub.h"
+#include "tests/redis/fakes.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
+
+/* ---- sentinels ---- */
+
+enum { SEERS = 4 };
+
+static struct seer {
+	char name[4], host[64];
+	int port, other;
+	unsigned epoch, role_ms;
+} seers[SEERS];
+
+static struct lsh_uri uri;
+static leash_error err;
+
+/* What of a mood is answered otherwise. */
+static const struct {
+	const char *mood, *command, *answer;
+} moods[] = {
+	{"strange", "SENTINEL G", "*-1\r\n"}, /* a beginning of its own, lest the rule of all moods go with it */
+	{"strange", "SENTINEL MAS", "-ERR No such master with that name\r\n"},
+	{"strange", "SENTINEL SEN", "-ERR No such master with that name\r\n"},
+	{"terse", "SENTINEL M", "-NOPERM this user has no permissions to run the 'sentinel|master' command\r\n"},
+	{"terse", "SENTINEL S", "-NOPERM this user has no permissions to run the 'sentinel|sentinels' command\r\n"},
+	{"denying", "AUTH", "-WRONGPASS invalid username-password pair or user is disabled.\r\n"},
+	{"ordinary", "INF", "{redis_version:7.0.15\r\nredis_mode:standalone\r\n}"},
+	{"mute", "", "silent"},
+	{"closing", "", "close"},
+};
+
+/* What SENTINEL MASTER says besides, and is of no use to anybody here. */
+#define MORE "{link-pending-commands}{0}{link-refcount}{1}"
+
+static void
+tell(const struct seer *s)
+{
+	play("on %s 'SENTINEL GET-MASTER-ADDR-BY-NAME main' '*2\r\n{%s}{%d}'", s->name, s->host, s->port);
+	play("on %s 'SENTINEL MASTER main' '*40\r\n{name}{main}{ip}{%s}{port}{%d}{flags}{master}{role-reported-time}{%u}"
+	     "{config-epoch}{%u}" MORE MORE MORE MORE MORE MORE MORE "'", s->name, s->host, s->port, s->role_ms, s->epoch);
+	play("on %s 'SENTINEL SENTINELS main' '%s'", s->name,
+	     s->other == 0 ? "*0\r\n" : seen("*1\r\n*6\r\n{name}{0011}{ip}{127.0.0.1}{port}{%d}", s->other));
+}
+
+static void
+start_seer(struct seer *s, int i)
+{
+	*s = (struct seer){.port = 1000, .epoch = 7, .host = "127.0.0.1", .name = {'s', (char)('0' + i)}};
+	fakes_start(s->name, true);
+	play("on %s INFO '{redis_version:7.0.15\r\nredis_mode:sentinel\r\n}';"
+	     "on %s TIME \"-ERR unknown command 'TIME'\r\n\"; on %s SELECT \"-ERR unknown command 'SELECT'\r\n\"",
+	     s->name, s->name, s->name);
+	tell(s);
+}
+
+static void
+write_uri(int count, const char *query)
+{
+	char text[512] = "redis+sentinel://";
+
+	for (int i = 0; i < count; i++)
+		sprintf(text + strlen(text), "%s127.0.0.1:%d", i > 0 ? "," : "", port_of(seers[i].name));
+	sprintf(text + strlen(text), "/main%s", query);
+	if (lsh_uri_parse(&uri, text, &err) != LEASH_OK)
+		fail_msg("%s", err.text);
+}
+
+static struct seer *
+seer_of(const char *name)
+{
+	return &seers[place_of(name, (const char *[]){"s0", "s1", "s2", "s3"}, SEERS)];
+}
+
+VERB(is)
+{
+	for (size_t i = 0; i < COUNT(moods); i++)
+		off(word[1], moods[i].command);
+	for (size_t i = 0; i < COUNT(moods); i++)
+		if (strcmp(word[2], moods[i].mood) == 0)
+			play("on %s '%s' \"%s\"", word[1], moods[i].command, moods[i].answer);
+	return NULL;
+}
+
+VERB(names)
+{
+	for (int i = 0; i < SEERS; i++) {
+		struct seer *s = &seers[i];
+
+		if (strcmp(word[1], "all") != 0 && seer_of(word[1]) != s)
+			continue;
+		s->port = (int)number_of(word[2], 0);
+		s->epoch = (unsigned)number_of(word[3], 0);
+		snprintf(s->host, sizeof s->host, "%s", *word[4] != '\0' ? word[4] : "127.0.0.1");
+		tell(s);
+	}
+	return NULL;
+}
+
+VERB(role)
+{
+	seer_of(word[1])->role_ms = (unsigned)number_of(word[2], 0);
+	tell(seer_of(word[1]));
+	return NULL;
+}
+
+VERB(knows)
+{
+	seer_of(word[1])->other = port_of(word[2]);
+	tell(seer_of(word[1]));
+	return NULL;
+}
+
+VERB(asked)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < SEERS; i++)
+		if (strcmp(word[1], "all") == 0 || seer_of(word[1]) == &seers[i])
+			n += fake_count(fake_of(seers[i].name), "SENTINEL GET-MASTER-ADDR-BY-NAME");
+	return seen_number((int64_t)n);
+}
+
+SEES(hears, seen_number((int64_t)fake_count(fake_of(word[1]), "SUBSCRIBE +switch-master")))
+
+VERB(switch)
+{
+	char text[128];
+
+	snprintf(text, sizeof text, "%s 127.0.0.1 1 127.0.0.1 2", *word[2] != '\0' ? word[2] : "main");
+	return seen_number((int64_t)fake_publish(fake_of(word[1]), "+switch-master", text));
+}
+
+/* ---- who asks them ---- */
 
 static _Atomic int news;
 static struct lsh_sentinel *s; /* who asks them */
@@ -36,27 +189,6 @@ VERB(begin)
 	assert_true(lsh_sentinel_start(s));
 	return NULL;
 }
-
-static void
-end(void)
-{
-	if (s != NULL)
-		lsh_sentinel_stop(s);
-	lsh_sentinel_free(s);
-	s = NULL;
-	lsh_uri_clear(&uri);
-}
-
-DOES(end, end())
-
-static void
-end_and_stop(void)
-{
-	end();
-	stop_seers();
-}
-
-FIXTURE(start_seers, end_and_stop);
 
 VERB(wish)
 {
@@ -102,12 +234,100 @@ SEES(host, (answer(0), master.at.host))
 SEES(since, (answer(0), seen_number(master.since)))
 SEES(news, seen_number(atomic_exchange(&news, 0)))
 
+/* ---- a node ---- */
+
+static struct lsh_node *node;
+static _Atomic int connects, denials;
+
+CALLED(on_connected, connects++)
+
+static void
+on_denied(void *ctx, const leash_error *why)
+{
+	(void)ctx, (void)why;
+	denials++;
+}
+
+CALLED(on_nothing, )
+
+static const struct lsh_pubsub_ops pubsub_ops; /* no message comes */
+
+static const struct lsh_node_ops node_ops = {
+	.connected = on_connected, .denied = on_denied, .subscribed = on_nothing, .work = on_nothing,
+};
+
+DOES(replica, play("on %s 'INFO replication' {role:slave}", word[1]))
+DOES(master, play("on %s 'INFO replication' {role:master}", word[1]))
+DOES(locked, play("on %s '' '-NOAUTH Authentication required.\r\n'", word[1]))
+
+VERB(hosts)
+{
+	for (int i = 0; i < 2; i++)
+		play("fake h%d tcp; on h%d 'INFO server' '{redis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:%040d\r\n"
+		     "uptime_in_seconds:86400\r\n}'; master h%d", i, i, i, i);
+	play("let p port h0; names all $p 7");
+	return NULL;
+}
+
+VERB(make)
+{
+	struct lsh_node_options options = {
+		.uri = &uri, .name = "leash:node", .courier = courier, .messages = &pubsub_ops, .channel = "wake",
+		.timeout = number_of(word[1], 20000) * LSH_MS,
+	};
+
+	connects = denials = 0;
+	write_uri(2, "");
+	node = lsh_node_new(&options, &node_ops, NULL);
+	assert_non_null(node);
+	assert_true(lsh_node_start(node));
+	return NULL;
+}
+
+SEES(hello, seen_end(lsh_node_await_hello(node, &err), &err))
+SEES(trouble, (lsh_node_trouble(node, &err), seen_end(err.status, &err)))
+SEES(up, seen_whether(lsh_node_is_up(node)))
+SEES(at, seen_whether(lsh_node_is_up(node) && lsh_node_is_subscribed(node) && fake_open(fake_of(word[1])) == 2))
+SEES(connects, seen_number(connects))
+SEES(denials, seen_number(denials))
+
+VERB(end)
+{
+	if (s != NULL)
+		lsh_sentinel_stop(s);
+	lsh_sentinel_free(s);
+	s = NULL;
+	if (node != NULL)
+		lsh_node_stop(node);
+	lsh_node_free(node);
+	node = NULL;
+	lsh_uri_clear(&uri);
+	return NULL;
+}
+
+static void
+start(void)
+{
+	log_start();
+	for (int i = 0; i < SEERS; i++)
+		start_seer(&seers[i], i);
+}
+
+static void
+stop(void)
+{
+	play("end");
+	fakes_stop();
+	log_stop();
+}
+
+FIXTURE(start, stop);
+
 /* ---- answers ---- */
 
 SENTENCE(a_sentinel_says_who_the_master_is)
 {
-	play("begin 1; role s0 5000; ask = 1000; since <= %" PRId64 "; host = 127.0.0.1;"
-	     "news >= 1", lsh_now_ns() - 4 * LSH_S);
+	play("begin 1; role s0 5000; ask = 1000; since <= %" PRId64 "; host = 127.0.0.1; news >= 1", lsh_now_ns() - 4 * LSH_S);
 }
 
 SCENE(one_that_hangs_keeps_nobody_waiting, /* nor its end */
@@ -212,3 +432,59 @@ SCENE(it_leaves_no_descriptor_behind_in_whatever_state_it_ends, /* the other end
       "begin 3; end;" NOBODY "let d descriptors; each m honest strange mute denying ordinary terse closing;"
       "begin 3; is s1 $m; end; begin 3; ask = 1000; end; begin 3; ask = 1000; await hears s0 >= 1; end; next;"
       NOBODY "descriptors = $d")
+
+/* ---- where a node goes ---- */
+
+#define SECOND "let p port h1; names all $p 8;"
+
+SENTENCE(a_node_goes_where_the_sentinels_say_with_both_lines)
+{
+	struct lsh_uri moved;
+
+	play("hosts; make; hello = OK; await at h0 = yes; accepted h1 = 0; heard h0 'INFO replication' >= 1");
+	const struct lsh_uri *where = lsh_node_where(node, &moved);
+	assert_non_null(where);
+	assert_int_equal(where->port, port_of("h0"));
+	lsh_uri_clear(&moved);
+	/* known as a master only just now, however long it has been up */
+	assert_true(lsh_node_uptime(node, lsh_now_ns()) < 3600 * LSH_S);
+}
+
+SCENE(it_asks_before_every_connect,
+      "hosts; make; hello = OK; repeat 5; await at h0 = yes; pass 50;" /* what was asked after the subscription is answered */
+      "forget s0; forget s1; let c connects; hang_up h0; await connects !~ $c; asked all >= 1")
+SCENE(when_the_master_is_another_one_it_goes_there_at_once,
+      "hosts; make; hello = OK; await at h0 = yes; await hears s1 = 1;" SECOND "switch s1; await at h1 = yes;"
+      "await inside h0 = 0; connects = 2; accepted h1 = 2;"
+      "let p port h0; names all $p 9; switch s0; await at h0 = yes") /* and back, with the same run id as before */
+
+SCENE(a_dial_to_a_master_that_is_one_no_more_is_given_up, /* and says nothing */
+      "hosts; on h0 '' silent; make 3600000; await hears s0 = 1; await hears s1 = 1; up = no;" SECOND
+      "switch s1; await at h1 = yes; hello = OK")
+SCENE(a_replica_in_the_masters_place_is_not_taken_for_it, /* and the sentinels are asked before each attempt */
+      "hosts; replica h0; make; hello ~ UNAVAILABLE: 'this is a replica, not the master' '/main: redis://127.0.0.1:';"
+      "trouble ~ UNAVAILABLE:; forget s0; await asked s0 >= 3; master h0; await at h0 = yes; connects = 1")
+
+SCENE(the_first_attempt_has_not_failed_before_all_sentinels_have_answered,
+      "hosts; stop h0; let p port h1; names s1 $p 8; on s1 SENTINEL waits; make; await log ~ 'Connection refused';"
+      "off s1 SENTINEL; hello = OK; await at h1 = yes")
+SCENE(nobody_is_denied_before_all_sentinels_have_answered, /* by a server that only the first of them names */
+      "hosts; locked h0; let p port h1; names s1 $p 8; on s1 SENTINEL waits; make; await log ~ 'wants a password';"
+      "off s1 SENTINEL; await at h1 = yes; denials = 0")
+SCENE(a_master_that_all_sentinels_name_and_that_refuses_us_is_a_denial,
+      "hosts; locked h0; make; await denials >= 1; hello ~ DENIED:")
+SCENE(without_sentinels_a_connection_is_kept_and_none_is_made,
+      "hosts; make; hello = OK; await at h0 = yes; stop s0; stop s1; pass 100; at h0 = yes; hang_up h0;"
+      "await log ~ 'no sentinel answered'; trouble ~ UNAVAILABLE: 'no sentinel answered'; up = no;"
+      "accepted h0 <= 3") /* messages: they go where the commands went */
+
+SENTENCE(a_server_that_is_left_is_asked_about_anew)
+{
+	play("hosts; make; hello = OK; await at h0 = yes; pass 50; forget s0;" SECOND);
+	uint64_t epoch = lsh_pipeline_epoch(lsh_node_pipeline(node));
+	lsh_node_leave(node, epoch - 1, "LATE"); /* of a connection that is gone: it does not end the one after it */
+	assert_int_equal(lsh_pipeline_epoch(lsh_node_pipeline(node)), epoch);
+	assert_true(lsh_pipeline_is_up(lsh_node_pipeline(node)));
+	lsh_node_leave(node, epoch, "READONLY You can't write against a read only replica.");
+	play("await at h1 = yes; asked s0 >= 1; log ~ READONLY !~ LATE");
+}

@@ -39,7 +39,6 @@ tests_sim_test_scripts_SOURCES += tests/redis/test_leader.c
 tests_sim_test_scripts_SOURCES += tests/redis/test_model.c
 tests_sim_test_scripts_SOURCES += tests/redis/test_rights.c
 tests_sim_test_scripts_SOURCES += tests/redis/test_share.c
-tests_sim_test_scripts_SOURCES += tests/redis/test_share_model.c
 tests_sim_test_scripts_SOURCES += tests/redis/test_steps.c
 tests_sim_test_scripts_LDADD = $(sim_libs)
 tests_sim_test_scripts_LDFLAGS = $(AM_LDFLAGS)
