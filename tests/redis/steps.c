@@ -402,7 +402,8 @@ listener(char name)
 	return l;
 }
 
-redisReply *
+/* The next that comes. */
+static redisReply *
 heard(struct pubsub *pubsub)
 {
 	redisReply *reply;
@@ -510,6 +511,22 @@ VERB(bury)
 			server_integer(server, "ZADD " KEY ":queue -%lld %s", (long long)now, token_of(other));
 	play("age 200001");
 	server_integer(server, "ZREM " KEY ":queue %s", token_of(word[1]));
+	return NULL;
+}
+
+VERB(fill)
+{
+	const char *at = strchr(word[3], '%');
+	char words[4096] = "";
+
+	for (int64_t i = 1, most = number_of(word[1], 0); i <= most; i++) {
+		sprintf(words + strlen(words), " %s '%.*s%d%s'", word[2], (int)(at - word[3]), word[3], (int)i, at + 1);
+		if (i % 20 != 0 && i != most)
+			continue;
+		play("ZADD QUEUE%s", words);
+		words[0] = '\0';
+	}
+	play("PEXPIRE QUEUE 400000 = 1");
 	return NULL;
 }
 

@@ -25,6 +25,7 @@
  *     limit N [MS [NOT_AFTER]]; signal N; inspect [N]     share_limit; share_signal; of whatever kind
  *     line TOKENS                             the first asks and has it, the others ask and wait
  *     crowd WHO...                            they ask for a share, one after the other
+ *     fill N SCORE PLACE                      of so many, which have their number in place of %
  *     cfg WORDS                               what steps say of the client from now on
  *     by RULES                                by a user with these rights from now on; by all: by one who may do anything
  *     age MS                                  since the places of the queue were taken so much time has passed
@@ -99,8 +100,6 @@ struct pubsub {
 
 extern struct pubsub *listeners;
 struct pubsub *listener(char name);
-
-redisReply *heard(struct pubsub *pubsub); /* the next that comes */
 /* How many messages have come since it began; what was published before this call is among them. */
 int messages(struct pubsub *pubsub);
 

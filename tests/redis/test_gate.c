@@ -18,13 +18,9 @@ SCENE(each_wait_is_judged_by_its_own_number,
       "waiting = B1 * C2 *; beat C2_>2 = * * now; part C2_>2 = 2; waiting = B1 *")
 SCENE(who_asks_of_a_latch_is_told_when_the_first_arrival_ends, "arrive A1 60000; share B1_>2 = 0 ~60000 now")
 SCENE(who_gave_up_is_not_waited_for, "share B1_>1 = no; part B1_>1 = 2; arrive A1 = 1; DBSIZE = 1")
-SENTENCE(all_who_wait_at_a_latch_are_let_in_and_no_more_than_a_thousand_at_once)
-{
-	play("listen B");
-	for (int i = 1; i <= 1200; i++)
-		play("share B%d_>1 = no", i);
-	play("arrive A1 = 1; ZCOUNT QUEUE (0 +inf = 200; beat B1100_>1 = * * now; EXISTS QUEUE = 0");
-}
+SCENE(all_who_wait_at_a_latch_are_let_in_and_no_more_than_a_thousand_at_once,
+      "listen B; let x now; fill 1200 $x 'B%_>1 60000'; mess but TTLs; arrive A1 = 1; ZCOUNT QUEUE (0 +inf = 200;"
+      "beat B999_>1 = * * now; EXISTS QUEUE = 0")
 
 /* ---- barriers ---- */
 
@@ -64,13 +60,9 @@ SCENE(a_barrier_of_one_is_always_open, "share A1_=1 = now; part A1_=1 = 1; probe
 SCENE(the_first_who_waits_says_how_many_they_are,
       "listen A; listen B; listen C; share A1_=9; share B1_=2 = no; share C1_=2 = no; share C2_=2 = no;"
       "part A1_=9 = 2; in = B1 =2 C1 =2; waiting = C2 =2; share B2_=3 = now; in = B1 =2 C1 =2 B2 =3 C2 =2")
-SENTENCE(a_thousand_are_let_in_by_one_step)
-{
-	play("listen B");
-	for (int i = 1; i < 1000; i++)
-		play("share B%d_=1000 = no", i);
-	play("share A1_=1000 = now; ZCARD LOCK = 1000; EXISTS QUEUE = 0");
-}
+SCENE(a_thousand_are_let_in_by_one_step,
+      "listen B; let x now; fill 999 $x 'B%_=1000 60000'; mess but TTLs; share A1_=1000 = now; ZCARD LOCK = 1000;"
+      "EXISTS QUEUE = 0")
 
 /* ---- what may not be, and what may be refused ---- */
 

@@ -14,11 +14,6 @@ SCENE(those_who_share_are_in_together_with_one_fence, /* and a new one begins wh
 SCENE(so_many_permits_are_out_and_no_more,
       "share A1_1/3 = fence; share B1_2/3 = f; share C1_1/3 = 0 1..600000 now; in = A1 1/3 B1 2/3 B1 2/3 2;"
       "waiting = C1 1/3; ZSCORE QUEUE 'C1_1/3 60000' = now-1000000..now; PTTL QUEUE = ~400000")
-SCENE(each_ask_is_judged_by_its_own_number, "crowd A1_1/2 B1_1/2; share C1_1/2 = no; part C1_1/2 = 2;"
-      "share C1_1/3 = last")
-SCENE(who_is_alone_keeps_all_out_and_comes_in_when_all_are_out,
-      "share A1_w = fence; probe B1_w = no; probe B1_1/0 = no; part A1_w = 1; share B1_1/0; share A2_w = no;"
-      "listen A; part B1_1/0 = 1; in = A2 w; told A = A2; EXISTS QUEUE = 0")
 SCENE(a_hold_of_many_permits_is_one, /* in all that is done with it */
       "share A1_3/4 = fence; in = A1 3/4 A1 3/4 2 A1 3/4 3; share A1_3/4 1200000 = f; prolong A1_3/4 1800000 = 1;"
       "beat A1_3/4 2400000 = * ~1800000 f; PTTL LOCK = ~2400000;"
@@ -39,8 +34,6 @@ SCENE(a_pair_costs_seven_calls_and_beside_others_eleven,
 SCENE(asked_again_it_answers_the_same_and_shortens_nothing,
       "each n w 1/2 2/2; share A1_$n 20000 = fence; share A1_$n = f; PTTL LOCK = ~600000; probe A1_$n 1000 = f;"
       "PTTL LOCK = ~600000; inspect = now * 0 f -1 A1 $n ~600000; part A1_$n = 1; next")
-SCENE(asked_again_a_place_keeps_its_rank_and_its_client_lives,
-      "crowd A1_w B1_1/0 C1_w; bury B; share B1_1/0 = no; waiting = B1 1/0 C1 w; until B = >now+100000000")
 SCENE(asked_again_it_gets_a_new_fence_where_the_old_one_is_gone,
       "share A1_1/2 = fence; DEL FENCE; share A1_1/2 = >f; DEL FENCE; share B1_1/2 = >f; PTTL FENCE = ~3600000;"
       "SET FENCE rubbish; share C1_1/3 = now")
@@ -53,15 +46,6 @@ SCENE(who_comes_in_keeps_the_fence_of_the_others, /* when half of its time is ov
 SCENE(whose_lease_ended_is_out, /* and goes when somebody comes in */
       "crowd A1_1/2 B1_1/2; ZADD LOCK 1 A1_1/2 = 0; inspect = now 1 0 last -1 B1 1/2 ~600000; prolong A1_1/2 600000 = 0;"
       "ZCARD LOCK = 2; share C1_1/2 = last; in = B1 1/2 C1 1/2; ZCARD LOCK = 2; share A1_1/2 = no")
-SCENE(when_all_leases_ended_somebody_alone_comes_in, "crowd A1_1/0 B1_1/0; each t A1 B1; ZADD LOCK 1 $t_1/0 = 0; next;"
-      "share C1_w = >last-1; in = C1 w; ZCARD LOCK = 1")
-SCENE(when_one_alone_has_ended_others_come_in, "share A1_w = fence; ZADD LOCK 1 A1_w = 0; share B1_1/0 = >f;"
-      "in = B1 1/0")
-SCENE(who_asks_again_too_late_comes_in_anew,
-      "share A1_2/2 = fence; ZADD LOCK 1 A1_2/2 1 'A1_2/2 2' = 0; share A1_2/2 = >f; in = A1 2/2 A1 2/2 2")
-SCENE(who_waits_again_leaves_though_its_old_lease_is_there_still,
-      "crowd A1_1/0 B1_w; ZADD LOCK 1 A1_1/0; listen B; beat B1_w = held; ZADD LOCK 1 A1_1/0; share A1_1/0 = no;"
-      "part A1_1/0 = 2; waiting = -; in = B1 w")
 SCENE(the_answer_tells_when_the_next_lease_ends,
       "share A1_1/2 400000; share B1_1/2 20000; share C1_1/2 = 0 ~20000 now; beat C1_1/2 = * ~20000 0")
 
@@ -70,24 +54,9 @@ SCENE(the_answer_tells_when_the_next_lease_ends,
 SCENE(a_release_lets_in_all_for_whom_there_is_room,
       "listen B; listen C; crowd A1_w B1_1/0 C1_1/0 A2_w B2_1/0; let x now; part A1_w = 1; in = B1 1/0 C1 1/0;"
       "told B = B1; told C = C1; GET FENCE = $x..now; PTTL LOCK = ~60000; waiting = A2 w B2 1/0")
-SCENE(the_first_without_room_stops_all_behind_it,
-      "crowd A1_2/4 B1_1/4 C1_3/4; share A2_1/4 = no; probe B2_1/4 = no; listen B; part B1_1/4 = 1;"
-      "in = A1 2/4 A1 2/4 2; waiting = C1 3/4 A2 1/4")
-SCENE(who_leaves_the_front_lets_in_who_was_behind,
-      "listen B; listen C; crowd A1_1/0 C1_w B1_1/0; part C1_w = 2; in = B1 1/0 A1 1/0; told B = B1; EXISTS QUEUE = 0")
 SCENE(a_release_that_names_the_lock_alone_lets_go_of_all_of_it_and_lets_in_nobody, /* in a slot that moves */
       "listen B; crowd A1_2/2 B1_1/2; drop B1_1/2 = 0; drop A1_2/2 = 1; EXISTS LOCK = 0; waiting = B1 1/2;"
       "drop A1_2/2 = 0; beat B1_1/2 = held; drop B1_1/2 = 1")
-SCENE(who_leaves_last_takes_the_queue_along, "crowd A1_w B1_w; part B1_w = 2; EXISTS QUEUE = 0; part B1_w = 0;"
-      "in = A1 w")
-SCENE(a_word_lets_in_for_whom_a_lease_ended, /* itself, and others */
-      "listen B; listen C; crowd A1_w B1_1/2 C1_1/2; ZADD LOCK 1 A1_w = 0; beat C1_1/2 = held; in = B1 1/2 C1 1/2;"
-      "told B = B1; EXISTS QUEUE = 0")
-SCENE(an_ask_lets_in_who_was_before_it_and_itself_if_there_is_room,
-      "listen B; crowd A1_w B1_1/2; ZADD LOCK 1 A1_w = 0; share C1_1/2 = last; told B = B1; in = B1 1/2 C1 1/2;"
-      "EXISTS QUEUE = 0")
-SCENE(who_does_not_listen_is_passed_over,
-      "listen C; crowd A1_w B1_1/2 C1_2/2; part A1_w = 1; in = C1 2/2 C1 2/2 2; told C = C1; EXISTS QUEUE = 0")
 SCENE(who_asks_lives_also_behind_a_place_of_its_own_that_nobody_hears,
       "crowd C1_w A1_1/2 B1_1/2; part C1_w = 1; crowd C1_w A1_1/2; ZADD LOCK 1 C1_w; share A2_1/2 = last;"
       "in = A2 1/2; EXISTS QUEUE = 0")
@@ -98,28 +67,11 @@ SCENE(who_stops_the_others_is_called_if_it_was_silent_for_a_claim,
       "crowd A1_1/0 B1_w; share A2_1/0 = no; listen A; age 60001; beat A2_1/0 = held; EXISTS QUEUE = 0;"
       "listen B; share B2_w = no; age 60001; share A3_1/0 = no; waiting = B2 w A3 1/0; message B = p;"
       "cfg 60000 3600000 200000 0 PUBLISH leash:nobody:; beat A3_1/0 = queued")
-SCENE(a_lock_that_nobody_listens_for_is_free_again, "crowd A1_w B1_1/0 C1_w B2_3/4; part A1_w = 1;"
-      "EXISTS LOCK QUEUE = 0")
-SCENE(a_queue_is_served_strictly_in_its_order,
-      "listen A; listen B; listen C; crowd A1_w B1_1/2 C1_1/2 B2_1/2 A2_w C2_2/2 B3_1/2; part A1_w = 1;"
-      "in = B1 1/2 C1 1/2; part C1_1/2 = 1; in = B1 1/2 B2 1/2; part B2_1/2 = 1; part B1_1/2 = 1; in = A2 w;"
-      "part A2_w = 1; in = C2 2/2 C2 2/2 2; part C2_2/2 = 1; in = B3 1/2; EXISTS QUEUE = 0")
 
-SENTENCE(a_thousand_come_in_in_one_step_and_the_next_goes_on)
-{
-	char words[4096] = "";
-
-	play("listen B; listen C; share A1_w; let x now; mess but TTLs");
-	for (int i = 0; i < 2200; i++) {
-		sprintf(words + strlen(words), " $x 'B%d_1/0 60000'", i);
-		if (i % 20 == 19) {
-			play("ZADD QUEUE%s", words);
-			words[0] = '\0';
-		}
-	}
-	play("PEXPIRE QUEUE 400000; part A1_w = 1; ZCARD LOCK = 1000; beat B999_1/0 = * 0 0; ZCARD LOCK = 2000;"
-	     "ZCARD QUEUE = 201; share C1_1/0 = last; ZCARD LOCK = 2201; EXISTS QUEUE = 0");
-}
+SCENE(a_thousand_come_in_in_one_step_and_the_next_goes_on,
+      "listen B; listen C; share A1_w; let x now; mess but TTLs; fill 2200 $x 'B%_1/0 60000'; part A1_w = 1;"
+      "ZCARD LOCK = 1000; beat B999_1/0 = * 0 0; ZCARD LOCK = 2000; ZCARD QUEUE = 201; share C1_1/0 = last;"
+      "ZCARD LOCK = 2201; EXISTS QUEUE = 0")
 
 SENTENCE(a_share_is_told_of_by_spublish_where_the_client_says_so)
 {
@@ -201,20 +153,8 @@ SCENE(a_woken_hold_that_nobody_renews_stops_nobody,
       "listen A; listen B; crowd A1_?; signal 1 = 1; share B1_? = 0 ~60000 now; ZADD LOCK 1 A1_? = 0; beat B1_? = queued;"
       "signal 1 = 1; in = B1 ?; ZCARD LOCK = 1")
 
-SENTENCE(a_signal_passes_thousands_who_died)
-{
-	char words[4096] = "";
-
-	play("listen B; crowd B1_?; let x now; mess but TTLs");
-	for (int i = 0; i < 2200; i++) {
-		sprintf(words + strlen(words), " 1 'C%d_? 60000'", i);
-		if (i % 20 == 19) {
-			play("ZADD QUEUE%s", words);
-			words[0] = '\0';
-		}
-	}
-	play("signal 2 = 1; told B = B1; EXISTS QUEUE = 0");
-}
+SCENE(a_signal_passes_thousands_who_died,
+      "listen B; crowd B1_?; mess but TTLs; fill 2200 1 'C%_? 60000'; signal 2 = 1; told B = B1; EXISTS QUEUE = 0")
 
 /* ==== renewing and looking ==== */
 
