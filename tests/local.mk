@@ -284,7 +284,7 @@ tests_redis_test_share_SOURCES = tests/redis/test_share.c $(steps_sources)
 tests_redis_test_sharded_SOURCES = tests/redis/test_sharded.c $(fakes_sources)
 tests_redis_test_steps_SOURCES = tests/redis/test_steps.c $(steps_sources)
 tests_redis_test_tls_SOURCES = tests/redis/test_tls.c $(connects_sources)
-tests_redis_test_tls_bytes_SOURCES = tests/redis/test_tls_bytes.c $(caller_sources) $(scenes_sources)
+tests_redis_test_tls_bytes_SOURCES = tests/redis/test_tls_bytes.c $(scenes_sources)
 tests_redis_test_tls_bytes_LDADD = $(LDADD) $(OPENSSL_LIBS)
 
 tests_tools_test_commands_SOURCES = tests/tools/test_commands.c $(play_sources)

@@ -34,7 +34,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { FOUR = 4, CALLERS = 20, ALL = CALLERS + 2 };
+enum { FOUR = 4, CALLERS = 20 };
 
 static struct line *line;
 
@@ -129,7 +129,7 @@ static void
 connect_peer(bool cramped)
 {
 	peer = (struct peer){.fd = line_attach_pair(line, cramped)};
-	assert_int_equal(pthread_create(&peer.thread, NULL, serve, NULL), 0);
+	assert_int_equal(pthread_create(&peer.thread, NULL, serve, &peer), 0);
 }
 
 static void
@@ -196,7 +196,7 @@ static struct caller {
 	atomic_size_t left;     /* and how often it has */
 	bool called;            /* by a scene: it has a thread */
 	pthread_t thread;
-} callers[ALL];
+} callers[CALLERS];
 
 static bool
 is_over(void *arg)
@@ -206,9 +206,10 @@ is_over(void *arg)
 	return c->commands > 0 && atomic_load(&c->command[c->commands - 1]->over);
 }
 
-static void
-call_once(struct caller *c)
+static void *
+call_once(void *arg)
 {
+	struct caller *c = arg;
 	int said = 0;
 
 	c->deadline = c->wait == LSH_NEVER ? LSH_NEVER : lsh_now_ns() + c->wait;
@@ -221,7 +222,7 @@ call_once(struct caller *c)
 
 		if (c->held)
 			lsh_pipeline_flush(line->pipeline);
-		atomic_store(&c->appended, true);
+		c->appended = true;
 		while (c->held && !c->go)
 			sched_yield();
 		lsh_pipeline_wait(line->pipeline, &lsh_self()->parker, first->epoch, first->number, is_over, c, c->deadline);
@@ -230,15 +231,7 @@ call_once(struct caller *c)
 	c->returned = lsh_now_ns();
 	while (said > 0)
 		command_drop(c->command[--said]);
-}
-
-static void *
-run_once(void *arg)
-{
-	struct caller *c = arg;
-
-	call_once(c);
-	atomic_store(&c->over, true);
+	c->over = true;
 	return NULL;
 }
 
@@ -246,28 +239,6 @@ static void
 start(struct caller *c, void *(*run)(void *arg))
 {
 	assert_int_equal(pthread_create(&c->thread, NULL, run, c), 0);
-}
-
-/* Who has a limit is over. */
-static bool
-are_over(int n)
-{
-	for (int i = 0; i < n; i++)
-		if (callers[i].wait != LSH_NEVER && !callers[i].over)
-			return false;
-	return true;
-}
-
-/* The peer answers all; everybody comes home. How they ended, and when they left, is right. */
-static void
-answer_all(int n)
-{
-	peer.allowed = SIZE_MAX;
-	for (struct caller *c = callers; c < callers + n; c++) {
-		pthread_join(c->thread, NULL);
-		assert_true(c->outcome == LSH_ANSWERED ||
-		            (c->outcome == LEFT && c->wait != LSH_NEVER && c->returned >= c->deadline));
-	}
 }
 
 /* ---- those of scenes ---- */
@@ -288,34 +259,25 @@ come_home(struct caller *c)
 	c->called = false;
 }
 
+/* Its thread, when there is no other any more. */
 static struct caller *
-prepare(char **word)
+let_call(char **word, bool held, int64_t commands, int64_t patience)
 {
 	struct caller *c = caller_of(word[1]);
 
 	come_home(c);
-	*c = (struct caller){.patience = PATIENT_NS, .commands = 1, .called = true};
+	*c = (struct caller){.patience = patience, .commands = (int)commands, .held = held, .called = true};
 	c->wait = strcmp(word[2], "never") == 0 ? LSH_NEVER : number_of(word[2], 0) * LSH_MS;
+	start(c, call_once);
 	return c;
 }
 
-VERB(call)
-{
-	struct caller *c = prepare(word);
-
-	if (*word[3] != '\0')
-		c->patience = number_of(word[3], 0) * LSH_MS;
-	start(c, run_once);
-	return NULL;
-}
+DOES(call, let_call(word, false, 1, *word[3] != '\0' ? number_of(word[3], 0) * LSH_MS : PATIENT_NS))
 
 VERB(hold)
 {
-	struct caller *c = prepare(word);
+	const struct caller *c = let_call(word, true, number_of(word[3], 1), PATIENT_NS);
 
-	c->held = true;
-	c->commands = (int)number_of(word[3], 1);
-	start(c, run_once);
 	await_true(c->appended);
 	return NULL;
 }
@@ -361,7 +323,7 @@ static void
 end(void)
 {
 	peer.allowed = SIZE_MAX;
-	for (int i = 0; i < ALL; i++)
+	for (int i = 0; i < CALLERS; i++)
 		come_home(&callers[i]);
 	if (own != NULL)
 		command_drop(own);
@@ -403,55 +365,51 @@ SCENE(a_command_that_is_overdue_breaks_the_connection_for_all,
       "await over b = unknown; took >= 50; await over a = unknown; await over c = unknown; await over d = left;"
       "told = yes; up = no; call c never; await over c = unsent")
 
+/* Who has a limit is over. */
+static bool
+are_over(void)
+{
+	for (struct caller *c = callers; c < callers + FOUR; c++)
+		if (c->wait != LSH_NEVER && !c->over)
+			return false;
+	return true;
+}
+
 /* Everybody calls once, those who leave first first or last or anywhere; the peer answers some, more and more of them,
  * and then no more, or none at all. */
-static void
-call_in_rounds(int n, unsigned rounds)
-{
-	size_t left = 0, answered = 0;
-	uint64_t seed = 13;
-
-	peer.stutters = n > FOUR;
-	for (unsigned round = 0; round < rounds; round++) {
-		int anchor = (int)random_below(&seed, (unsigned)n), other = (int)random_below(&seed, (unsigned)n);
-		unsigned order = random_below(&seed, 3), some = (unsigned)n / 8 + 1;
-		bool silent = random_below(&seed, 3) == 0;
-
-		peer.allowed = round * (unsigned)n + (silent ? 0 : random_below(&seed, 2 * some));
-		for (int i = 0; i < n; i++) {
-			int turn = order == 0 ? i : order == 1 ? n - i : (int)random_below(&seed, (unsigned)n);
-			int64_t wait = (50 + turn * 9900 / n + (int)random_below(&seed, 450)) * LSH_US;
-
-			callers[i] = (struct caller){.wait = wait, .patience = PATIENT_NS, .commands = 1};
-			if (i == anchor || i == other)
-				callers[i].wait = LSH_NEVER;
-			start(&callers[i], run_once);
-			if (random_below(&seed, (unsigned)n) == 0)
-				await_true(callers[i].appended);
-			if (!silent && random_below(&seed, 3) == 0)
-				peer.allowed += random_below(&seed, some);
-		}
-		await_true(are_over(n));
-		for (int i = 0; i < n && silent; i++)
-			assert_true(callers[i].wait == LSH_NEVER ? !callers[i].over : callers[i].outcome == LEFT);
-		answer_all(n);
-		await_true(peer.heard == (round + 1) * (unsigned)n);
-		for (int i = 0; i < n; i++) {
-			left += callers[i].outcome == LEFT;
-			answered += callers[i].outcome == LSH_ANSWERED;
-		}
-	}
-	assert_true(left > 0 && answered > 0);
-}
-
 SENTENCE(a_limit_outlives_the_reader_that_was_to_watch_it)
 {
-	call_in_rounds(FOUR, 200);
-}
+	size_t came_to[OUTCOMES] = {0};
+	uint64_t seed = 13;
 
-SENTENCE(those_whom_nobody_answers_leave_when_their_time_comes_while_answers_come_and_callers_leave)
-{
-	call_in_rounds(ALL, 120);
+	for (unsigned round = 0; round < 200; round++) {
+		unsigned anchor = random_below(&seed, FOUR), other = random_below(&seed, FOUR), order = random_below(&seed, 3);
+		bool silent = random_below(&seed, 3) == 0;
+
+		peer.allowed = round * FOUR + (silent ? 0 : random_below(&seed, 2));
+		for (unsigned i = 0; i < FOUR; i++) {
+			unsigned turn = order == 0 ? i : order == 1 ? FOUR - i : random_below(&seed, FOUR);
+			int64_t wait = i == anchor || i == other ? LSH_NEVER : (50 + turn * 2475 + random_below(&seed, 450)) * LSH_US;
+
+			callers[i] = (struct caller){.wait = wait, .patience = PATIENT_NS, .commands = 1};
+			start(&callers[i], call_once);
+			if (random_below(&seed, FOUR) == 0)
+				await_true(callers[i].appended);
+			peer.allowed += !silent && random_below(&seed, 3) == 0;
+		}
+		await_true(are_over());
+		for (struct caller *c = callers; c < callers + FOUR && silent; c++)
+			assert_true(c->wait == LSH_NEVER ? !c->over : c->outcome == LEFT);
+		peer.allowed = SIZE_MAX;
+		for (struct caller *c = callers; c < callers + FOUR; c++) {
+			pthread_join(c->thread, NULL);
+			came_to[c->outcome]++;
+			assert_true(c->outcome != LEFT || (c->wait != LSH_NEVER && c->returned >= c->deadline));
+		}
+		await_true(peer.heard == (round + 1) * FOUR);
+	}
+	assert_int_equal(came_to[LEFT] + came_to[LSH_ANSWERED], 200 * FOUR);
+	assert_true(came_to[LEFT] > 0 && came_to[LSH_ANSWERED] > 0);
 }
 
 SENTENCE(what_the_socket_does_not_take_at_once_is_sent_later_and_once)

@@ -8,67 +8,38 @@ static const char *const late_commands[] = {"set", "hset", "hdel", "pexpire", "d
 enum act { ASKS, TRIES, RELEASES, SAYS_A_WORD, RENEWS, ACTS };
 enum { TOKENS = 5 };
 
-/* The same situations for a mutex, and for those who share. Each name is a token, and has its need. */
+/* The same situations for a mutex, and for those who share: tokens, each with its need; how they ask one after the other, and
+ * release; and what A does. In a text they are $a, $o (another one of A's), $b, $c and $d, $l and $r. */
 static const struct family {
 	const char *names[TOKENS], *line, *release, *acts[ACTS];
 } families[] = {
+#define SHARED "crowd", "part", {"share $a = ?", "probe $a = ?", "part $a = ?", "beat $a = ?", "prolong $a 12000000 = ?"}
 	{{"A1", "A2", "B1", "C1", "D1"}, "line", "release",
-	 {"ask A1 = ?", "try A1 = ?", "release A1 = ?", "word A1 = ?", "renew A1 12000000 2 = ?"}},
-	{{"A1_1/2", "A2_w", "B1_1/2", "C1_1/2", "D1_1/1"}, "crowd", "part",
-	 {"share A1 = ?", "probe A1 = ?", "part A1 = ?", "beat A1 = ?", "prolong A1 12000000 = ?"}},
-	{{"A1_w", "A2_1/0", "B1_1/0", "C1_2/3", "D1_2/2"}, "crowd", "part",
-	 {"share A1 = ?", "probe A1 = ?", "part A1 = ?", "beat A1 = ?", "prolong A1 12000000 = ?"}},
-	{{"A1_2/4", "A2_1/4", "B1_2/4", "C1_w", "D1_3/4"}, "crowd", "part",
-	 {"share A1 = ?", "probe A1 = ?", "part A1 = ?", "beat A1 = ?", "prolong A1 12000000 = ?"}},
+	 {"ask $a = ?", "try $a = ?", "release $a = ?", "word $a = ?", "renew $a 12000000 2 = ?"}},
+	{{"A1_1/2", "A2_w", "B1_1/2", "C1_1/2", "D1_1/1"}, SHARED},
+	{{"A1_w", "A2_1/0", "B1_1/0", "C1_2/3", "D1_2/2"}, SHARED},
+	{{"A1_2/4", "A2_1/4", "B1_2/4", "C1_w", "D1_3/4"}, SHARED},
 };
 static const struct family *family;
 
-/* What A, lacking some right, does to what others with all rights have left. Each goes another way through a script.
- * D does not listen. */
-static const struct situation {
-	const char *before;
-	enum act act;
-} situations[] = {
-	{"", ASKS},
-	{"line B1", ASKS},
-	{"line B1", TRIES},
-	{"line A1", ASKS},
-	{"line B1 A1", ASKS},
-	{"line B1 A1; bury A", ASKS},
-	{"line B1 A2", ASKS},
-	{"line B1 C1", ASKS},
-	{"line B1 A1 C1; release B1", ASKS},
-	{"line A1; DEL FENCE", ASKS},
-	{"line B1 A1; DEL LOCK", ASKS},
-	{"line B1 A1 C1; DEL LOCK", ASKS},
-	{"line B1 C1; DEL LOCK", ASKS},
-	{"line B1 C1; DEL LOCK", TRIES},
-	{"line B1 C1; DEL LOCK; bury C", ASKS},
-	{"line B1 C1; DEL LOCK; bury C", TRIES},
-	{"line A1", RELEASES},
-	{"line A1 B1", RELEASES},
-	{"line A1 B1 C1", RELEASES},
-	{"line A1 B1 C1; bury B", RELEASES},
-	{"line A1 D1", RELEASES},
-	{"line A1 D1 C1", RELEASES},
-	{"line B1 A1", RELEASES},
-	{"line B1 A1 C1", RELEASES},
-	{"line B1 A1 C1; DEL LOCK", RELEASES},
-	{"line B1 C1; DEL LOCK", RELEASES},
-	{"line B1 A1", SAYS_A_WORD},
-	{"line B1 A1; bury A", SAYS_A_WORD},
-	{"line B1 C1", SAYS_A_WORD},
-	{"line B1 A1 C1; release B1", SAYS_A_WORD},
-	{"line A1; DEL FENCE", SAYS_A_WORD},
-	{"line B1 A1; DEL LOCK", SAYS_A_WORD},
-	{"line B1 A1 C1; DEL LOCK", SAYS_A_WORD},
-	{"line B1 C1 A1; DEL LOCK", SAYS_A_WORD},
-	{"line B1 C1; DEL LOCK; bury C", SAYS_A_WORD},
-	{"line A1", RENEWS},
-	{"line B1", RENEWS},
-	{"line B1 A1", RENEWS},
-	{"line A2 B1 C1; DEL LOCK FENCE", SAYS_A_WORD},
-	{"line B1 A1; DEL FENCE", ASKS},
+/* What others with all rights have left, to which A, lacking some right, does something. Each goes another way through a
+ * script. D does not listen. */
+static const char *const situations[ACTS][18] = {
+	[ASKS] = {
+		"", "$l $b", "$l $a", "$l $b $a", "$l $b $a; bury A", "$l $b $o", "$l $b $c", "$l $b $a $c; $r $b",
+		"$l $a; DEL FENCE", "$l $b $a; DEL FENCE", "$l $b $a; DEL LOCK", "$l $b $a $c; DEL LOCK", "$l $b $c; DEL LOCK",
+		"$l $b $c; DEL LOCK; bury C",
+	},
+	[TRIES] = {"$l $b", "$l $b $c; DEL LOCK", "$l $b $c; DEL LOCK; bury C"},
+	[RELEASES] = {
+		"$l $a", "$l $a $b", "$l $a $b $c", "$l $a $b $c; bury B", "$l $a $d", "$l $a $d $c", "$l $b $a", "$l $b $a $c",
+		"$l $b $a $c; DEL LOCK", "$l $b $c; DEL LOCK",
+	},
+	[SAYS_A_WORD] = {
+		"$l $b $a", "$l $b $a; bury A", "$l $b $c", "$l $b $a $c; $r $b", "$l $a; DEL FENCE", "$l $b $a; DEL LOCK",
+		"$l $b $a $c; DEL LOCK", "$l $b $c $a; DEL LOCK", "$l $b $c; DEL LOCK; bury C", "$l $o $b $c; DEL LOCK FENCE",
+	},
+	[RENEWS] = {"$l $a", "$l $b", "$l $b $a"},
 };
 
 /* Who holds and who waits. */
@@ -77,33 +48,6 @@ struct scene {
 	bool waits[TOKENS], holds[TOKENS], free;
 	bool lives[TOKENS]; /* has a place, and its client lives and listens */
 };
-
-/* In the words of the family. */
-static void
-say(const char *text)
-{
-	char said[512] = "";
-	size_t used = 0;
-
-	while (*text != '\0') {
-		size_t n = strcspn(text, " ;"), size = n;
-		const char *word = text;
-
-		if (n == 4 && strncmp(text, "line", n) == 0)
-			size = strlen(word = family->line);
-		if (n == 7 && strncmp(text, "release", n) == 0)
-			size = strlen(word = family->release);
-		for (size_t i = 0; n == 2 && i < TOKENS; i++)
-			if (strncmp(text, family->names[i], n) == 0)
-				size = strlen(word = family->names[i]);
-		used += (size_t)snprintf(said + used, sizeof said - used, "%.*s", (int)size, word);
-		text += n;
-		if (*text != '\0')
-			said[used++] = *text++;
-	}
-	said[used] = '\0';
-	play("%s", said);
-}
 
 /* A name as it is among those who hold or wait. */
 static const char *
@@ -205,20 +149,19 @@ check_said(enum act act, bool lacks_hdel, const struct scene *was, const struct 
 
 /* A does what she does in a situation, but may not give two commands (or one, twice named). */
 static void
-act_without(const struct situation *situation, const char *first, const char *second)
+act_without(enum act act, const char *before, const char *first, const char *second)
 {
 	bool lacks_publish = strcmp(first, "publish") == 0 || strcmp(second, "publish") == 0, one = strcmp(first, second) == 0;
-	enum act act = situation->act;
 	bool told[TOKENS] = {false};
 	const char *gone = family == families ? "hdel" : "zrem";
 
 	play("mess; by all; FLUSHALL");
-	say(situation->before);
+	play("%s", before);
 	for (struct pubsub *l = listeners; l != NULL; l = l->next)
 		messages(l);
 	struct scene was = take_scene();
 	play("by ~* -%s -%s; mess but TTLs", first, second);
-	say(family->acts[act]);
+	play("%s", family->acts[act]);
 	play("mess; by all");
 	await_true(!is_going("leash:{orders}") && !is_going("leash:{orders}:queue"));
 	struct scene is = take_scene();
@@ -239,7 +182,7 @@ act_without(const struct situation *situation, const char *first, const char *se
 	/* Nobody's place is lost. And all of it goes by cancels. */
 	for (size_t i = 0; i < TOKENS; i++)
 		assert_true(!was.lives[i] || is.waits[i] || is.holds[i] || (act == RELEASES && i == 0));
-	say("release A1; release A2; release B1; release C1; release D1; EXISTS LOCK QUEUE = 0");
+	play("each t $a $o $b $c $d; $r $t; next; EXISTS LOCK QUEUE = 0");
 }
 
 /* `all`: of these commands, each two or each one. */
@@ -247,11 +190,17 @@ static void
 act_in_all_families(const char *const *all, size_t count, bool two)
 {
 	play("listen A; listen B; listen C");
-	for (family = families; family < families + COUNT(families); family++)
-		for (size_t i = 0; i < COUNT(situations); i++)
-			for (size_t first = 0; first < count; first++)
-				for (size_t second = two ? 0 : first; second < first + !two; second++)
-					act_without(&situations[i], all[first], all[second]);
+	for (family = families; family < families + COUNT(families); family++) {
+		for (size_t i = 0; i < TOKENS; i++)
+			let("aobcd"[i], family->names[i]);
+		let('l', family->line);
+		let('r', family->release);
+		for (enum act act = 0; act < ACTS; act++)
+			for (const char *const *before = situations[act]; *before != NULL; before++)
+				for (size_t first = 0; first < count; first++)
+					for (size_t second = two ? 0 : first; second < first + !two; second++)
+						act_without(act, *before, all[first], all[second]);
+	}
 }
 
 SENTENCE(a_right_that_is_missing_leaves_no_key_without_a_ttl_and_no_hold_untold)

@@ -276,57 +276,27 @@ SENTENCE(what_the_server_does_not_take_at_once_is_sent_later)
 
 /* ---- with a real cluster ---- */
 
-static struct cluster *cluster;
-static int here, there; /* who has "orders", and who has not */
-
-static void
-start_cluster(void)
+SENTENCE(a_real_cluster_says_of_its_channels_that_they_are_elsewhere_or_have_moved)
 {
-	char to[64];
-
-	cluster = cluster_start(&(struct nodes_options){.no_replicas = true});
-	here = cluster_master_of(cluster, "orders");
-	there = (here + 1) % CLUSTER_MASTERS;
-	snprintf(to, sizeof to, "redis://127.0.0.1:%d", cluster_port(cluster, here));
-	open_node(to, true);
-}
-
-static void
-stop_cluster(void)
-{
-	close_node();
-	cluster_stop(cluster);
-	cluster = NULL;
-}
-
-SEES(spublish, seen_number(server_integer(cluster_server_of(cluster, word[1]), "SPUBLISH %s %s", word[1], word[2])))
-
-SCENE(messages_of_a_sharded_channel_come,
-      "join leash:{orders}:wake:1 = yes; await told = 'joined leash:{orders}:wake:1';"
-      "spublish leash:{orders}:wake:1 hello = 1; await tells 'message hello' = 1; leave leash:{orders}:wake:1 = yes;"
-      "await tells 'left leash:{orders}:wake:1' = 1; spublish leash:{orders}:wake:1 anybody? = 0;"
-      "leave leash:{orders}:wake:2 = yes; await tells 'left leash:{orders}:wake:2' = 1", /* it never had it */
-      BETWEEN(start_cluster, stop_cluster))
-
-SENTENCE(a_channel_of_another_servers_slot_is_refused_and_says_where_it_is, BETWEEN(start_cluster, stop_cluster))
-{
-	char name[32];
-	int slot = 0;
+	struct cluster *cluster = cluster_start(&(struct nodes_options){.no_replicas = true});
+	int here = cluster_master_of(cluster, "orders"), there = (here + 1) % CLUSTER_MASTERS, slot = 0;
+	char name[CLUSTER_NAME];
 
 	while (cluster_master_of_slot(cluster, slot) != there)
 		slot++;
 	cluster_name_in_slot(slot, name);
-	assert_int_equal(lsh_slot_of(name, strlen(name)), slot);
-	play("join leash:{%s}:wake = yes; join leash:{orders}:wake = yes;"
-	     "await told = 'refused leash:{%s}:wake: MOVED %d 127.0.0.1:%d, joined leash:{orders}:wake'; up = yes", name,
-	     name, slot, cluster_port(cluster, there));
-}
-
-SENTENCE(a_channel_is_taken_away_when_its_slot_moves, BETWEEN(start_cluster, stop_cluster))
-{
-	play("join leash:{orders}:wake = yes; await told = 'joined leash:{orders}:wake'");
+	open_node(seen("redis://127.0.0.1:%d", cluster_port(cluster, here)), true);
+	play("join leash:{%s}:wake = yes; join leash:{orders}:wake = yes; await told = 'refused leash:{%s}:wake: MOVED %d "
+	     "127.0.0.1:%d, joined leash:{orders}:wake'", name, name, slot, cluster_port(cluster, there));
+	assert_int_equal(server_integer(cluster_node(cluster, here), "SPUBLISH leash:{orders}:wake hello"), 1);
+	play("await tells 'message hello' = 1; leave leash:{orders}:wake = yes; await tells 'left leash:{orders}:wake' = 1");
+	assert_int_equal(server_integer(cluster_node(cluster, here), "SPUBLISH leash:{orders}:wake anybody?"), 0);
+	play("leave leash:{orders}:wake:2 = yes; await tells 'left leash:{orders}:wake:2' = 1;" /* it never had it */
+	     "join leash:{orders}:wake = yes; await tells 'joined leash:{orders}:wake' = 2");
 	cluster_move_slot(cluster, (int)lsh_slot_of("orders", 6), there);
-	play("await tells 'left leash:{orders}:wake' = 1; join leash:{orders}:wake = yes;"
+	play("await tells 'left leash:{orders}:wake' = 3; join leash:{orders}:wake = yes;"
 	     /* over one connection, all of it */
 	     "await tells 'refused leash:{orders}:wake: MOVED' = 1; subscriptions = 1");
+	close_node();
+	cluster_stop(cluster);
 }

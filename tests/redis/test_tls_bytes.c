@@ -13,7 +13,6 @@
 #include "base/thread.h"
 #include "redis/pubsub.h"
 #include "redis/tls.h"
-#include "tests/redis/caller.h"
 #include "tests/redis/scenes.h"
 #include "tests/support/certs.h"
 #include "tests/support/random.h"
@@ -481,44 +480,6 @@ SENTENCE(errors_that_the_application_left_in_openssl_disturb_nobody_and_we_leave
 	assert_int_equal(send(far, "\x17\x03\x03\x00\x20garbagegarbagegarbagegarbagegarb", 37, 0), 37);
 	play("recv = EPROTO");
 	assert_int_equal(ERR_peek_error(), 0);
-}
-
-/* ---- the pipeline ---- */
-
-static struct line *line;
-
-static void *
-ask(void *out)
-{
-	struct command *command = command_new(line, "PONG");
-	struct lsh_arg ping[] = {LSH_ARG("PING")};
-
-	*(int *)out = LSH_UNSENT;
-	if (command_append(command, ping, 1, 30 * LSH_S) == LSH_APPENDED)
-		*(int *)out = command_await(command, LSH_NEVER);
-	command_drop(command);
-	return NULL;
-}
-
-SENTENCE(tickets_and_new_keys_on_an_idle_pipe_break_nothing_and_an_unasked_answer_does, .of = NEW)
-{
-	pthread_t thread;
-	int outcome;
-
-	line = line_start();
-	line_attach(line, stream);
-	for (int i = 0; i < 5; i++) {
-		play("pass 15; keys"); /* longer than the pipeline takes for idle: it looks before it asks */
-		assert_int_equal(pthread_create(&thread, NULL, ask, &outcome), 0);
-		play("read ~ PING; write '+PONG\r\n'");
-		pthread_join(thread, NULL);
-		assert_int_equal(outcome, LSH_ANSWERED);
-	}
-	play("pass 15; write '+GHOST\r\n'");
-	ask(&outcome);
-	assert_int_equal(outcome, LSH_UNSENT);
-	assert_int_equal(line_detach(line).fd, stream.fd);
-	line_stop(line);
 }
 
 /* ---- the pubsub ---- */
