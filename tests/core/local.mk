@@ -1,40 +1,16 @@
 # The core over a scripted world (world.h): linked with the archive as it is, but for what lies below a call (wire.c)
 # and the functions that --wrap names.
 
-test_programs += tests/core/test_adopted
-test_programs += tests/core/test_break
-test_programs += tests/core/test_cancel
-test_programs += tests/core/test_conditions
-test_programs += tests/core/test_counts
-test_programs += tests/core/test_gates
-test_programs += tests/core/test_handoff
-test_programs += tests/core/test_limits
-test_programs += tests/core/test_memory
-test_programs += tests/core/test_owner
-test_programs += tests/core/test_quorum
-test_programs += tests/core/test_readwrite
-test_programs += tests/core/test_redisson
-test_programs += tests/core/test_refusals
-test_programs += tests/core/test_shared
-test_programs += tests/core/test_single
+test_programs += tests/core/test_adopted tests/core/test_break tests/core/test_cancel tests/core/test_conditions
+test_programs += tests/core/test_counts tests/core/test_gates tests/core/test_handoff tests/core/test_limits
+test_programs += tests/core/test_memory tests/core/test_owner tests/core/test_quorum tests/core/test_readwrite
+test_programs += tests/core/test_redisson tests/core/test_refusals tests/core/test_shared tests/core/test_single
 
-world_sources =
-world_sources += tests/core/scene.c
-world_sources += tests/core/scene.h
-world_sources += tests/core/wire.c
-world_sources += tests/core/wire.h
-world_sources += tests/core/world.c
-world_sources += tests/core/world.h
+world_sources = tests/core/scene.c tests/core/scene.h tests/core/wire.c tests/core/wire.h
+world_sources += tests/core/world.c tests/core/world.h
 
-world_ldflags = $(AM_LDFLAGS)
-world_ldflags += -Wl,--wrap=clock_gettime
-world_ldflags += -Wl,--wrap=lsh_park
-world_ldflags += -Wl,--wrap=lsh_random32
-world_ldflags += -Wl,--wrap=lsh_thread_start
-world_ldflags += -Wl,--wrap=pthread_cond_wait
-world_ldflags += -Wl,--wrap=pthread_create
-world_ldflags += -Wl,--wrap=pthread_join
-world_ldflags += -Wl,--wrap=socket
+world_ldflags = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime,--wrap=lsh_park,--wrap=lsh_random32,--wrap=lsh_thread_start
+world_ldflags += -Wl,--wrap=pthread_cond_wait,--wrap=pthread_create,--wrap=pthread_join,--wrap=socket
 
 tests_core_test_adopted_SOURCES = tests/core/test_adopted.c $(world_sources)
 tests_core_test_adopted_LDFLAGS = $(world_ldflags)
@@ -70,10 +46,8 @@ tests_core_test_single_SOURCES = tests/core/test_single.c $(world_sources)
 tests_core_test_single_LDFLAGS = $(world_ldflags)
 
 # The same with its mutations (lib/base/mutation.h): fault/test_defences.sh shows that the sentences notice them.
-check_PROGRAMS += tests/core/mutated_gates
-check_PROGRAMS += tests/core/mutated_quorum
-check_PROGRAMS += tests/core/mutated_readwrite
-check_PROGRAMS += tests/core/mutated_single
+check_PROGRAMS += tests/core/mutated_gates tests/core/mutated_quorum
+check_PROGRAMS += tests/core/mutated_readwrite tests/core/mutated_single
 mutated_world_libs = tests/support/libsupport.la lib/libleash-mutations.la $(CMOCKA_LIBS)
 
 tests_core_mutated_gates_SOURCES = tests/core/test_gates.c $(world_sources)

@@ -1,6 +1,4 @@
-/* Acts. See acts.h. */
-#include "tests/sim/acts.h"
-
+/* Acts. See people.h. */
 #include "tests/sim/fiber.h"
 #include "tests/sim/judge.h"
 

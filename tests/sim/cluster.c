@@ -1,7 +1,5 @@
-/* A simulated cluster. See cluster.h. */
-#include "tests/sim/cluster.h"
-
-#include "tests/sim/speaker.h"
+/* A simulated cluster. See site.h. */
+#include "tests/sim/site.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -66,36 +64,22 @@ sim_cluster_may_run(const struct sim_instance *n, const struct lsh_arg *keys, si
 /* ---- slots that move ---- */
 
 static void
-go_over(struct sim_instance *from, struct sim_instance *to, struct sim_slot *at)
+go_over(struct sim_instance *from, struct sim_instance *to, struct sim_key **at)
 {
-	struct sim_keyspace *keys = &to->server->context.keyspace;
-	const struct sim_key *key = at->key;
-	struct sim_slot *other = sim_key_make(keys, key->name, key->size, key->type);
-	struct sim_key *copy = sim_key_change(other);
-
-	for (size_t i = 0; i < key->count; i++) {
-		const struct sim_member *m = key->members[i];
-
-		if (key->type == SIM_ZSET)
-			sim_member_score(copy, m->bytes, m->size, m->score);
-		else
-			sim_member_set(copy, m->bytes, m->size, sim_member_value(m), m->value_size);
-	}
-	copy->expires_ms = key->expires_ms;
-	sim_key_delete(&from->server->context.keyspace, at);
+	sim_key_move(&to->server->context.keyspace, &from->server->context.keyspace, at);
 	sim_instance_wrote(from);
 	sim_instance_wrote(to);
 	to->imported = to->offset;
 }
 
-static struct sim_slot *
+static struct sim_key **
 first_of(const struct sim_instance *n, unsigned slot)
 {
-	const struct sim_keyspace *keys = &n->server->context.keyspace;
+	const struct sim_keyspace *keyspace = &n->server->context.keyspace;
 
-	for (size_t i = 0; i < keys->count; i++)
-		if (lsh_slot_of(keys->slots[i].key->name, keys->slots[i].key->size) == slot)
-			return &keys->slots[i];
+	for (size_t i = 0; i < keyspace->count; i++)
+		if (lsh_slot_of(keyspace->keys[i]->name, keyspace->keys[i]->size) == slot)
+			return &keyspace->keys[i];
 	return NULL;
 }
 
@@ -104,7 +88,7 @@ go_on_moving(void *what, uint64_t turn)
 {
 	unsigned slot = (unsigned)turn;
 	struct sim_instance *from = sim_site.masters[slots[slot].shard], *to = sim_site.masters[slots[slot].to];
-	struct sim_slot *at = first_of(from, slot);
+	struct sim_key **at = first_of(from, slot);
 
 	(void)what;
 	if (from->host.down || to->host.down) {

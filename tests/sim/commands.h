@@ -5,33 +5,14 @@
 #include "tests/sim/keyspace.h"
 #include "tests/sim/reply.h"
 
-#define SIM_COMMAND_LIST(X) \
-	X(DBSIZE) X(DEL) X(EVAL) X(EVALSHA) X(EXISTS) X(FLUSHALL) X(GET) X(GETRANGE) X(HDEL) X(HEXISTS) X(HGET) \
-	X(HGETALL) X(HLEN) X(HSET) X(LPUSH) X(PERSIST) X(PEXPIRE) X(PING) X(PTTL) X(PUBLISH) X(RPUSH) X(SCRIPT) X(SET) \
-	X(SPUBLISH) X(TIME) X(WAIT) X(WAITAOF) X(ZADD) X(ZCOUNT) X(ZINCRBY) X(ZRANGEBYSCORE) X(ZREM) X(ZREVRANGE) \
-	X(ZSCORE)
-
-enum sim_command_id {
-#define X(name) SIM_##name,
-	SIM_COMMAND_LIST(X)
-#undef X
-	SIM_COMMANDS
-};
-
 /* What a user may do, for who may not do all. */
 struct sim_rights {
-	uint64_t denied;         /* 1 << id of each command that is */
+	uint64_t denied;         /* 1 << sim_command_number() of each command that is */
 	const char *allowed[4];  /* keys: all, if the first is NULL; else these, or with a * what begins so */
-	bool deaf;               /* may publish on no channel */
 };
 
-struct sim_hooks {
-	/* How many heard it. NULL: nobody. */
-	int64_t (*publish)(void *ctx, const char *channel, size_t channel_size, const char *text, size_t size);
-	/* How many replicas have acknowledged, by now, what was written; `fsynced`: have it on their disks, and whether
-	 * this server has it on its own. NULL: there are none. */
-	int64_t (*acknowledged)(void *ctx, bool fsynced, bool *own);
-};
+/* Returns how many heard it. */
+typedef int64_t sim_publish(void *ctx, const char *channel, size_t channel_size, const char *text, size_t size);
 
 /* What commands run in. */
 struct sim_context {
@@ -40,7 +21,7 @@ struct sim_context {
 	bool is_full, is_replica;        /* refuses what grows; what writes */
 	bool in_script, script_wrote;    /* once it has, a full server refuses nothing of it */
 	const struct sim_rights *rights; /* NULL: all */
-	const struct sim_hooks *hooks;
+	sim_publish *publish;            /* NULL: nobody hears anything */
 	void *ctx;
 	uint64_t deadly;                 /* so often PEXPIRE was told a time of zero or less, which deletes the key */
 };
@@ -57,7 +38,7 @@ struct sim_command;
 
 /* NULL: there is none of this name, in whichever case. */
 const struct sim_command *sim_command_find(const char *name, size_t size);
-enum sim_command_id sim_command_id(const struct sim_command *command);
+unsigned sim_command_number(const struct sim_command *command);
 
 /* The reply is an error if the command is refused. */
 void sim_command_run(const struct sim_command *command, const struct sim_call *c);

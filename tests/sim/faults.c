@@ -1,9 +1,7 @@
 /* The faults. See faults.h. */
 #include "tests/sim/faults.h"
 
-#include "tests/sim/cluster.h"
 #include "tests/sim/fiber.h"
-#include "tests/sim/speaker.h"
 
 #include <inttypes.h>
 #include <stdio.h>

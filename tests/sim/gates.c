@@ -1,12 +1,10 @@
-/* See gates.h.
+/* Gates: people meet at a barrier, arrive at latches and wait for them; and what must be true of that.
  *
  * Who is let in at a barrier was there together with enough others at some moment, unless a server lost what it had. So
  * it is counted how many are there; those who died there are never taken off, as their places are only late, nor are
- * those who do not know whether they are counted on. A latch opens once enough have arrived, and
- * in a calm world soon after that. */
-#include "tests/sim/gates.h"
+ * those who do not know whether they are counted on. A latch opens once enough have arrived, and in a calm world soon
+ * after that. */
 
-#include "tests/sim/faults.h"
 #include "tests/sim/judge_parts.h"
 
 #include <leash/gate.h>

@@ -4,9 +4,7 @@
 #include "client/handle.h"
 #include "core/core.h"
 #include "lease/round.h"
-#include "tests/sim/cluster.h"
 #include "tests/sim/fiber.h"
-#include "tests/sim/speaker.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -837,21 +835,21 @@ sim_judge_end(void)
 {
 	for (size_t i = 0; i < sim_site.count; i++) {
 		const struct sim_instance *n = &sim_site.instances[i];
-		const struct sim_keyspace *keys = &n->server->context.keyspace;
+		const struct sim_keyspace *keyspace = &n->server->context.keyspace;
 		int64_t now_ms = judge_us_at(n) / 1000;
 
 		for (int l = 0; l < SIM_NAMES; l++)
 			if (sim_climate == SIM_CALM && n->master == NULL && judge_is_shared(l) && judge_share_out(n, l) > 0)
 				sim_breach("lock %d: server %zu has who holds it, though all have gone", l, i);
-		for (size_t k = 0; k < keys->count; k++) {
-			const struct sim_key *key = keys->slots[k].key;
+		for (size_t k = 0; k < keyspace->count; k++) {
+			const struct sim_key *key = keyspace->keys[k];
 
 			if (key->expires_ms <= now_ms)
 				continue;
 			if (key->expires_ms == SIM_NO_TTL)
 				sim_breach("server %zu has key '%s' for ever", i, key->name);
 			if (key->expires_ms > now_ms + most_ms(key->name) && sim_traces)
-				sim_keyspace_print(keys, now_ms, stdout);
+				sim_keyspace_print(keyspace, now_ms, stdout);
 			if (key->expires_ms > now_ms + most_ms(key->name))
 				sim_breach("server %zu has key '%s' for too long", i, key->name);
 		}

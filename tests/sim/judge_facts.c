@@ -114,9 +114,9 @@ judge_key_in(const struct sim_keyspace *keys, const struct sim_instance *n, int 
 {
 	char full[40];
 	size_t size = (size_t)snprintf(full, sizeof full, "%s%s", sim_judge_key(name), suffix);
-	const struct sim_slot *slot = sim_key_find(keys, full, size, judge_us_at(n) / 1000);
+	struct sim_key *const *key = sim_key_find(keys, full, size, judge_us_at(n) / 1000);
 
-	return slot != NULL && slot->key->count > 0 ? slot->key : NULL;
+	return key != NULL && (*key)->count > 0 ? *key : NULL;
 }
 
 const struct sim_key *

@@ -4,7 +4,6 @@
 
 #include "client/handle.h"
 #include "core/core.h"
-#include "tests/sim/cluster.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

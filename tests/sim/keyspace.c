@@ -16,17 +16,6 @@ grown(void *old, size_t size)
 	return new;
 }
 
-/* FNV-1a */
-static uint64_t
-hash_of(const char *name, size_t size)
-{
-	uint64_t hash = UINT64_C(14695981039346656037);
-
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ (unsigned char)name[i]) * UINT64_C(1099511628211);
-	return hash;
-}
-
 size_t
 sim_number_print(char out[static SIM_NUMBER_SIZE], double number)
 {
@@ -187,64 +176,74 @@ is_over(const struct sim_key *key, int64_t now_ms)
 	return now_ms > key->expires_ms;
 }
 
-static struct sim_slot *
-slot_of(const struct sim_keyspace *keyspace, const char *name, size_t size)
+static struct sim_key **
+place_of(const struct sim_keyspace *keyspace, const char *name, size_t size)
 {
-	uint64_t hash = hash_of(name, size);
-
-	for (size_t i = 0; i < keyspace->count; i++) {
-		struct sim_slot *s = &keyspace->slots[i];
-
-		if (s->hash == hash && s->key->size == size && memcmp(s->key->name, name, size) == 0)
-			return s;
-	}
+	for (struct sim_key **k = keyspace->keys; k < keyspace->keys + keyspace->count; k++)
+		if ((*k)->size == size && memcmp((*k)->name, name, size) == 0)
+			return k;
 	return NULL;
 }
 
-struct sim_slot *
+struct sim_key **
 sim_key_find(const struct sim_keyspace *keyspace, const char *name, size_t size, int64_t now_ms)
 {
-	struct sim_slot *s = slot_of(keyspace, name, size);
+	struct sim_key **place = place_of(keyspace, name, size);
 
-	return s != NULL && !is_over(s->key, now_ms) ? s : NULL;
+	return place != NULL && !is_over(*place, now_ms) ? place : NULL;
 }
 
-struct sim_slot *
+/* Of the key of that name, which goes; or a new one. */
+static struct sim_key **
+empty_place(struct sim_keyspace *keyspace, const char *name, size_t size)
+{
+	struct sim_key **place = place_of(keyspace, name, size);
+
+	if (place != NULL) {
+		key_drop(*place);
+		return place;
+	}
+	if (keyspace->count == keyspace->capacity) {
+		keyspace->capacity = keyspace->capacity > 0 ? 2 * keyspace->capacity : 16;
+		keyspace->keys = grown(keyspace->keys, keyspace->capacity * sizeof(struct sim_key *));
+	}
+	return &keyspace->keys[keyspace->count++];
+}
+
+struct sim_key **
 sim_key_make(struct sim_keyspace *keyspace, const char *name, size_t size, enum sim_type type)
 {
-	struct sim_slot *s = slot_of(keyspace, name, size);
+	struct sim_key **place = empty_place(keyspace, name, size);
 
-	if (s != NULL) {
-		key_drop(s->key); /* its time is over, or it is replaced */
-	} else {
-		if (keyspace->count == keyspace->capacity) {
-			keyspace->capacity = keyspace->capacity > 0 ? 2 * keyspace->capacity : 16;
-			keyspace->slots = grown(keyspace->slots, keyspace->capacity * sizeof *keyspace->slots);
-		}
-		s = &keyspace->slots[keyspace->count++];
-		s->hash = hash_of(name, size);
-	}
-	s->key = key_new(name, size, type);
-	return s;
+	*place = key_new(name, size, type);
+	return place;
 }
 
 void
-sim_key_delete(struct sim_keyspace *keyspace, struct sim_slot *slot)
+sim_key_delete(struct sim_keyspace *keyspace, struct sim_key **place)
 {
-	key_drop(slot->key);
-	*slot = keyspace->slots[--keyspace->count];
+	key_drop(*place);
+	*place = keyspace->keys[--keyspace->count];
+}
+
+void
+sim_key_move(struct sim_keyspace *to, struct sim_keyspace *from, struct sim_key **place)
+{
+	(*place)->references++;
+	*empty_place(to, (*place)->name, (*place)->size) = *place;
+	sim_key_delete(from, place);
 }
 
 struct sim_key *
-sim_key_change(struct sim_slot *slot)
+sim_key_change(struct sim_key **place)
 {
-	if (slot->key->references > 1) {
-		struct sim_key *copy = key_copy(slot->key);
+	struct sim_key *key = *place;
 
-		key_drop(slot->key);
-		slot->key = copy;
+	if (key->references > 1) {
+		*place = key_copy(key);
+		key_drop(key);
 	}
-	return slot->key;
+	return *place;
 }
 
 /* ---- all of them ---- */
@@ -253,8 +252,8 @@ void
 sim_keyspace_clear(struct sim_keyspace *keyspace)
 {
 	while (keyspace->count > 0)
-		sim_key_delete(keyspace, keyspace->slots);
-	free(keyspace->slots);
+		sim_key_delete(keyspace, keyspace->keys);
+	free(keyspace->keys);
 	*keyspace = (struct sim_keyspace){0};
 }
 
@@ -262,14 +261,14 @@ void
 sim_keyspace_copy(struct sim_keyspace *to, const struct sim_keyspace *from)
 {
 	while (to->count > 0)
-		sim_key_delete(to, to->slots);
+		sim_key_delete(to, to->keys);
 	if (to->capacity < from->count) {
 		to->capacity = from->capacity;
-		to->slots = grown(to->slots, to->capacity * sizeof *to->slots);
+		to->keys = grown(to->keys, to->capacity * sizeof(struct sim_key *));
 	}
 	for (; to->count < from->count; to->count++) {
-		to->slots[to->count] = from->slots[to->count];
-		to->slots[to->count].key->references++;
+		to->keys[to->count] = from->keys[to->count];
+		to->keys[to->count]->references++;
 	}
 }
 
@@ -277,8 +276,8 @@ void
 sim_keyspace_expire(struct sim_keyspace *keyspace, int64_t now_ms)
 {
 	for (size_t i = keyspace->count; i-- > 0;)
-		if (is_over(keyspace->slots[i].key, now_ms))
-			sim_key_delete(keyspace, &keyspace->slots[i]);
+		if (is_over(keyspace->keys[i], now_ms))
+			sim_key_delete(keyspace, &keyspace->keys[i]);
 }
 
 size_t
@@ -287,7 +286,7 @@ sim_keyspace_size(const struct sim_keyspace *keyspace, int64_t now_ms)
 	size_t n = 0;
 
 	for (size_t i = 0; i < keyspace->count; i++)
-		n += !is_over(keyspace->slots[i].key, now_ms);
+		n += !is_over(keyspace->keys[i], now_ms);
 	return n;
 }
 
@@ -323,13 +322,13 @@ print_key(const struct sim_key *key, int64_t now_ms, FILE *out)
 void
 sim_keyspace_print(const struct sim_keyspace *keyspace, int64_t now_ms, FILE *out)
 {
-	const struct sim_key **keys = grown(NULL, (keyspace->count + 1) * sizeof(struct sim_key *));
+	struct sim_keyspace sorted = {0};
 
-	for (size_t i = 0; i < keyspace->count; i++)
-		keys[i] = keyspace->slots[i].key;
-	qsort(keys, keyspace->count, sizeof(struct sim_key *), by_name);
-	for (size_t i = 0; i < keyspace->count; i++)
-		if (!is_over(keys[i], now_ms))
-			print_key(keys[i], now_ms, out);
-	free(keys);
+	sim_keyspace_copy(&sorted, keyspace);
+	if (sorted.count > 0)
+		qsort(sorted.keys, sorted.count, sizeof(struct sim_key *), by_name);
+	for (size_t i = 0; i < sorted.count; i++)
+		if (!is_over(sorted.keys[i], now_ms))
+			print_key(sorted.keys[i], now_ms, out);
+	sim_keyspace_clear(&sorted);
 }

@@ -31,14 +31,9 @@ struct sim_key {
 	char name[];
 };
 
-struct sim_slot {
-	uint64_t hash; /* of the name */
-	struct sim_key *key;
-};
-
 /* All zero: it has no keys. */
 struct sim_keyspace {
-	struct sim_slot *slots;
+	struct sim_key **keys;
 	size_t count, capacity;
 };
 
@@ -50,13 +45,14 @@ size_t sim_keyspace_size(const struct sim_keyspace *keyspace, int64_t now_ms);
 /* A line for each key, in the order of their bytes: "name type pttl content". */
 void sim_keyspace_print(const struct sim_keyspace *keyspace, int64_t now_ms, FILE *out);
 
-/* A slot is good until the next call that makes or deletes a key. NULL: there is no such key, or its time is over. */
-struct sim_slot *sim_key_find(const struct sim_keyspace *keyspace, const char *name, size_t size, int64_t now_ms);
-struct sim_slot *sim_key_make(struct sim_keyspace *keyspace, const char *name, size_t size, enum sim_type type);
-void sim_key_delete(struct sim_keyspace *keyspace, struct sim_slot *slot);
+/* A place is good until the next call that makes or deletes a key. NULL: there is no such key, or its time is over. */
+struct sim_key **sim_key_find(const struct sim_keyspace *keyspace, const char *name, size_t size, int64_t now_ms);
+struct sim_key **sim_key_make(struct sim_keyspace *keyspace, const char *name, size_t size, enum sim_type type);
+void sim_key_delete(struct sim_keyspace *keyspace, struct sim_key **place);
+void sim_key_move(struct sim_keyspace *to, struct sim_keyspace *from, struct sim_key **place);
 
 /* Before each change of a key: from then on it is this keyspace's alone. */
-struct sim_key *sim_key_change(struct sim_slot *slot);
+struct sim_key *sim_key_change(struct sim_key **place);
 
 /* The index of the member; or that of the end, `key->count`. */
 size_t sim_member_find(const struct sim_key *key, const char *name, size_t size);

@@ -72,15 +72,13 @@ listeners_there(void *ctx, const char *channel, size_t channel_size, const char 
 	return n;
 }
 
-static const struct sim_hooks hooks = {.publish = listeners_there};
-
 void
 mirror_begin(struct server *server)
 {
 	real = server;
 	beside = server_connect(server);
 	lua = sim_lua_new();
-	simulated = sim_server_new(lua, &hooks, NULL);
+	simulated = sim_server_new(lua, listeners_there, NULL);
 	redisReply *reply = ask(2, (const char *const[]){"INFO", "server"});
 	const char *version = strstr(reply->str, "redis_version:") + strlen("redis_version:");
 	same_words = strncmp(version, "7.0.", 4) == 0 && strstr(reply->str, "valkey") == NULL;
@@ -231,7 +229,7 @@ set_rights(const struct lsh_arg *words, size_t count)
 		const struct sim_command *command = sim_command_find(words[i].bytes + 1, words[i].size - 1);
 
 		if (*words[i].bytes == '-' && command != NULL)
-			rights.denied |= UINT64_C(1) << sim_command_id(command);
+			rights.denied |= UINT64_C(1) << sim_command_number(command);
 		if (*words[i].bytes != '~' || is(words[i], "~*"))
 			continue;
 		if (n == PATTERNS)

@@ -1,7 +1,6 @@
 /* The net. See net.h. */
 #include "tests/sim/net.h"
 
-#include "tests/sim/child.h"
 #include "tests/sim/fiber.h"
 
 #include <errno.h>

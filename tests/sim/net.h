@@ -69,6 +69,7 @@ void sim_wire_say(struct sim_wire *wire, const char *bytes, size_t size);
 
 /* ---- for the client: what its calls to the system do; the descriptors are from SIM_FIRST_FD on ---- */
 
+extern bool sim_is_child; /* a forked one, which may not send */
 int sim_socket(void);
 int sim_connect(int fd, int host);
 int sim_socket_error(int fd);

@@ -109,4 +109,23 @@ void sim_people_leave(void);     /* all clients close for good */
 bool sim_people_are_gone(void);
 void sim_client_die(struct sim_client *client); /* another one takes its place */
 
+/* A child is forked between two events: a real one, in which nothing of the parent's world goes on. What is its
+ * parent's it cannot use, and it says nothing over its connections. Ends where the child sees a breach. */
+void sim_fork(struct sim_client *client);
+
 extern uint64_t sim_acquired, sim_acts; /* so many acquires succeeded; so many calls were made */
+
+/* ---- acts.c: what a person does with a lock, a set, permits and who leads; the judge is told what came of it ---- */
+
+/* Acquire, do this and that with it, and release; or end in the middle of it. Does not return before that. */
+void sim_use_lock(struct sim_person *person, int lock);
+void sim_use_set(struct sim_person *person);
+void sim_use_permits(struct sim_person *person);
+void sim_use_gate(struct sim_person *person); /* gates.c: at a barrier, or a latch of this minute */
+
+/* Go on with what a client that died had, if it still has it. Likewise. */
+void sim_adopt(struct sim_person *person, int lock);
+
+void sim_break(struct sim_person *person, int lock);
+void sim_look(struct sim_person *person, int lock);
+void sim_watch(struct sim_person *person); /* the next change of who leads */

@@ -9,7 +9,6 @@
  * --shrink looks for a shorter way to a breach: without some faults, with fewer clients, threads and locks. */
 #include "base/mutation.h"
 
-#include "tests/sim/child.h"
 #include "tests/sim/faults.h"
 #include "tests/sim/fiber.h"
 

@@ -7,14 +7,14 @@
 enum { WORDS = 512 }; /* of a command, at most */
 
 struct sim_server *
-sim_server_new(struct sim_lua *lua, const struct sim_hooks *hooks, void *ctx)
+sim_server_new(struct sim_lua *lua, sim_publish *publish, void *ctx)
 {
 	struct sim_server *s = calloc(1, sizeof *s);
 
 	if (s == NULL)
 		abort();
 	s->lua = lua;
-	s->context.hooks = hooks;
+	s->context.publish = publish;
 	s->context.ctx = ctx;
 	s->version = SIM_VERSION;
 	return s;
@@ -67,11 +67,11 @@ sim_server_restart(struct sim_server *server, const struct sim_keyspace *data)
 /* ---- scripts ---- */
 
 static const struct sim_script *
-script_of(struct sim_server *server, enum sim_command_id id, const struct sim_arg *text)
+script_of(struct sim_server *server, bool by_sum, const struct sim_arg *text)
 {
 	const struct sim_script *s;
 
-	if (id == SIM_EVALSHA) {
+	if (by_sum) {
 		s = sim_lua_find(server->lua, text->bytes, text->size);
 		if (s != NULL && (server->scripts >> s->index & 1) != 0)
 			return s;
@@ -100,7 +100,7 @@ eval(struct sim_server *server, const struct sim_command *command, const struct 
 		sim_reply_error(c->reply, keys < 0 ? "ERR Number of keys can't be negative"
 		                                   : "ERR Number of keys can't be greater than number of args");
 	} else {
-		script = script_of(server, sim_command_id(command), &c->args[1]);
+		script = script_of(server, sim_arg_is(&c->args[0], "EVALSHA"), &c->args[1]);
 		if (script != NULL)
 			sim_lua_run(server->lua, script, server->version, c, (size_t)keys);
 	}
@@ -117,7 +117,7 @@ manage_scripts(struct sim_server *server, const struct sim_command *command, con
 		sim_server_flush_scripts(server);
 		sim_reply_status(c->reply, "OK");
 	} else if (sim_arg_is(&c->args[1], "LOAD") && c->count == 3) {
-		s = script_of(server, SIM_SCRIPT, &c->args[2]);
+		s = script_of(server, false, &c->args[2]);
 		if (s != NULL)
 			sim_reply_copy(c->reply, LSH_STRING, s->sha1, 40);
 	} else {
@@ -155,9 +155,9 @@ sim_server_run(struct sim_server *server, const struct lsh_arg *args, size_t cou
 	server->reply.message.type = LSH_NIL;
 	if (command == NULL)
 		sim_reply_error(&server->reply, "ERR unknown command '%.*s'", (int)args[0].size, args[0].bytes);
-	else if (sim_command_id(command) == SIM_EVALSHA || sim_command_id(command) == SIM_EVAL)
+	else if (sim_arg_is(&words[0], "EVALSHA") || sim_arg_is(&words[0], "EVAL"))
 		eval(server, command, &c);
-	else if (sim_command_id(command) == SIM_SCRIPT)
+	else if (sim_arg_is(&words[0], "SCRIPT"))
 		manage_scripts(server, command, &c);
 	else
 		sim_command_run(command, &c);

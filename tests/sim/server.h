@@ -2,7 +2,7 @@
  * Redis would, at a time that the caller says. No thread, no socket, no clock; one lsh_message at a time.
  *
  * What is between client and server is not its business: connections, AUTH and HELLO, subscriptions, the slots of a
- * cluster, and how long an answer takes. WAIT answers at once with what is acknowledged by then. */
+ * cluster, replicas, and how long an answer takes. */
 #pragma once
 
 #include "redis/command.h"
@@ -24,8 +24,7 @@ struct sim_server {
 	struct sim_reply reply;
 };
 
-/* `hooks` may be NULL, and are called with ctx. */
-struct sim_server *sim_server_new(struct sim_lua *lua, const struct sim_hooks *hooks, void *ctx);
+struct sim_server *sim_server_new(struct sim_lua *lua, sim_publish *publish, void *ctx);
 void sim_server_free(struct sim_server *server);
 
 /* Execute a command at `now_us` of the world's time. The answer and its texts are the server's until the next call. */

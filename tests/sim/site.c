@@ -2,10 +2,8 @@
 #include "tests/sim/site.h"
 
 #include "lua/scripts.h"
-#include "tests/sim/cluster.h"
 #include "tests/sim/judge.h"
 #include "tests/sim/people.h"
-#include "tests/sim/speaker.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -93,12 +91,6 @@ follow(struct sim_instance *n, struct sim_instance *master)
 }
 
 /* ---- commands ---- */
-
-static int64_t
-publish(void *ctx, const char *channel, size_t channel_size, const char *text, size_t size)
-{
-	return sim_speakers_publish(ctx, channel, channel_size, text, size);
-}
 
 /* "server 0 executes acquire leash:{apple} ... : 1 0" */
 static void
@@ -320,7 +312,6 @@ sim_site_fail_over(bool vanishes, int64_t after)
 static struct sim_instance *
 open_instance(int number, struct sim_lua *lua)
 {
-	static const struct sim_hooks hooks = {.publish = publish};
 	struct sim_instance *n = &sim_site.instances[number];
 
 	n->host = (struct sim_host){
@@ -328,7 +319,7 @@ open_instance(int number, struct sim_lua *lua)
 		.is_idle = sim_speaker_is_idle,
 	};
 	if (lua != NULL)
-		n->server = sim_server_new(lua, &hooks, n);
+		n->server = sim_server_new(lua, sim_speakers_publish, n);
 	sim_host_open(&n->host);
 	begin_life(n);
 	n->started = n->promoted = sim_now - 1000 * SIM_S;

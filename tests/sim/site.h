@@ -7,12 +7,14 @@
  *   quorum    three servers, or five, that know nothing of each other */
 #pragma once
 
+#include "redis/command.h"
+#include "redis/slot.h"
 #include "tests/sim/net.h"
 #include "tests/sim/server.h"
 
 enum sim_deployment { SIM_SINGLE, SIM_REPLICAS, SIM_SENTINEL, SIM_CLUSTER, SIM_QUORUM, SIM_DEPLOYMENTS };
 
-enum { SIM_WORDS = 512, SIM_SENTINELS = 3 };
+enum { SIM_WORDS = 512, SIM_SENTINELS = 3, SIM_SHARDS = 3 };
 
 struct sim_speaker;
 
@@ -40,7 +42,7 @@ struct sim_site {
 	enum sim_deployment deployment;
 	struct sim_instance instances[SIM_HOSTS]; /* the servers, and then the sentinels */
 	size_t count;            /* of servers that clients ask; or, of sentinel, that they may be sent to */
-	struct sim_instance *masters[3]; /* of each shard, by the sentinels, or by the cluster */
+	struct sim_instance *masters[SIM_SHARDS]; /* of each shard, by the sentinels, or by the cluster */
 	uint64_t epoch;
 	char uri[200];
 };
@@ -65,3 +67,37 @@ void sim_instance_restart(struct sim_instance *instance, enum sim_data data, boo
 void sim_site_fail_over(bool vanishes, int64_t after);
 
 int64_t sim_world_us(void); /* the wall clock of clients */
+
+/* ---- speaker.c: what a server does with one connection. It reads commands, has them executed, and answers in their
+ * order; it knows subscriptions, and waits for replicas ---- */
+
+void *sim_speaker_new(struct sim_host *host, struct sim_wire *wire);
+void sim_speaker_hear(void *speaker, const char *bytes, size_t size);
+void sim_speaker_gone(void *speaker);
+bool sim_speaker_is_idle(const void *speaker);
+
+/* How many of the instance's connections are subscribed to the channel; each is told. */
+int64_t sim_speakers_publish(void *instance, const char *channel, size_t channel_size, const char *text, size_t size);
+
+/* The instance has no more to do with the slot: who is subscribed to one of its channels is told. */
+bool sim_speakers_listen(const struct sim_instance *instance, const char *channel); /* does somebody? */
+void sim_speakers_leave_slot(struct sim_instance *instance, unsigned slot);
+
+/* ---- cluster.c: who has which slot, slots that move, and what a node says to who asks the wrong one ----
+ *
+ *   slot  SETTLED --a move begins--> MOVING (keys go over one by one) --all are there--> SETTLED, at the other master
+ *
+ * All nodes agree at once about who has what; but a master that was replaced takes itself for one until it is told. */
+
+void sim_cluster_open(void); /* each shard has a third of the slots */
+
+/* The shard that has it. */
+int sim_cluster_shard(unsigned slot);
+
+/* May this instance execute a command with these keys? `asking`: it was told that it is to be asked for once. Else
+ * false, and what it says instead: "MOVED ...", "ASK ...", "TRYAGAIN ...". */
+bool sim_cluster_may_run(const struct sim_instance *instance, const struct lsh_arg *keys, size_t count, bool asking,
+                         char *says, size_t size);
+
+/* A slot begins to move to another shard, unless it does already. */
+void sim_cluster_move(unsigned slot);

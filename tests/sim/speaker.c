@@ -1,7 +1,6 @@
-/* Speakers. See speaker.h. */
-#include "tests/sim/speaker.h"
+/* Speakers. See site.h. */
+#include "tests/sim/site.h"
 
-#include "tests/sim/cluster.h"
 #include "tests/support/frame.h"
 
 #include <inttypes.h>
@@ -98,9 +97,9 @@ say(struct sim_speaker *s)
 /* ---- messages ---- */
 
 int64_t
-sim_speakers_publish(struct sim_instance *instance, const char *channel, size_t channel_size, const char *text,
-                     size_t size)
+sim_speakers_publish(void *publisher, const char *channel, size_t channel_size, const char *text, size_t size)
 {
+	const struct sim_instance *instance = publisher;
 	const size_t before = out_size;
 	int64_t heard = 0;
 
@@ -383,18 +382,18 @@ is_for_us(struct sim_speaker *s, const struct lsh_arg *args, size_t count)
 static void
 tell_keys(const struct sim_instance *n, const struct lsh_arg *cursor)
 {
-	const struct sim_keyspace *keys = &n->server->context.keyspace;
+	const struct sim_keyspace *keyspace = &n->server->context.keyspace;
 	int64_t now_ms = sim_server_us(n->server, sim_world_us()) / 1000, count = 0;
 	bool empty = is(cursor, "0") && sim_chance(0.5);
 
-	for (size_t i = 0; i < keys->count; i++)
-		count += keys->slots[i].key->expires_ms > now_ms;
+	for (size_t i = 0; i < keyspace->count; i++)
+		count += keyspace->keys[i]->expires_ms > now_ms;
 	add_number('*', 2);
 	add_text(empty ? "7" : "0", 1);
 	add_number('*', empty ? 0 : count);
-	for (size_t i = 0; i < keys->count && !empty; i++)
-		if (keys->slots[i].key->expires_ms > now_ms)
-			add_text(keys->slots[i].key->name, strlen(keys->slots[i].key->name));
+	for (size_t i = 0; i < keyspace->count && !empty; i++)
+		if (keyspace->keys[i]->expires_ms > now_ms)
+			add_text(keyspace->keys[i]->name, strlen(keyspace->keys[i]->name));
 }
 
 /* What has nothing to do with keys. False: it is another one. */

@@ -1,4 +1,4 @@
-/* What a simulated server has besides its commands: copies of its keys, time, restarts, hooks. That its commands and
+/* What a simulated server has besides its commands: copies of its keys, time, restarts, messages. That its commands and
  * scripts do what a real server's do is shown by the other programs of this folder (mirror.h). */
 #include "lua/scripts.h"
 #include "tests/redis/scenes.h"
@@ -12,9 +12,9 @@
 #define CFG  "'3000 3600000 10000 1 PUBLISH leash:wake:'"
 
 static struct sim_lua *lua;
-static struct sim_server *server, *other; /* which is of 6.2, and has no hooks */
+static struct sim_server *server, *other; /* which is of 6.2, and publishes nothing */
 static struct sim_keyspace copy;
-static int64_t now_us, replicas;
+static int64_t now_us;
 static char heard[256], noted[1000];
 
 static int64_t
@@ -25,25 +25,14 @@ publish(void *ctx, const char *channel, size_t channel_size, const char *text, s
 	return 1;
 }
 
-static int64_t
-acknowledged(void *ctx, bool fsynced, bool *own)
-{
-	(void)ctx;
-	*own = fsynced;
-	return replicas;
-}
-
 static void
 begin(void)
 {
-	static const struct sim_hooks hooks = {publish, acknowledged};
-
 	lua = sim_lua_new();
-	server = sim_server_new(lua, &hooks, NULL);
+	server = sim_server_new(lua, publish, NULL);
 	other = sim_server_new(lua, NULL, NULL);
 	other->version = 0;
 	now_us = INT64_C(1760000000000000);
-	replicas = 0;
 }
 
 static void
@@ -113,8 +102,6 @@ SEES(keys_are_noted, is_noted(&server->context.keyspace))
 DOES(restart, sim_server_restart(server, &server->context.keyspace))
 DOES(restart_with_copy, sim_server_restart(server, &copy))
 DOES(restart_empty, sim_server_restart(server, NULL))
-DOES(have_replicas, replicas = number_of(word[1], 0))
-DOES(be_replica, server->context.is_replica = true)
 
 #define ACQUIRE(token) "say EVAL acquire 3 " KEYS token " 30000 9000000000000000 " CFG ";"
 
@@ -144,11 +131,8 @@ SCENE(servers_share_an_interpreter_and_nothing_else,
       "say_other EVALSHA acquire 0 = NOSCRIPT;"
       "say EVAL 'return redis.REDIS_VERSION_NUM or \"none\"' 0 = 459264; say DBSIZE = 2")
 
-/* ---- hooks ---- */
+/* ---- messages ---- */
 
-SCENE(who_is_given_the_lock_is_told_by_the_hook,
+SCENE(who_is_given_the_lock_is_told_of_it,
       ACQUIRE(ANN1) ACQUIRE(BOB1) "say EVAL release 3 " KEYS ANN1 " " CFG " = 1;"
       "told = 'leash:wake:bbbbbbbb-0000-4000-8000-00000000000b: g " BOB1 " 1760000000000001 " LOCK "'")
-SCENE(wait_says_what_is_acknowledged_by_now,
-      "say WAIT 1 100 = 0; have_replicas 2; say WAIT 1 100 = 2; say WAITAOF 1 1 100 = '1 2'; be_replica;"
-      "say WAIT 1 100 = ERR")

@@ -5,13 +5,12 @@
  *   fiber.c    the threads of clients: each runs until it blocks           fiber.h
  *   net.c      descriptors: sockets, eventfds, timerfds; what is on its way  net.h
  *   system.c   the calls that clients make to the system (--wrap)
- *   speaker.c  what a server says on a connection                          speaker.h
+ *   speaker.c  what a server says on a connection
  *   site.c     the servers of a deployment                                 site.h
- *   cluster.c  which of them has which slot                                cluster.h
+ *   cluster.c  which of them has which slot
  *   people.c   clients and their threads, which use leash                  people.h
- *   acts.c     what such a thread does, one call or hold after another     acts.h
- *   gates.c    at barriers and latches, too                                gates.h
- *   child.c    forked children                                             child.h
+ *   acts.c     what such a thread does, one call or hold after another
+ *   gates.c    at barriers and latches, too
  *   judge*.c   what they may never see                                     judge.h
  *   faults.c   what goes wrong
  *

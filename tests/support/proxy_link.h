@@ -1,9 +1,8 @@
 /* The inside of a proxy: its connections, and what waits in them. Not for tests.
  *
  * A connection, a link, has two lanes. What comes in is stamped with the time at which it is due and queued; what is due goes
- * out, unless it is held (proxy_lane.c). Beside that each lane finds the ends of RESP values, so that a fault can wait for a
- * request, count the replies up to its answer, and take a value out of the stream (proxy_value.c). All of this belongs to the
- * proxy's mutex. */
+ * out, unless it is held. Beside that each lane finds the ends of RESP values, so that a fault can wait for a request, count
+ * the replies up to its answer, and take a value out of the stream. All of this belongs to the proxy's mutex. */
 #pragma once
 
 #include "tests/support/frame.h"
@@ -78,20 +77,11 @@ struct proxy {
 	struct proxy_counts counts;
 };
 
-/* ---- what goes in ---- */
-
-/* Bytes that are to be delivered, none for the end of the stream. */
-void lane_queue(struct lane *lane, const struct way *way, const void *at, size_t size);
-/* Deliver what has come of the value and was not delivered yet. */
-void lane_pass_value(struct lane *lane, const struct way *way);
 /* Read what there is, and do to it what the knobs say. */
 void link_read(struct proxy *p, struct link *link, struct lane *lane, int fd);
 
-/* ---- what goes out ---- */
-
-/* NULL: nothing. */
-const struct piece *lane_next(const struct lane *lane);
-/* When something may go out of the lane; INT64_MAX: not before something else happens. */
-int64_t lane_due(const struct lane *lane, const struct way *way);
 /* Send what is due by now, both ways. */
 void link_deliver(struct proxy *p, struct link *link, int64_t now);
+
+/* When something may go out of the lane; INT64_MAX: not before something else happens. */
+int64_t lane_due(const struct lane *lane, const struct way *way);
