@@ -16,13 +16,11 @@ SCENE(what_is_adopted_is_not_renewed_for_who_is_not_alive,
       "ann wants lease_ms 1500; ann wants alive_ms 100;" ADOPTED ENDS "-> told ann JEOPARDY, told ann LOST")
 /* The server keeps it as long as it was. */
 SCENE(what_had_a_longer_lease_than_ours_counts_for_ours, "ann wants lease_ms 3000;" ADOPTED "-> ann left 3000 - 30 - 2")
-SCENE(an_owner_adopts_once_and_whoever_acts_for_it_releases,
-      ADOPTED "bob acts_for ann;"
+SCENE(an_owner_adopts_once_and_whoever_acts_for_it_releases, ADOPTED "bob acts_for ann;"
       "bob adopts -> bob INVALID, bob why lock 'orders': this owner holds it already, ann depth 1;"
       "bob releases -> asked release 1; serve -> bob OK, ann left 0")
-SCENE(who_has_lost_the_lock_adopts_nothing_before_that_is_unwound,
-      "ann wants no_renew; ann holds; pass 30000; serve -> told ann LOST; ann adopts -> ann LOST;"
-      "ann releases -> ann LOST; ann adopts; serve -> ann OK")
+SCENE(who_has_lost_the_lock_adopts_nothing_before_that_is_unwound, "ann wants no_renew; ann holds; pass 30000;"
+      "serve -> told ann LOST; ann adopts -> ann LOST; ann releases -> ann LOST; ann adopts; serve -> ann OK")
 SCENE(the_end_of_its_owner_abandons_what_was_adopted, ADOPTED "abandon ann -> told ann ABANDONED, asked release 1")
 SCENE(the_last_handle_that_is_freed_abandons_what_was_adopted,
       ADOPTED "free_handle -> told ann ABANDONED, asked release 1")
@@ -33,6 +31,5 @@ SENTENCE(a_close_releases_what_was_adopted)
 	assert_memory_equal(world_asked(), "release 1", strlen("release 1"));
 }
 
-SCENE(nothing_is_adopted_so_soon_after_a_restart_as_the_guard_says,
-      "ann wants restart_guard_ms 86400000; restart; ann adopts; serve;"
-      "pass 10000 -> ann UNAVAILABLE, ann why restart_guard_ms")
+SCENE(nothing_is_adopted_so_soon_after_a_restart_as_the_guard_says, "ann wants restart_guard_ms 86400000;"
+      "restart; ann adopts; serve; pass 10000 -> ann UNAVAILABLE, ann why restart_guard_ms")

@@ -14,10 +14,9 @@ SCENE(a_hold_of_another_thread_of_this_client_is_lost_when_the_call_returns,
       "serve -> bob OK, told ann LOST, ann left 0, ann depth 1;"
       "-> carl OK, carl has it anew, bob fence 0;" /* ann has it to unwind, and who broke it has nothing of it */
       "ann releases -> ann LOST, carl has it still")
-SCENE(the_callers_own_hold_is_lost_too,
-      "ann holds; ann nests; bob acts_for ann; bob breaks 1; serve -> bob OK, told ann LOST, ann left 0, ann depth 2;"
-      "ann tries -> ann LOST; ann releases -> ann LOST, ann depth 1; ann tries -> ann LOST; ann releases -> ann LOST;"
-      "ann holds")
+SCENE(the_callers_own_hold_is_lost_too, "ann holds; ann nests;"
+      "bob acts_for ann; bob breaks 1; serve -> bob OK, told ann LOST, ann left 0, ann depth 2; ann tries -> ann LOST;"
+      "ann releases -> ann LOST, ann depth 1; ann tries -> ann LOST; ann releases -> ann LOST; ann holds")
 SCENE(a_grant_to_this_client_whose_message_is_still_on_its_way_is_lost_too,
       "ann acquires 10000; QUEUED; bob breaks 1; RELEASED -> bob OK, ann waits;"
       "-> acquire 1, release 1, release 1, acquire 2; message_granted 1 -> ann waits;"

@@ -26,9 +26,8 @@ DOES(leaves, lsh_op_leave(&person->op))
 SCENE(a_place_is_known_once_the_server_has_said_so_and_stays_the_same,
       "ann acquires; ann unplaced; QUEUED; ann placed; pass 1000; QUEUED; ann stays;"
       "bob acquires; bob unplaced; QUEUED; bob placed -> acquire 1, heartbeat 1, acquire 2")
-SCENE(a_place_that_is_lost_is_another_one_afterwards,
-      "ann acquires; QUEUED; ann placed; pass 1000; GONE; ann unplaced; LEFT; QUEUED; ann placed"
-      " -> acquire 1, heartbeat 1, release 1, acquire 2, ann waits")
+SCENE(a_place_that_is_lost_is_another_one_afterwards, "ann acquires; QUEUED; ann placed; pass 1000;"
+      "GONE; ann unplaced; LEFT; QUEUED; ann placed -> acquire 1, heartbeat 1, release 1, acquire 2, ann waits")
 SCENE(an_answer_that_is_lost_says_nothing_of_a_place,
       "ann acquires; cut; reconnect; ann unplaced; QUEUED; ann placed -> acquire 1, acquire 1")
 SCENE(who_leaves_gives_its_place_back,

@@ -29,22 +29,17 @@ counts(void)
 
 DOES(counts, assert_string_equal(counts(), rest))
 
-SCENE(acquires_and_releases_are_counted_but_not_those_that_nest,
-      "counts; ann holds; ann nests; counts acquired 1, holding 1; ann releases; counts acquired 1, holding 1;"
-      "ann lets_go;"
-      "counts acquired 1, released 1; ann releases -> ann NOT_HELD; bob holds; bob lets_go;"
-      "counts acquired 2, released 2")
+SCENE(acquires_and_releases_are_counted_but_not_those_that_nest, "counts; ann holds; ann nests;"
+      "counts acquired 1, holding 1; ann releases; counts acquired 1, holding 1; ann lets_go; counts acquired 1, "
+      "released 1; ann releases -> ann NOT_HELD; bob holds; bob lets_go; counts acquired 2, released 2")
 SCENE(from_thread_to_thread_and_after_waiting_in_the_server_are_told_apart,
       "ann acquires 10000; counts waiting 1; QUEUED; message_granted 1; counts acquired 1, waited 1, holding 1;"
-      "bob acquires 10000; counts acquired 1, waited 1, holding 1, waiting 1;"
-      "ann releases; counts acquired 2, handed_on 1, waited 1, released 1, holding 1;"
-      "bob lets_go; counts acquired 2, handed_on 1, waited 1, released 2")
-SCENE(who_gives_up_is_counted_whatever_the_reason,
-      "ann wants no_renew; ann tries; TAKEN -> ann TIMEOUT; ann acquires 200; QUEUED; pass 200 -> ann TIMEOUT; LEFT;"
-      "ann acquires 1000; cancel ann -> ann CANCELED; counts gave_up 3; QUEUED; LEFT; uncancel ann; ann holds;"
-      "pass 30000;"
-      "counts acquired 1, lost 1, gave_up 3; ann tries -> ann LOST; ann releases -> ann LOST;"
-      "counts acquired 1, lost 1, gave_up 4")
+      "bob acquires 10000; counts acquired 1, waited 1, holding 1, waiting 1; ann releases; counts acquired 2, "
+      "handed_on 1, waited 1, released 1, holding 1; bob lets_go; counts acquired 2, handed_on 1, waited 1, released 2")
+SCENE(who_gives_up_is_counted_whatever_the_reason, "ann wants no_renew; ann tries; TAKEN -> ann TIMEOUT;"
+      "ann acquires 200; QUEUED; pass 200 -> ann TIMEOUT; LEFT; ann acquires 1000; cancel ann -> ann CANCELED;"
+      "counts gave_up 3; QUEUED; LEFT; uncancel ann; ann holds; pass 30000; counts acquired 1, lost 1, gave_up 3;"
+      "ann tries -> ann LOST; ann releases -> ann LOST; counts acquired 1, lost 1, gave_up 4")
 SCENE(renewals_are_counted_as_the_server_answers_them_and_losses_as_well,
       "ann holds; pass 10000; KEPT; pass 10000; KEPT; counts acquired 1, renewed 2, holding 1; pass 10000; GONE;"
       "counts acquired 1, lost 1, renewed 2, renewals_failed 1")

@@ -21,14 +21,12 @@ SCENE(whose_place_is_gone_takes_another_one,
 
 #define GIVES_UP "ann acquires 900; QUEUED; pass 900 -> ann waits, acquire 1, release 1;"
 
-SCENE(who_gives_up_is_out_when_the_server_has_let_go_of_its_place,
-      GIVES_UP "LEFT -> ann TIMEOUT, ann why not all parties were there for all of 900 ms;"
-      "message_granted 1 -> release 1")
+SCENE(who_gives_up_is_out_when_the_server_has_let_go_of_its_place, GIVES_UP
+      "LEFT -> ann TIMEOUT, ann why not all parties were there for all of 900 ms; message_granted 1 -> release 1")
 SCENE(or_has_passed_if_the_last_one_came_before_that, GIVES_UP "RELEASED -> ann OK, nothing told")
 SCENE(also_if_it_was_not_yet_told_that_it_has_a_place,
       "ann acquires 900; pass 900 -> ann waits, acquire 1, release 1; QUEUED; LEFT -> ann UNAVAILABLE")
-SCENE(a_message_that_comes_meanwhile_decides_nothing,
-      GIVES_UP "message_granted 1 -> ann waits; LEFT -> ann TIMEOUT")
+SCENE(a_message_that_comes_meanwhile_decides_nothing, GIVES_UP "message_granted 1 -> ann waits; LEFT -> ann TIMEOUT")
 SCENE(whose_place_is_not_known_to_have_gone_is_told_so, GIVES_UP "cut; reconnect -> release 1; GONE -> ann UNKNOWN, "
       "ann why not known whether it was let in before")
 SCENE(and_it_waits_for_that_no_longer_than_for_any_answer,
@@ -51,23 +49,19 @@ SCENE(a_refusal_that_passes_is_waited_for, GIVES_UP "refuse BUSY Redis is busy -
       "LEFT -> ann TIMEOUT")
 SCENE(who_tries_gives_up_likewise_if_an_earlier_request_may_still_come,
       "ann tries; cut; reconnect; TAKEN -> ann waits, try 1, try 1; pass 5100 -> release 1; RELEASED -> ann OK")
-SCENE(who_is_refused_may_have_a_place_by_an_earlier_request,
-      "ann acquires 900; cut; reconnect; refuse OOM no memory -> ann waits, acquire 1, acquire 1;"
-      "pass 1000 -> release 1; LEFT -> ann UNAVAILABLE")
+SCENE(who_is_refused_may_have_a_place_by_an_earlier_request, "ann acquires 900; cut; reconnect;"
+      "refuse OOM no memory -> ann waits, acquire 1, acquire 1; pass 1000 -> release 1; LEFT -> ann UNAVAILABLE")
 
-SCENE(also_if_it_is_denied,
-      "ann acquires 30000; cut; reconnect; refuse NOPERM User has no permissions -> ann waits, acquire 1, acquire 1;"
-      "pass 5100 -> release 1; LEFT -> ann DENIED, ann why NOPERM")
+SCENE(also_if_it_is_denied, "ann acquires 30000; cut; reconnect; refuse NOPERM User has no permissions"
+      " -> ann waits, acquire 1, acquire 1; pass 5100 -> release 1; LEFT -> ann DENIED, ann why NOPERM")
 SCENE(or_denied_to_leave, "ann acquires 30000; cut; reconnect; refuse NOPERM User has no permissions -> ann waits;"
       "pass 5100; refuse NOPERM nor to leave -> ann DENIED, "
       "ann why before its wait ended: redis://world:6379: NOPERM User has no permissions")
 SCENE(or_not_answered,
       "ann acquires 30000; cut; reconnect; refuse NOPERM User has no permissions; pass 5100; cut; reconnect; GONE -> "
       "ann DENIED, ann why before its wait ended: redis://world:6379: NOPERM User has no permissions")
-SCENE(or_told_of_an_error_perhaps_in_the_middle_of_the_script,
-      "ann acquires 30000; refuse ERR no such thing -> ann waits, acquire 1, release 1;"
-      "LEFT -> ann PROTOCOL, ann why no such thing")
+SCENE(or_told_of_an_error_perhaps_in_the_middle_of_the_script, "ann acquires 30000;"
+      "refuse ERR no such thing -> ann waits, acquire 1, release 1; LEFT -> ann PROTOCOL, ann why no such thing")
 
-SCENE(who_is_let_in_gives_back_what_that_was,
-      "ann acquires 30000; QUEUED; message_granted 1 -> ann OK, acquire 1; ann releases -> ping, release 1;"
-      "RELEASED -> ann OK, nothing told")
+SCENE(who_is_let_in_gives_back_what_that_was, "ann acquires 30000; QUEUED;"
+      "message_granted 1 -> ann OK, acquire 1; ann releases -> ping, release 1; RELEASED -> ann OK, nothing told")

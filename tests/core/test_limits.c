@@ -28,18 +28,15 @@ VERB(renew_until)
 /* ---- max_hold_ms ---- */
 
 SCENE(max_hold_ms_ends_a_hold_that_would_be_renewed,
-      "ann wants max_hold_ms 100000; ann holds; renew_until 99000 -> ann left 698; no_event;"
-      "pass 1000 -> ann left 0; event LOST: max_hold_ms is over; ann releases -> ann LOST;"
-      "ann releases -> ann NOT_HELD")
+      "ann wants max_hold_ms 100000; ann holds; renew_until 99000 -> ann left 698; no_event; pass 1000 -> ann left 0;"
+      "event LOST: max_hold_ms is over; ann releases -> ann LOST; ann releases -> ann NOT_HELD")
 SCENE(a_lease_longer_than_max_hold_ms_is_cut_from_the_start,
       "ann wants max_hold_ms 10000; ann holds -> ann left 10000 - 100 - 2;"
       "pass 10000 -> release 1; event LOST: max_hold_ms is over") /* nobody has it any more */
-SCENE(an_extension_is_cut_to_what_max_hold_ms_leaves,
-      "ann wants max_hold_ms 100000; ann holds; pass 5000; ann extends 86400000;"
-      "KEPT -> ann OK, ann left 95000 - 950 - 2")
-SCENE(an_extension_that_is_sent_again_does_not_reach_past_max_hold_ms,
-      "ann wants max_hold_ms 25000; ann holds; ann extends 60000; cut; pass 4000; reconnect; KEPT -> ann OK;"
-      "pass 21000 -> ann left 0")
+SCENE(an_extension_is_cut_to_what_max_hold_ms_leaves, "ann wants max_hold_ms 100000;"
+      "ann holds; pass 5000; ann extends 86400000; KEPT -> ann OK, ann left 95000 - 950 - 2")
+SCENE(an_extension_that_is_sent_again_does_not_reach_past_max_hold_ms, "ann wants max_hold_ms 25000;"
+      "ann holds; ann extends 60000; cut; pass 4000; reconnect; KEPT -> ann OK; pass 21000 -> ann left 0")
 SCENE(votes_that_are_renewed_later_than_asked_for_do_not_reach_past_max_hold_ms,
       "ann wants max_hold_ms 25000; ann holds; ann extends 60000; cut; pass 4000; reconnect; ab KEPT -> ann OK;"
       "pass 21000 -> ann left 0", BETWEEN(world_begin_quorum, world_end))
@@ -61,9 +58,8 @@ SCENE(who_does_not_say_that_it_is_alive_is_not_renewed_and_loses_the_lock,
 
 SCENE(a_hold_that_is_not_renewed_ends_with_its_lease,
       "ann wants no_renew; ann holds; pass 29697 -> ann left 1, nothing sent; no_event; pass 1;" NOT_RENEWED)
-SCENE(an_extension_prolongs_a_hold_that_is_not_renewed,
-      "ann wants no_renew; ann holds; ann extends 60000; KEPT -> ann left 59398, renew 1; pass 59398 -> release 1;"
-      NOT_RENEWED)
+SCENE(an_extension_prolongs_a_hold_that_is_not_renewed, "ann wants no_renew;"
+      "ann holds; ann extends 60000; KEPT -> ann left 59398, renew 1; pass 59398 -> release 1;" NOT_RENEWED)
 SCENE(a_hold_that_is_not_renewed_gets_its_full_lease_also_when_it_was_handed_on,
       "ann wants no_renew; ann acquires; QUEUED; message_granted 1 -> ann left 2968;"
       "pass 1000 -> acquire 1, renew 1; KEPT -> ann left 29698; pass 29697 -> nothing sent; pass 1;" NOT_RENEWED)
@@ -85,9 +81,8 @@ SENTENCE(extensions_by_less_than_the_lease_put_no_renewal_off)
 SCENE(an_extension_right_after_a_grant_does_not_cost_the_rest_of_the_lease,
       "ann acquires 60000; QUEUED; message_granted 1 -> ann OK, ann left 2968; ann extends 100;"
       "KEPT -> ann OK, acquire 1, renew 1; pass 1000 -> renew 1; KEPT -> ann left 28731") /* from when it was sent */
-SCENE(the_renewals_of_a_short_lease_leave_a_long_extension_alone,
-      "ann holds; ann extends 600000; KEPT -> renew 1; renew_until 60000;"
-      "-> ann left 600000 - 6000 - 2 - 60000; no_event")
+SCENE(the_renewals_of_a_short_lease_leave_a_long_extension_alone, "ann holds;"
+      "ann extends 600000; KEPT -> renew 1; renew_until 60000; -> ann left 600000 - 6000 - 2 - 60000; no_event")
 
 /* ---- inherited places ---- */
 
@@ -110,6 +105,5 @@ SCENE(who_inherits_what_was_not_asked_for_yet_asks_on_its_own_terms,
 
 /* ---- the close ---- */
 
-SCENE(an_extension_that_is_under_way_at_the_close_says_closed,
-      "ann holds; ann extends 60000; later 50 KEPT; later 60 RELEASED;"
-      "close_client -> ann CLOSED, ann left 0, renew 1, release 1")
+SCENE(an_extension_that_is_under_way_at_the_close_says_closed, "ann holds;"
+      "ann extends 60000; later 50 KEPT; later 60 RELEASED; close_client -> ann CLOSED, ann left 0, renew 1, release 1")

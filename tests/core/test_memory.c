@@ -21,6 +21,5 @@ SCENE(renewals_extensions_and_releases_allocate_nothing,
       "ann releases; ann releases; RELEASED -> ann OK; none_was_wanted")
 SCENE(what_is_taken_away_is_lost_without_memory,
       "ann holds; there_is_no_memory; pass 10000; GONE -> told ann LOST; ann releases -> ann LOST; none_was_wanted")
-SCENE(what_cannot_be_renewed_is_lost_without_memory,
-      "ann holds; there_is_no_memory; pass 30000 -> told ann JEOPARDY, told ann LOST; ann releases -> ann LOST;"
-      "none_was_wanted")
+SCENE(what_cannot_be_renewed_is_lost_without_memory, "ann holds;"
+      "there_is_no_memory; pass 30000 -> told ann JEOPARDY, told ann LOST; ann releases -> ann LOST; none_was_wanted")

@@ -40,9 +40,8 @@ SENTENCE(owners_exclude_each_other_and_who_does_not_hold_it_is_told_so_without_a
 	play("-> nothing told");
 }
 
-SCENE(who_holds_nothing_does_not_release_what_another_client_has,
-      "ann acquires 1000; all QUEUED; forget_sent; bob releases -> bob NOT_HELD;"
-      "bob extends 1000 -> bob NOT_HELD, nothing sent; cancel ann")
+SCENE(who_holds_nothing_does_not_release_what_another_client_has, "ann acquires 1000; all QUEUED;"
+      "forget_sent; bob releases -> bob NOT_HELD; bob extends 1000 -> bob NOT_HELD, nothing sent; cancel ann")
 
 /* ---- nesting ---- */
 
@@ -85,10 +84,9 @@ SCENE(what_an_owner_held_that_is_no_more_is_abandoned,
 SCENE(an_owner_that_ends_after_a_loss_leaves_nothing_to_unwind,
       "ann holds; ann nests;" LOST "abandon ann -> ann depth 0, nothing told") /* LOST was the last of it */
 SCENE(the_last_handle_that_is_freed_takes_the_hold_with_it,
-      "ann holds; free_handle -> told ann ABANDONED; serve -> ann depth 0; ann releases -> ann NOT_HELD;"
-      "ann holds; ann nests; free_handle -> told ann ABANDONED; serve -> ann depth 0; ann releases -> ann NOT_HELD;"
-      "ann holds; ann nests; ann nests; free_handle -> told ann ABANDONED; serve -> ann depth 0;"
-      "ann releases -> ann NOT_HELD")
+      "ann holds; free_handle -> told ann ABANDONED; serve -> ann depth 0; ann releases -> ann NOT_HELD; ann holds;"
+      "ann nests; free_handle -> told ann ABANDONED; serve -> ann depth 0; ann releases -> ann NOT_HELD; ann holds;"
+      "ann nests; ann nests; free_handle -> told ann ABANDONED; serve -> ann depth 0; ann releases -> ann NOT_HELD")
 
 /* ---- what handles of one name agree on ---- */
 

@@ -22,9 +22,8 @@ SCENE(a_round_without_a_majority_is_canceled_where_it_has_a_vote_and_the_next_ha
       "ann acquires 10000; bc TAKEN;"
       "a HELD -> " AT_ALL("vote 1") ", release 1 at a with source;" /* too late: its cancel is on its way */
       "a RELEASED; pass 100 -> " AT_ALL("vote 2"))
-SCENE(a_try_without_a_majority_is_over_and_takes_back_the_vote_that_it_has,
-      "ann tries; bc TAKEN -> ann TIMEOUT, " AT_ALL("vote 1") ", release 1 at a with source;"
-      "a HELD; a RELEASED; pass 10000 -> nothing sent")
+SCENE(a_try_without_a_majority_is_over_and_takes_back_the_vote_that_it_has, "ann tries; bc TAKEN -> ann TIMEOUT, "
+      AT_ALL("vote 1") ", release 1 at a with source; a HELD; a RELEASED; pass 10000 -> nothing sent")
 
 SENTENCE(a_vote_that_waited_for_room_and_comes_behind_its_cancel_keeps_no_lease)
 {
@@ -61,14 +60,12 @@ SCENE(a_vote_that_is_gone_brings_the_end_nearer,
       "a GONE -> ann left 29698 - 20000") /* that of c, which was never renewed */
 SCENE(an_extension_is_one_when_two_of_three_have_answered,
       "ann holds; pass 100; ann extends 30000; a KEPT -> ann waits; b KEPT -> ann OK, ann left 29698")
-SCENE(a_renewal_that_was_on_its_way_when_an_extension_came_is_made_again,
-      "ann holds; pass 10000 -> " AT_ALL("renew 1") "; pass 1; ann extends 30000;"
-      "abc KEPT -> ann waits, " AT_ALL("renew 1") "; ab KEPT -> ann OK")
+SCENE(a_renewal_that_was_on_its_way_when_an_extension_came_is_made_again, "ann holds; pass 10000 -> "
+      AT_ALL("renew 1") "; pass 1; ann extends 30000; abc KEPT -> ann waits, " AT_ALL("renew 1") "; ab KEPT -> ann OK")
 SCENE(what_a_restart_has_wiped_counts_and_its_release_is_no_loss,
       "ann holds; pass 1000; cut; ann releases; restart; ab GONE -> ann OK")
-SCENE(a_release_that_ended_with_an_error_may_have_been_done,
-      "ann holds; cut_server c; ann releases; a refuse ERR user_script:9: an error in the middle;"
-      "b RELEASED -> ann waits; pass 500; a GONE -> ann OK")
+SCENE(a_release_that_ended_with_an_error_may_have_been_done, "ann holds; cut_server c; ann releases;"
+      "a refuse ERR user_script:9: an error in the middle; b RELEASED -> ann waits; pass 500; a GONE -> ann OK")
 SCENE(what_two_servers_do_not_have_any_more_is_lost,
       "ann holds; pass 10000; ab GONE -> ann left 0, told ann JEOPARDY, told ann LOST")
 SCENE(a_release_is_one_when_two_have_answered,
@@ -76,20 +73,17 @@ SCENE(a_release_is_one_when_two_have_answered,
 
 /* ---- without some ---- */
 
-SCENE(without_one_of_three_all_goes_on,
-      "cut_server c; ann acquires 10000 -> vote 1 at a, vote 1 at b; ab HELD -> ann OK, told ann JEOPARDY;"
-      "pass 10000 -> renew 1 at a, renew 1 at b; ab KEPT -> ann left 29698; ann extends 30000; ab KEPT -> ann OK;"
-      "ann releases; ab RELEASED -> ann OK")
+SCENE(without_one_of_three_all_goes_on, "cut_server c; ann acquires 10000 -> vote 1 at a, vote 1 at b;"
+      "ab HELD -> ann OK, told ann JEOPARDY; pass 10000 -> renew 1 at a, renew 1 at b;"
+      "ab KEPT -> ann left 29698; ann extends 30000; ab KEPT -> ann OK; ann releases; ab RELEASED -> ann OK")
 SCENE(one_that_is_silent_does_not_delay_the_others, "ann acquires 10000; ac HELD -> ann OK, now 0")
 SCENE(without_two_of_three_nothing_is_acquired_and_what_is_held_is_lost_in_time,
       "ann holds; cut_server a; cut_server b; pass 10000; c KEPT; pass 19697 -> ann left 1, told ann JEOPARDY;"
       "pass 1 -> told ann LOST; bob acquires 300; pass 300 -> bob UNAVAILABLE, bob why 2 of 3 servers")
-SCENE(one_that_comes_back_has_its_vote_renewed_or_made_anew,
-      "ann holds; cut_server c; pass 1000; reconnect -> renew 1 at c; c GONE -> told ann JEOPARDY, vote 1 at c;"
-      "c HELD -> told ann RECOVERED")
-SCENE(what_is_not_renewed_asks_nobody_for_a_vote_that_is_missing,
-      "cut_server c; ann wants no_renew; ann holds; ann extends 30000; ab KEPT -> ann OK, renew 1 at a, renew 1 at b;"
-      "reconnect; pass 5000 -> nothing sent")
+SCENE(one_that_comes_back_has_its_vote_renewed_or_made_anew, "ann holds; cut_server c;"
+      "pass 1000; reconnect -> renew 1 at c; c GONE -> told ann JEOPARDY, vote 1 at c; c HELD -> told ann RECOVERED")
+SCENE(what_is_not_renewed_asks_nobody_for_a_vote_that_is_missing, "cut_server c; ann wants no_renew; ann holds;"
+      "ann extends 30000; ab KEPT -> ann OK, renew 1 at a, renew 1 at b; reconnect; pass 5000 -> nothing sent")
 /* What it granted before it has forgotten, perhaps. */
 SCENE(after_a_restart_no_vote_counts_while_the_guard_lasts,
       "restart; ann acquires 60000; pass 29999 -> ann waits, nothing sent; pass 200; ab HELD -> ann OK")
@@ -101,21 +95,18 @@ SCENE(a_release_of_what_restarted_servers_have_forgotten_is_a_release,
 
 SCENE(a_vote_whose_answer_was_lost_is_asked_for_again,
       "ann acquires 10000; cut_server a; reconnect -> " AT_ALL("vote 1") ", vote 1 at a; ab HELD -> ann OK")
-SCENE(votes_that_are_never_heard_of_are_taken_back,
-      "ann acquires 1000; pass 1000 -> ann UNAVAILABLE, ann why 3 of 3 servers;"
-      "-> " AT_ALL("vote 1") ", " RELEASES_AT_ALL "; ab HELD -> ann left 0")
+SCENE(votes_that_are_never_heard_of_are_taken_back, "ann acquires 1000; pass 1000 "
+      "-> ann UNAVAILABLE, ann why 3 of 3 servers; -> " AT_ALL("vote 1") ", " RELEASES_AT_ALL "; ab HELD -> ann left 0")
 SCENE(a_release_whose_answers_were_lost_is_no_loss, "ann holds; ann releases; cut; reconnect; ab GONE -> ann OK")
 SCENE(a_release_that_no_majority_answers_is_unknown,
       "ann holds; ann releases; a RELEASED; cut; pass 10000 -> ann UNKNOWN")
 SCENE(a_release_that_no_server_answers_is_no_loss_though_its_lease_is_over_by_then,
       "ann wants lease_ms 1000; ann holds; ann releases; pass 10000 -> ann UNKNOWN")
-SCENE(a_script_that_is_not_there_is_sent_with_its_source,
-      "ann acquires 10000 -> " AT_ALL("vote 1") ";"
+SCENE(a_script_that_is_not_there_is_sent_with_its_source, "ann acquires 10000 -> " AT_ALL("vote 1") ";"
       "a refuse NOSCRIPT No matching script. Please use EVAL. -> vote 1 at a with source; ab HELD -> ann OK")
 /* Votes that count for who asked need not count for the next in the line. */
-SCENE(a_round_is_not_won_for_another_than_who_began_it,
-      "bob wants restart_guard_ms 600000; ann acquires 10000; bob acquires 10000; cancel ann -> ann CANCELED;"
-      "ab HELD -> bob waits; cancel bob")
+SCENE(a_round_is_not_won_for_another_than_who_began_it, "bob wants restart_guard_ms 600000;"
+      "ann acquires 10000; bob acquires 10000; cancel ann -> ann CANCELED; ab HELD -> bob waits; cancel bob")
 
 #define ALL_REFUSE "abc refuse NOPERM this user has no permissions to run the 'hset' command; pass 200"
 
@@ -123,10 +114,9 @@ SCENE(a_round_is_not_won_for_another_than_who_began_it,
 SCENE(what_a_majority_refuses_for_good_ends_the_wait_at_the_second_time,
       "ann acquires;" ALL_REFUSE " -> ann waits;" ALL_REFUSE " -> ann DENIED, ann why of 3 servers could not be asked")
 /* Each has threads that want it again at once: whoever has it could go on for ever. */
-SCENE(who_had_its_turn_rests_as_those_do_who_had_none,
-      "ann acquires 10000; bc TAKEN; pass 100; a HELD; a RELEASED; abc HELD -> ann OK; pass 5;"
-      "ann releases; abc RELEASED -> ann OK; forget_sent; ann acquires 10000 -> nothing sent;"
-      "pass 100 -> " AT_ALL("vote 3") "; cancel ann")
+SCENE(who_had_its_turn_rests_as_those_do_who_had_none, "ann acquires 10000;"
+      "bc TAKEN; pass 100; a HELD; a RELEASED; abc HELD -> ann OK; pass 5; ann releases; abc RELEASED -> ann OK;"
+      "forget_sent; ann acquires 10000 -> nothing sent; pass 100 -> " AT_ALL("vote 3") "; cancel ann")
 
 SENTENCE(who_stood_still_in_a_round_does_not_rest_for_as_long)
 {
@@ -137,12 +127,10 @@ SENTENCE(who_stood_still_in_a_round_does_not_rest_for_as_long)
 
 /* ---- extensions ---- */
 
-SCENE(an_extension_that_no_majority_answers_is_unavailable,
-      "ann holds; cut_server a; cut_server b; pass 100; ann extends 30000; c KEPT;"
-      "pass 10000 -> ann UNAVAILABLE, ann left 29698 - 10100")
-SCENE(an_extension_that_a_majority_refuses_ends_at_once,
-      "ann holds; pass 100; ann extends 30000;"
-      "a refuse NOPERM this user has no permissions to run the 'pexpire' command -> ann waits;"
+SCENE(an_extension_that_no_majority_answers_is_unavailable, "ann holds; cut_server a;"
+      "cut_server b; pass 100; ann extends 30000; c KEPT; pass 10000 -> ann UNAVAILABLE, ann left 29698 - 10100")
+SCENE(an_extension_that_a_majority_refuses_ends_at_once, "ann holds; pass 100;"
+      "ann extends 30000; a refuse NOPERM this user has no permissions to run the 'pexpire' command -> ann waits;"
       "b refuse NOPERM this user has no permissions to run the 'pexpire' command -> ann DENIED, ann left 29698 - 100")
 SCENE(an_extension_and_a_release_at_once_end_both,
       "ann holds; bob acts_for ann; ann extends 30000; bob releases -> ann NOT_HELD; ab KEPT; ab RELEASED -> bob OK")
@@ -154,8 +142,7 @@ SCENE(an_extension_and_a_release_at_once_end_both,
 SCENE(what_a_majority_has_is_adopted_and_the_others_get_it_with_the_next_renewal,
       ADOPTED "c GONE -> " AT_ALL("heartbeat 1") "; pass 10000 -> renew 1 at a, renew 1 at b; ab KEPT -> vote 1 at c;"
       "c HELD -> told ann JEOPARDY, told ann RECOVERED")
-SCENE(what_a_minority_has_is_not_adopted,
-      "ann adopts; a HELD; bc GONE -> ann NOT_HELD, ann why 2 of 3 servers")
+SCENE(what_a_minority_has_is_not_adopted, "ann adopts; a HELD; bc GONE -> ann NOT_HELD, ann why 2 of 3 servers")
 SCENE(what_cannot_be_known_is_not_adopted_and_not_denied,
       "cut_server c; ann adopts; a HELD; b GONE; pass 10000 -> ann UNAVAILABLE, ann why 1 of 3 servers")
 /* What a server says that may have forgotten is neither a vote nor a refusal. */
@@ -166,10 +153,9 @@ SCENE(of_fences_that_differ_the_one_of_a_majority_is_the_holders,
 SCENE(where_no_majority_agrees_on_a_fence_the_largest_is_told_to_a_majority_first,
       "cut_server c; ann adopts; a answer_fence 9000; b answer_fence 7000 -> ann waits;"
       "-> heartbeat 1 at a, heartbeat 1 at b, raise at b; b KEPT -> ann OK, ann fence 9000")
-SCENE(a_fence_that_a_majority_cannot_be_told_of_is_nobodys_and_the_reason_is_named,
-      "cut_server c; ann adopts; a answer_fence 9000; b answer_fence 7000;"
-      "refuse NOPERM this user has no permissions to run the 'set' command; pass 10000 -> ann DENIED;"
-      "-> ann why redis://b:6379: NOPERM")
+SCENE(a_fence_that_a_majority_cannot_be_told_of_is_nobodys_and_the_reason_is_named, "cut_server c; ann adopts;"
+      "a answer_fence 9000; b answer_fence 7000; refuse NOPERM this user has no permissions to run the 'set' command;"
+      "pass 10000 -> ann DENIED; -> ann why redis://b:6379: NOPERM")
 SCENE(what_is_being_released_is_not_adopted_again,
       ADOPTED "ann releases; bob adopts -> bob NOT_HELD, bob why being released; ab RELEASED -> ann OK")
 

@@ -34,9 +34,8 @@ SCENE(who_cannot_listen_asks_every_second,
       "cut_messages; ann acquires 30000; TAKEN -> try 1; pass 1000 -> try 1; TAKEN; reconnect -> listen, try 1")
 SCENE(the_first_of_a_process_asks_for_all, ANN_WAITS "bob acquires 30000 -> nothing sent; message 0 -> try 1;"
       "HELD -> ann OK, bob waits; ann releases -> ann OK, bob OK, nothing sent")
-SCENE(who_gives_up_leaves_its_ask_to_the_next,
-      "ann acquires 900; TAKEN; TAKEN; bob acquires 30000 -> try 1, listen, try 1;"
-      "pass 900 -> ann TIMEOUT, ann why other owners had it, nothing sent; message 0 -> try 1; HELD -> bob OK")
+SCENE(who_gives_up_leaves_its_ask_to_the_next, "ann acquires 900; TAKEN; TAKEN; bob acquires 30000 -> try 1, listen, "
+      "try 1; pass 900 -> ann TIMEOUT, ann why other owners had it, nothing sent; message 0 -> try 1; HELD -> bob OK")
 SCENE(a_lost_answer_is_asked_for_with_the_same_token,
       ANN_WAITS "message 0; cut; reconnect -> try 1, try 1; HELD -> ann OK")
 
@@ -47,14 +46,11 @@ SCENE(a_lost_answer_is_asked_for_with_the_same_token,
 SCENE(of_nobody_but_this_process_the_next_asks_right_behind_the_release,
       ONE_BY_ONE "ann holds; bob acquires 30000; ann releases -> release 1, try 2; released_before 0; HELD -> bob OK;"
       "ann acquires 30000; bob releases -> release 2, try 3")
-SCENE(where_others_listen_they_may_ask_first,
-      ONE_BY_ONE "ann holds; bob acquires 30000; ann releases -> release 1, try 2; released_before 1; HELD -> bob OK;"
-      "ann acquires 30000; bob releases -> release 2; pass 4 -> nothing sent; pass 1 -> try 3; released_before 0;"
-      "HELD -> ann OK; bob acquires 30000; ann releases -> release 3, try 4")
-SCENE(this_client_is_not_one_of_the_others,
-      ONE_BY_ONE ANN_WAITS "message 0; HELD -> ann OK, try 1;"
-      "bob acquires 30000; ann releases; released_before 1; HELD;"
-      "ann acquires 30000; bob releases -> release 1, try 2, release 2, try 3")
+SCENE(where_others_listen_they_may_ask_first, ONE_BY_ONE "ann holds; bob acquires 30000; ann releases -> release 1, "
+      "try 2; released_before 1; HELD -> bob OK; ann acquires 30000; bob releases -> release 2; pass 4 -> nothing sent;"
+      "pass 1 -> try 3; released_before 0; HELD -> ann OK; bob acquires 30000; ann releases -> release 3, try 4")
+SCENE(this_client_is_not_one_of_the_others, ONE_BY_ONE ANN_WAITS "message 0; HELD -> ann OK, try 1; bob acquires 30000;"
+      "ann releases; released_before 1; HELD; ann acquires 30000; bob releases -> release 1, try 2, release 2, try 3")
 
 /* ---- what it has ---- */
 

@@ -116,11 +116,9 @@ SCENE(who_is_shut_out_holds_to_the_end_of_the_lease,
       "ann holds;" SHUT_OUT "-> ann left 29698; pass 29697 -> ann left 1, told ann JEOPARDY; pass 1 -> told ann LOST;"
       "ann releases -> ann LOST; carl acquires;" SHUT_OUT DENIED("carl") "reconnect; GONE; ann holds")
 /* Nobody asks again for places that were taken when all was well. */
-SCENE(all_who_wait_are_told_when_a_connection_is_denied,
-      "ann acquires; QUEUED; bob acquires 600000 -> acquire 1;" SHUT_OUT DENIED("ann") DENIED("bob")
-      "reconnect -> release 1; LEFT;"
-      "make_fair; ann acquires; QUEUED; bob acquires 600000; QUEUED -> acquire 2, acquire 3;"
+SCENE(all_who_wait_are_told_when_a_connection_is_denied, "ann acquires;"
+      "QUEUED; bob acquires 600000 -> acquire 1;" SHUT_OUT DENIED("ann") DENIED("bob") "reconnect -> release 1;"
+      "LEFT; make_fair; ann acquires; QUEUED; bob acquires 600000; QUEUED -> acquire 2, acquire 3;"
       SHUT_OUT DENIED("ann") DENIED("bob") "reconnect -> release 2, release 3; LEFT; LEFT")
-SCENE(who_is_let_in_again_in_time_keeps_the_lock,
-      "ann holds; bob acquires;" SHUT_OUT DENIED("bob") "pass 20000; reconnect -> renew 1;"
-      "KEPT -> told ann JEOPARDY, told ann RECOVERED, ann left 29698")
+SCENE(who_is_let_in_again_in_time_keeps_the_lock, "ann holds; bob acquires;" SHUT_OUT DENIED("bob") "pass 20000;"
+      "reconnect -> renew 1; KEPT -> told ann JEOPARDY, told ann RECOVERED, ann left 29698")

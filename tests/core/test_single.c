@@ -51,13 +51,11 @@ SCENE(a_request_that_came_too_late_is_sent_again_by_the_clock_that_was_learned,
 
 /* ---- refusals ---- */
 
-SCENE(a_script_that_is_not_there_is_sent_with_its_source,
-      "ann acquires 1000; refuse NOSCRIPT No matching script. Please use EVAL. -> acquire 1, acquire 1 with source;"
-      "HELD -> ann OK")
+SCENE(a_script_that_is_not_there_is_sent_with_its_source, "ann acquires 1000;"
+      "refuse NOSCRIPT No matching script. Please use EVAL. -> acquire 1, acquire 1 with source; HELD -> ann OK")
 
-SCENE(a_cluster_that_the_uri_does_not_name_is_unsupported,
-      "ann acquires; refuse MOVED 3999 127.0.0.1:6381 -> ann UNSUPPORTED;"
-      "ann acquires; refuse ASK 3999 127.0.0.1:6381 -> ann UNSUPPORTED;"
+SCENE(a_cluster_that_the_uri_does_not_name_is_unsupported, "ann acquires; refuse MOVED 3999 127.0.0.1:6381"
+      " -> ann UNSUPPORTED; ann acquires; refuse ASK 3999 127.0.0.1:6381 -> ann UNSUPPORTED;"
       "ann acquires; refuse CROSSSLOT Keys in request don't hash to the same slot -> ann UNSUPPORTED")
 
 /* Whatever its words are, of what a holder and one who waits may ask. */
@@ -150,9 +148,8 @@ WRONGLY(a_wrong_answer_to_a_heartbeat_gets_nobody_a_lock, "ann acquires 10000; Q
 
 SCENE(beside_one_who_waits_too_a_server_that_is_away_is_unavailable,
       "cut; ann acquires; bob tries -> bob UNAVAILABLE; bob acquires 100; pass 100 -> bob UNAVAILABLE; cancel ann")
-SCENE(who_stands_behind_one_who_is_guarded_hears_what_that_one_hears,
-      "ann wants restart_guard_ms 3600000; restart; ann acquires;"
-      "bob tries -> bob UNAVAILABLE, bob why restart_guard_ms;"
+SCENE(who_stands_behind_one_who_is_guarded_hears_what_that_one_hears, "ann wants restart_guard_ms 3600000;"
+      "restart; ann acquires; bob tries -> bob UNAVAILABLE, bob why restart_guard_ms;"
       "bob acquires 100; pass 100 -> bob UNAVAILABLE, bob why restart_guard_ms; cancel ann")
 SCENE(who_stands_behind_one_who_waits_for_its_turn_waits_too,
       "ann acquires; QUEUED; bob tries -> bob TIMEOUT; bob acquires 100; pass 100 -> bob TIMEOUT; cancel ann")
@@ -181,11 +178,9 @@ SCENE(a_request_that_never_left_does_not_make_the_one_before_it_unsent,
 SCENE(a_script_that_ended_with_an_error_may_have_done_something,
       "ann acquires 1000; refuse ERR user_script:27: an error in the middle -> acquire 1, release 1")
 SCENE(a_grant_that_comes_when_it_is_over_is_none,
-      "ann wants lease_ms 3000; ann acquires 10000; pass 4000;"
-      "HELD -> ann waits, acquire 1, release 1, acquire 2")
+      "ann wants lease_ms 3000; ann acquires 10000; pass 4000; HELD -> ann waits, acquire 1, release 1, acquire 2")
 SCENE(who_wants_a_shorter_lease_does_not_take_over_a_request_for_a_longer_one,
-      "ann wants lease_ms 60000; ann acquires 10000; bob acquires 10000;"
-      "cancel ann -> acquire 1, release 1, acquire 2")
+      "ann wants lease_ms 60000; ann acquires 10000; bob acquires 10000; cancel ann -> acquire 1, release 1, acquire 2")
 SCENE(who_wants_a_shorter_lease_does_not_take_over_a_heartbeat_for_a_longer_one,
       "ann wants lease_ms 60000; ann acquires 10000; bob acquires 10000; QUEUED; pass 1000;"
       "cancel ann -> acquire 1, heartbeat 1, release 1, acquire 2")
@@ -272,9 +267,8 @@ SCENE(a_message_from_a_server_to_which_no_command_goes_is_not_believed,
 SCENE(an_answered_heartbeat_moves_on_what_a_claim_counts_from,
       "ann acquires 10000; QUEUED; pass 1000 -> acquire 1, heartbeat 1; pass 300; QUEUED;"
       "message_granted 1 -> ann left 3000 - 30 - 2 - 300") /* from when the heartbeat was sent */
-SCENE(a_heartbeat_that_is_not_answered_moves_nothing,
-      "ann acquires 10000; QUEUED; pass 1100 -> acquire 1, heartbeat 1;"
-      "message_granted 1 -> ann left 3000 - 30 - 2 - 1100")
+SCENE(a_heartbeat_that_is_not_answered_moves_nothing, "ann acquires 10000;"
+      "QUEUED; pass 1100 -> acquire 1, heartbeat 1; message_granted 1 -> ann left 3000 - 30 - 2 - 1100")
 
 /* And a grant by a word counts as one by an answer. */
 SENTENCE(a_fence_that_does_not_grow_is_told)
@@ -300,12 +294,10 @@ SENTENCE(a_fence_that_does_not_grow_is_told)
 	}
 }
 
-SCENE(no_heartbeat_moves_the_claim_of_a_token_that_was_asked_for_twice,
-      "ann acquires 10000; cut; reconnect; QUEUED; pass 1000; QUEUED -> acquire 1, acquire 1, heartbeat 1;"
-      "message_granted 1 -> ann left 3000 - 30 - 2 - 1000")
-SCENE(a_grant_that_comes_twice_counts_once,
-      "ann acquires 10000; QUEUED; message_granted 1; pass 100;"
-      "message_granted 1 -> ann left 3000 - 30 - 2 - 100, acquire 1")
+SCENE(no_heartbeat_moves_the_claim_of_a_token_that_was_asked_for_twice, "ann acquires 10000; cut; reconnect; QUEUED;"
+      "pass 1000; QUEUED -> acquire 1, acquire 1, heartbeat 1; message_granted 1 -> ann left 3000 - 30 - 2 - 1000")
+SCENE(a_grant_that_comes_twice_counts_once, "ann acquires 10000;"
+      "QUEUED; message_granted 1; pass 100; message_granted 1 -> ann left 3000 - 30 - 2 - 100, acquire 1")
 SCENE(a_grant_for_a_token_that_is_gone_is_canceled,
       "ann acquires 1000; HELD; ann releases; RELEASED -> acquire 1, release 1; message_granted 1 -> release 1")
 SCENE(a_grant_that_comes_in_front_of_the_answer_counts,
@@ -323,24 +315,20 @@ SCENE(who_is_canceled_while_its_grant_is_on_the_way_gives_it_back,
       "ann acquires; QUEUED; cancel ann -> ann CANCELED, acquire 1, release 1;"
       "message_granted 1 -> ann left 0;" /* it was sent before the release came */
       "RELEASED; pass 100000 -> nothing sent")
-SCENE(who_is_canceled_before_the_answer_has_nothing_whenever_it_comes,
-      "ann acquires; cancel ann -> ann CANCELED; HELD -> ann left 0, acquire 1, release 1;"
-      "RELEASED; pass 100000 -> nothing sent")
-SCENE(the_next_of_the_process_waits_on_in_the_place_of_who_has_left,
-      "ann acquires 1000; bob acquires 10000; QUEUED; pass 1000 -> ann TIMEOUT, acquire 1, heartbeat 1;"
-      "message_granted 1 -> bob OK")
-SCENE(each_who_waits_for_a_fair_lock_has_a_place_and_one_heartbeat_speaks_for_all,
-      "make_fair; ann acquires 10000; bob acquires 10000 -> acquire 1, acquire 2;"
-      "QUEUED; QUEUED; pass 1000 -> heartbeat 1 2")
+SCENE(who_is_canceled_before_the_answer_has_nothing_whenever_it_comes, "ann acquires;"
+      "cancel ann -> ann CANCELED; HELD -> ann left 0, acquire 1, release 1; RELEASED; pass 100000 -> nothing sent")
+SCENE(the_next_of_the_process_waits_on_in_the_place_of_who_has_left, "ann acquires 1000;"
+      "bob acquires 10000; QUEUED; pass 1000 -> ann TIMEOUT, acquire 1, heartbeat 1; message_granted 1 -> bob OK")
+SCENE(each_who_waits_for_a_fair_lock_has_a_place_and_one_heartbeat_speaks_for_all, "make_fair;"
+      "ann acquires 10000; bob acquires 10000 -> acquire 1, acquire 2; QUEUED; QUEUED; pass 1000 -> heartbeat 1 2")
 
 /* ---- what is held ---- */
 
 SCENE(a_hold_is_renewed_at_a_third_of_its_lease,
       "ann holds; pass 9999 -> nothing sent; pass 1 -> renew 1, ann left 19698;" /* no more by what was sent */
       "KEPT -> ann left 29698")
-SCENE(a_renewal_that_crosses_a_release_changes_nothing,
-      "ann holds; pass 10000; ann releases -> renew 1, release 1; KEPT; RELEASED -> ann OK;"
-      "pass 100000 -> nothing sent")
+SCENE(a_renewal_that_crosses_a_release_changes_nothing, "ann holds;"
+      "pass 10000; ann releases -> renew 1, release 1; KEPT; RELEASED -> ann OK; pass 100000 -> nothing sent")
 SCENE(no_renewal_follows_a_release, "ann holds; ann releases; RELEASED; pass 100000 -> release 1")
 SCENE(a_lease_that_nobody_renews_is_lost_at_the_moment_at_which_it_ends,
       "ann holds; cut; pass 29697 -> ann left 1, told ann JEOPARDY; pass 1 -> ann left 0, told ann LOST")
@@ -353,17 +341,14 @@ SCENE(a_renewal_that_is_answered_again_ends_the_jeopardy,
       "-> told ann JEOPARDY, renew 1, renew 1; KEPT -> told ann RECOVERED")
 SCENE(what_the_server_does_not_have_any_more_is_lost_at_the_next_renewal,
       "ann holds; pass 10000; GONE -> told ann LOST, renew 1, release 1")
-SCENE(a_renewal_whose_script_is_not_there_brings_it,
-      "ann holds; pass 10000; refuse NOSCRIPT No matching script. Please use EVAL. -> renew 1, renew 1 with source;"
-      "KEPT -> nothing told")
+SCENE(a_renewal_whose_script_is_not_there_brings_it, "ann holds; pass 10000;"
+      "refuse NOSCRIPT No matching script. Please use EVAL. -> renew 1, renew 1 with source; KEPT -> nothing told")
 SCENE(a_connection_on_which_a_renewal_is_not_answered_for_a_quarter_of_its_lease_is_left,
       "ann wants lease_ms 3000; ann holds; pass 1749 -> renew 1; pass 1 -> renew 1; KEPT -> ann left 3000 - 30 - 2")
-SCENE(a_renewal_that_finds_nothing_takes_nothing_from_the_next_hold,
-      "ann holds; pass 10000; ann releases; bob acquires 1000; message_granted 2;"
-      "GONE -> renew 1, release 1, acquire 2, bob left 3000 - 30 - 2")
+SCENE(a_renewal_that_finds_nothing_takes_nothing_from_the_next_hold, "ann holds; pass 10000; ann releases;"
+      "bob acquires 1000; message_granted 2; GONE -> renew 1, release 1, acquire 2, bob left 3000 - 30 - 2")
 SCENE(what_was_lost_stays_lost_whatever_the_answer,
-      "ann holds; cut; pass 29690; reconnect -> renew 1; pass 8;"
-      "KEPT -> ann left 0, told ann JEOPARDY, told ann LOST")
+      "ann holds; cut; pass 29690; reconnect -> renew 1; pass 8; KEPT -> ann left 0, told ann JEOPARDY, told ann LOST")
 
 #define RELEASED_AT_THE_END \
 	"ann holds; cut; pass 29690; reconnect -> told ann JEOPARDY; ann releases -> renew 1, release 1; pass 8;"
@@ -453,42 +438,31 @@ SENTENCE(what_is_no_message_of_a_grant_grants_nothing)
 /* Its renewal there is answered first, and then how many have that. */
 SCENE(what_was_granted_counts_once_a_replica_has_it,
       ASKS "-> ann waits; b KEPT; KEPT -> ann OK, acquire 1, renew 1 at b, wait at b")
-SCENE(what_a_replica_has_counts_from_when_it_was_renewed,
-      ASKS "b KEPT; pass 900; KEPT -> ann OK, ann left 29698 - 900")
-SCENE(what_was_granted_and_no_replica_has_in_time_is_canceled,
-      ASKS "b KEPT; GONE; pass 5000 -> ann UNAVAILABLE;"
-      "-> acquire 1, renew 1 at b, wait at b, renew 1 at b, wait at b, release 1 at a")
+SCENE(what_a_replica_has_counts_from_when_it_was_renewed, ASKS "b KEPT; pass 900; KEPT -> ann OK, ann left 29698 - 900")
+SCENE(what_was_granted_and_no_replica_has_in_time_is_canceled, ASKS "b KEPT; GONE;"
+      "pass 5000 -> ann UNAVAILABLE; -> acquire 1, renew 1 at b, wait at b, renew 1 at b, wait at b, release 1 at a")
 SCENE(whom_the_replicas_fail_is_told_so_although_another_of_the_process_has_it_by_then,
       "make_fair;" ASKS "bob acquires 10000; HELD -> bob OK; pass 5000 -> ann UNAVAILABLE")
-SCENE(a_break_of_what_waits_for_replicas_ends_that_acquire,
-      ASKS "bob breaks 1; RELEASED -> bob OK, ann UNAVAILABLE")
-SCENE(of_two_who_adopt_one_token_one_is_told_so_while_it_waits_for_replicas,
-      ONE_REPLICA "bob wants safety.min_replicas 1; ann adopts; bob adopts; HELD; HELD -> bob INVALID;"
-      "b KEPT; KEPT -> ann OK")
-SCENE(what_is_adopted_and_no_replica_has_in_time_stays_as_it_was,
-      ONE_REPLICA "ann adopts; HELD; b KEPT; GONE; pass 5000 -> ann UNAVAILABLE;"
-      "-> heartbeat 1, renew 1 at b, wait at b, renew 1 at b, wait at b")
+SCENE(a_break_of_what_waits_for_replicas_ends_that_acquire, ASKS "bob breaks 1; RELEASED -> bob OK, ann UNAVAILABLE")
+SCENE(of_two_who_adopt_one_token_one_is_told_so_while_it_waits_for_replicas, ONE_REPLICA
+      "bob wants safety.min_replicas 1; ann adopts; bob adopts; HELD; HELD -> bob INVALID; b KEPT; KEPT -> ann OK")
+SCENE(what_is_adopted_and_no_replica_has_in_time_stays_as_it_was, ONE_REPLICA "ann adopts; HELD;"
+      "b KEPT; GONE; pass 5000 -> ann UNAVAILABLE; -> heartbeat 1, renew 1 at b, wait at b, renew 1 at b, wait at b")
 SCENE(what_is_adopted_and_no_replica_has_before_its_lease_is_over_stays_as_it_was,
       ONE_REPLICA "ann wants safety.replicas_ms 30000; ann adopts; HELD; cut; pass 29698;"
       "reconnect -> ann UNAVAILABLE, heartbeat 1, renew 1 at b")
-SCENE(who_is_canceled_while_the_replicas_are_asked_releases,
-      ONE_REPLICA "ann acquires; HELD; cancel ann -> ann CANCELED;"
-      "b KEPT -> ann left 0, acquire 1, renew 1 at b, release 1 at a")
-SCENE(a_close_ends_the_wait_for_replicas_and_releases,
-      ONE_REPLICA "ann acquires; HELD; later 60 RELEASED;"
-      "close_client -> ann CLOSED, acquire 1, renew 1 at b, release 1 at a, now 60")
-SCENE(until_a_replica_has_it_nobody_holds_it,
-      ASKS "bob acts_for ann; bob releases -> bob NOT_HELD; bob extends 60000 -> bob NOT_HELD, ann left 0;"
-      "b KEPT; KEPT -> ann OK")
-SCENE(nesting_and_handing_on_within_the_process_ask_no_replica,
-      HOLDS "ann acquires 1000; ann releases; bob wants safety.min_replicas 1; bob acquires 1000;"
-      "ann releases -> bob OK, nothing sent")
-SCENE(who_wants_more_replicas_than_the_one_before_is_not_handed_the_lock,
-      HOLDS "bob wants safety.min_replicas 2; bob acquires 1000;"
-      "ann releases -> bob waits, release 1 at a, acquire 2 at a")
-SCENE(renewals_that_no_replica_acknowledges_are_a_jeopardy_and_then_a_loss,
-      HOLDS "pass 10000; KEPT; pass 7000; GONE -> told ann JEOPARDY, ann left 29698 - 17000;"
-      "pass 29698 - 17000 -> told ann LOST")
+SCENE(who_is_canceled_while_the_replicas_are_asked_releases, ONE_REPLICA "ann acquires;"
+      "HELD; cancel ann -> ann CANCELED; b KEPT -> ann left 0, acquire 1, renew 1 at b, release 1 at a")
+SCENE(a_close_ends_the_wait_for_replicas_and_releases, ONE_REPLICA "ann acquires;"
+      "HELD; later 60 RELEASED; close_client -> ann CLOSED, acquire 1, renew 1 at b, release 1 at a, now 60")
+SCENE(until_a_replica_has_it_nobody_holds_it, ASKS "bob acts_for ann;"
+      "bob releases -> bob NOT_HELD; bob extends 60000 -> bob NOT_HELD, ann left 0; b KEPT; KEPT -> ann OK")
+SCENE(nesting_and_handing_on_within_the_process_ask_no_replica, HOLDS "ann acquires 1000;"
+      "ann releases; bob wants safety.min_replicas 1; bob acquires 1000; ann releases -> bob OK, nothing sent")
+SCENE(who_wants_more_replicas_than_the_one_before_is_not_handed_the_lock, HOLDS "bob wants safety.min_replicas 2;"
+      "bob acquires 1000; ann releases -> bob waits, release 1 at a, acquire 2 at a")
+SCENE(renewals_that_no_replica_acknowledges_are_a_jeopardy_and_then_a_loss, HOLDS "pass 10000;"
+      "KEPT; pass 7000; GONE -> told ann JEOPARDY, ann left 29698 - 17000; pass 29698 - 17000 -> told ann LOST")
 /* Whoever asks the replicas hears of it first. */
 SCENE(what_too_few_replicas_have_past_the_lease_is_lost_also_without_the_watchdog,
       "ann wants lease_ms 3000;" HOLDS "pass 1000; KEPT; pass 700; GONE -> told ann JEOPARDY; pass 500; KEPT;"
@@ -497,17 +471,14 @@ SCENE(what_too_few_replicas_have_past_the_lease_is_lost_also_without_the_watchdo
 SCENE(a_connection_on_which_the_replicas_are_silent_is_left_while_there_is_time_for_another,
       "ann wants lease_ms 3000;" HOLDS "pass 1000; KEPT; pass 1311 -> nothing told; pass 1 -> told ann JEOPARDY;"
       "-> renew 1 at b, wait at b, renew 1 at b; KEPT; KEPT -> told ann RECOVERED")
-SCENE(a_replica_that_is_late_for_less_than_a_lease_costs_no_hold,
-      HOLDS "pass 10000; KEPT; pass 7000; GONE -> told ann JEOPARDY; pass 1000; KEPT; KEPT -> told ann RECOVERED;"
-      "-> ann left 29698 - 1000")
-SCENE(an_extension_counts_once_a_replica_has_it,
-      "ann wants safety.replicas_ms 1000;" HOLDS "ann extends 60000; KEPT; GONE -> ann waits, ann left 29698;"
-      "pass 1000 -> ann UNAVAILABLE, ann why 0 of 1 replicas")
+SCENE(a_replica_that_is_late_for_less_than_a_lease_costs_no_hold, HOLDS "pass 10000; KEPT;"
+      "pass 7000; GONE -> told ann JEOPARDY; pass 1000; KEPT; KEPT -> told ann RECOVERED; -> ann left 29698 - 1000")
+SCENE(an_extension_counts_once_a_replica_has_it, "ann wants safety.replicas_ms 1000;" HOLDS "ann extends 60000;"
+      "KEPT; GONE -> ann waits, ann left 29698; pass 1000 -> ann UNAVAILABLE, ann why 0 of 1 replicas")
 /* All who wait with it would wait as shortly. */
-SCENE(who_is_about_to_give_up_asks_no_replicas_any_more,
-      ONE_REPLICA "ann wants safety.replicas_ms 2000; ann acquires; HELD; b KEPT; pass 700; GONE; KEPT; pass 700;"
-      "-> acquire 1, renew 1 at b, wait at b, renew 1 at b, wait at b; GONE -> nothing sent;"
-      "pass 600 -> ann UNAVAILABLE, release 1 at a")
+SCENE(who_is_about_to_give_up_asks_no_replicas_any_more, ONE_REPLICA "ann wants safety.replicas_ms 2000; ann acquires;"
+      "HELD; b KEPT; pass 700; GONE; KEPT; pass 700; -> acquire 1, renew 1 at b, wait at b, renew 1 at b, wait at b;"
+      "GONE -> nothing sent; pass 600 -> ann UNAVAILABLE, release 1 at a")
 SCENE(a_wait_that_is_not_permitted_is_named_and_the_lock_released,
       ASKS "b KEPT; refuse NOPERM this user has no permissions to run the 'wait' command;"
       "-> ann DENIED, ann why WAIT is not permitted, acquire 1, renew 1 at b, wait at b, release 1 at a")
@@ -515,8 +486,7 @@ SCENE(a_renewal_for_replicas_whose_script_is_not_there_brings_it,
       ASKS "b refuse NOSCRIPT No matching script. Please use EVAL.; KEPT; KEPT -> ann OK")
 SCENE(where_the_connection_breaks_while_the_replicas_are_asked_they_are_asked_again,
       ASKS "b KEPT; cut; reconnect; KEPT; KEPT -> ann OK")
-SCENE(one_that_is_not_renewed_is_acknowledged_all_the_same,
-      "ann wants no_renew;" HOLDS "pass 29698 -> told ann LOST")
+SCENE(one_that_is_not_renewed_is_acknowledged_all_the_same, "ann wants no_renew;" HOLDS "pass 29698 -> told ann LOST")
 
 /* ---- the disk ---- */
 
@@ -526,22 +496,18 @@ SCENE(one_that_is_not_renewed_is_acknowledged_all_the_same,
 	"ann wants safety.replicas_ms 2000; ann acquires; HELD; b KEPT; pass 700;" answer "; KEPT; pass 700; forget_sent;" \
 	answer "; pass 600"
 
-SCENE(what_was_granted_counts_once_it_is_on_the_servers_disk,
-      ON_DISK "ann acquires 10000; HELD; b KEPT; pass 900; numbers 1 0 -> ann OK, ann left 29698 - 900,"
-      " acquire 1, renew 1 at b, waitaof at b")
+SCENE(what_was_granted_counts_once_it_is_on_the_servers_disk, ON_DISK "ann acquires 10000;"
+      "HELD; b KEPT; pass 900; numbers 1 0 -> ann OK, ann left 29698 - 900, acquire 1, renew 1 at b, waitaof at b")
 SCENE(what_was_granted_and_is_not_on_disk_in_time_is_canceled,
       ON_DISK TWICE("numbers 0 0") "-> ann UNAVAILABLE, ann why it was not written to disk, release 1 at a")
 SCENE(what_is_on_the_servers_disk_alone_is_on_no_replicas,
       ON_DISKS TWICE("numbers 1 0") "-> ann UNAVAILABLE, ann why 0 of 1 replicas wrote it to disk, release 1 at a")
-SCENE(a_renewal_that_is_not_on_disk_in_time_is_a_jeopardy,
-      ON_DISK "ann acquires 1000; HELD; b KEPT; numbers 1 0 -> ann OK;"
-      "pass 10000; KEPT; pass 7000; numbers 0 0 -> told ann JEOPARDY")
-SCENE(a_renewal_that_is_on_no_replicas_disk_in_time_is_one,
-      ON_DISKS "ann acquires 1000; HELD; b KEPT; numbers 1 1 -> ann OK;"
-      "pass 10000; KEPT; pass 7000; numbers 1 0 -> told ann JEOPARDY")
-SCENE(a_server_that_writes_nothing_to_disk_is_named,
-      ON_DISK "ann acquires 10000; HELD; b KEPT;"
-      "refuse ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.;"
+SCENE(a_renewal_that_is_not_on_disk_in_time_is_a_jeopardy, ON_DISK "ann acquires 1000;"
+      "HELD; b KEPT; numbers 1 0 -> ann OK; pass 10000; KEPT; pass 7000; numbers 0 0 -> told ann JEOPARDY")
+SCENE(a_renewal_that_is_on_no_replicas_disk_in_time_is_one, ON_DISKS "ann acquires 1000;"
+      "HELD; b KEPT; numbers 1 1 -> ann OK; pass 10000; KEPT; pass 7000; numbers 1 0 -> told ann JEOPARDY")
+SCENE(a_server_that_writes_nothing_to_disk_is_named, ON_DISK "ann acquires 10000;"
+      "HELD; b KEPT; refuse ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.;"
       "-> ann UNSUPPORTED, ann why its appendonly is off; a RELEASED -> ann left 0")
 SCENE(a_server_that_does_not_know_waitaof_is_named,
       ON_DISK "ann acquires 10000; HELD; b KEPT; refuse ERR unknown command 'WAITAOF';"
@@ -566,21 +532,18 @@ SENTENCE(what_says_nothing_of_replicas_or_disks_is_no_answer)
 
 SCENE(an_extension_is_over_when_it_is_answered,
       "ann holds; ann extends 60000 -> renew 1, ann waits; pass 100; KEPT -> ann OK, ann left 60000 - 600 - 2 - 100")
-SCENE(an_extension_of_what_another_thread_releases_meanwhile_is_told_so,
-      "ann holds; bob acts_for ann; ann extends 60000;"
-      "bob releases -> ann NOT_HELD, ann why another thread released it; KEPT; RELEASED -> bob OK")
-SCENE(of_two_extensions_at_once_each_is_as_long_as_was_asked_for,
-      "ann holds; bob acts_for ann; bob extends 40000; ann extends 60000; KEPT -> bob OK, ann waits;"
-      "KEPT -> ann OK, ann left 60000 - 600 - 2")
+SCENE(an_extension_of_what_another_thread_releases_meanwhile_is_told_so, "ann holds; bob acts_for ann;"
+      "ann extends 60000; bob releases -> ann NOT_HELD, ann why another thread released it; KEPT; RELEASED -> bob OK")
+SCENE(of_two_extensions_at_once_each_is_as_long_as_was_asked_for, "ann holds; bob acts_for ann;"
+      "bob extends 40000; ann extends 60000; KEPT -> bob OK, ann waits; KEPT -> ann OK, ann left 60000 - 600 - 2")
 
 /* ---- clocks ---- */
 
 SCENE(who_slept_past_the_end_of_its_lease_has_lost_before_anything_else,
       "ann holds; sleep_through 60000 -> ann left 0, told ann LOST; ann releases -> ann LOST")
-SCENE(an_answer_that_is_read_when_its_lease_is_over_holds_nothing_and_it_is_asked_anew,
-      "ann acquires; sleep_through 4000; HELD -> ann left 29698 - 4000; ann releases; RELEASED;"
-      "ann wants lease_ms 3000; ann acquires -> acquire 1, release 1, acquire 2; sleep_through 4000;"
-      "HELD -> ann waits, release 2, acquire 3")
+SCENE(an_answer_that_is_read_when_its_lease_is_over_holds_nothing_and_it_is_asked_anew, "ann acquires;"
+      "sleep_through 4000; HELD -> ann left 29698 - 4000; ann releases; RELEASED; ann wants lease_ms 3000;"
+      "ann acquires -> acquire 1, release 1, acquire 2; sleep_through 4000; HELD -> ann waits, release 2, acquire 3")
 SCENE(a_wait_whose_end_was_slept_through_is_over, "ann acquires 300000; QUEUED; sleep_through 600000 -> ann TIMEOUT")
 SCENE(a_first_answer_tells_that_the_servers_clock_jumped,
       "ann acquires 1000; set_clock -3600000; HELD -> told clock -3600 s; ann releases; RELEASED; set_clock 0;"
