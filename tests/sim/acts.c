@@ -14,6 +14,13 @@ shown(const struct sim_person *p)
 	return text;
 }
 
+static void
+tell(const struct sim_person *p, const char *what, int l, leash_status status, const leash_error *err)
+{
+	sim_acts++;
+	sim_trace("%s %s %s: %s %s", shown(p), what, sim_names[l], leash_status_name(status), err->text);
+}
+
 static void *
 fire(void *arg)
 {
@@ -99,8 +106,7 @@ acquire(struct sim_person *p, int l)
 	p->lock = l;
 	p->lease_ms = how.lease_ms > 0 ? how.lease_ms : sim_terms.lease_ms;
 	leash_status status = cancels ? acquire_until_canceled(p, &how, &err) : acquire_as(p, &how, &err);
-	sim_acts++;
-	sim_trace("%s acquires %s: %s %s", shown(p), sim_names[l], leash_status_name(status), err.text);
+	tell(p, "acquires", l, status, &err);
 	if (status == LEASH_OK) {
 		note_hold(p, l);
 		p->client->gave_up[l] = false;
@@ -139,8 +145,7 @@ release(struct sim_person *p, int l, uint64_t fence)
 		sim_fiber_join(sim_fiber_start(&p->client->process, release_now, p));
 	else
 		release_now(p);
-	sim_acts++;
-	sim_trace("%s releases %s: %s %s", shown(p), sim_names[l], leash_status_name(p->said), p->error.text);
+	tell(p, "releases", l, p->said, &p->error);
 	if (p->said == LEASH_LOST && sim_now < valid_until)
 		sim_judge_lost(l, "a release says so, before its lease was over");
 	sim_judge_released(p, l, fence, was_last, p->said, &p->error);
@@ -169,7 +174,7 @@ upgrade(struct sim_person *p, int l)
 	leash_error err = {0};
 	leash_status status = leash_lock_upgrade(p->others[l], &err);
 
-	sim_trace("%s upgrades %s: %s %s", shown(p), sim_names[l], leash_status_name(status), err.text);
+	tell(p, "upgrades", l, status, &err);
 	sim_judge_traded(p, l, 0, status, &err);
 	return status;
 }
@@ -195,8 +200,7 @@ have_both(struct sim_person *p, int l, uint64_t fence)
 		uint64_t had = leash_lock_fence(p->handles[l]);
 
 		status = leash_lock_release(p->others[l], &err);
-		sim_trace("%s releases the other mode of %s: %s %s", shown(p), sim_names[l], leash_status_name(status),
-		          err.text);
+		tell(p, "releases the other mode of", l, status, &err);
 		sim_judge_traded(p, l, had, status, &err);
 	}
 	leash_lock_token(p->handles[l], p->tokens[l], LEASH_TOKEN_MAX);
@@ -245,7 +249,7 @@ sim_break(struct sim_person *p, int l)
 	sim_judge_broken(l);
 	leash_status status = leash_lock_break(p->handles[l], &err);
 	sim_judge_broken(l);
-	sim_trace("%s breaks %s: %s %s", shown(p), sim_names[l], leash_status_name(status), err.text);
+	tell(p, "breaks", l, status, &err);
 }
 
 /* ---- looking ---- */
@@ -293,8 +297,7 @@ sim_look(struct sim_person *p, int l)
 		status = leash_client_scan(p->client->leash, NULL, see, &seen, &err);
 	else if ((status = leash_lock_inspect(p->handles[l], &info, &err)) == LEASH_OK)
 		see(&seen, &info);
-	sim_acts++;
-	sim_trace("%s looks at %s: %s %s", shown(p), sim_names[l], leash_status_name(status), err.text);
+	tell(p, "looks at", l, status, &err);
 	sim_judge_looked(p, l, is_to_be_seen && fence != 0 && leash_lock_fence(p->handles[l]) == fence, seen.own, status,
 	                 &err);
 }
@@ -312,8 +315,7 @@ proclaim(struct sim_person *p, int l)
 	if (leash_lock_token(p->handles[l], token, sizeof token) == 0)
 		return;
 	status = leash_lock_proclaim(p->handles[l], token, &err);
-	sim_acts++;
-	sim_trace("%s leads by %s: %s %s", shown(p), sim_names[l], leash_status_name(status), err.text);
+	tell(p, "leads by", l, status, &err);
 	sim_judge_proclaimed(p, l, status, &err);
 }
 
@@ -435,9 +437,7 @@ wait_for_signal(struct sim_person *p, int l, uint64_t *fence)
 	p->got_at[l] = 0;
 	status = leash_condition_wait(p->conditions[l], wait_ms, &err);
 	has = status == LEASH_OK || status == LEASH_TIMEOUT;
-	sim_acts++;
-	sim_trace("%s has waited for a condition of %s: %s %s", shown(p), sim_names[l], leash_status_name(status),
-	          err.text);
+	tell(p, "has waited for a condition of", l, status, &err);
 	if (has)
 		note_again(p, l, fence, &err);
 	if (leash_lock_depth(p->handles[l]) != (has ? depth : 0) && !p->client->leaves)
@@ -456,8 +456,7 @@ use_condition(struct sim_person *p, int l, uint64_t *fence)
 		return wait_for_signal(p, l, fence);
 	status = sim_chance(0.8) ? leash_condition_signal(p->conditions[l], &err) :
 	                           leash_condition_broadcast(p->conditions[l], &err);
-	sim_acts++;
-	sim_trace("%s signals a condition of %s: %s %s", shown(p), sim_names[l], leash_status_name(status), err.text);
+	tell(p, "signals a condition of", l, status, &err);
 	sim_judge_waited(p, l, status, &err);
 	return true;
 }
@@ -552,7 +551,7 @@ sim_adopt(struct sim_person *p, int l)
 	sim_trace("%s adopts %s from %s", shown(p), sim_names[l], token);
 	p->client->adopted[l] = true;
 	leash_status status = leash_lock_adopt(p->handles[l], token, &err);
-	sim_trace("%s adopts %s: %s %s", shown(p), sim_names[l], leash_status_name(status), err.text);
+	tell(p, "adopts", l, status, &err);
 	p->client->adopted[l] = status == LEASH_OK;
 	if (status != LEASH_OK)
 		return;

@@ -24,14 +24,6 @@ sim_cluster_shard(unsigned slot)
 /* ---- who may be asked ---- */
 
 static bool
-has(const struct sim_instance *n, const struct lsh_arg *key)
-{
-	int64_t now_ms = sim_server_us(n->server, sim_world_us()) / 1000;
-
-	return sim_key_find(&n->server->context.keyspace, key->bytes, key->size, now_ms) != NULL;
-}
-
-static bool
 send_to(const struct sim_instance *n, const char *verb, unsigned slot, char *says, size_t size)
 {
 	snprintf(says, size, "%s %u 10.0.0.%d:6379", verb, slot, n->host.number + 1);
@@ -44,6 +36,7 @@ sim_cluster_may_run(const struct sim_instance *n, const struct lsh_arg *keys, si
 {
 	unsigned slot = lsh_slot_of(keys[0].bytes, keys[0].size);
 	bool takes = asking && slots[slot].to == n->shard;
+	int64_t now_ms = sim_server_us(n->server, sim_world_us()) / 1000;
 	size_t there = 0;
 
 	/* a master of the past does not know that it is one */
@@ -52,7 +45,7 @@ sim_cluster_may_run(const struct sim_instance *n, const struct lsh_arg *keys, si
 	if (slots[slot].shard == slots[slot].to)
 		return true;
 	for (size_t i = 0; i < count; i++)
-		there += has(n, &keys[i]);
+		there += sim_key_find(&n->server->context.keyspace, keys[i].bytes, keys[i].size, now_ms) != NULL;
 	if (there == count || (takes && count == 1))
 		return true;
 	if (!takes && there == 0)
@@ -62,15 +55,6 @@ sim_cluster_may_run(const struct sim_instance *n, const struct lsh_arg *keys, si
 }
 
 /* ---- slots that move ---- */
-
-static void
-go_over(struct sim_instance *from, struct sim_instance *to, struct sim_key **at)
-{
-	sim_key_move(&to->server->context.keyspace, &from->server->context.keyspace, at);
-	sim_instance_wrote(from);
-	sim_instance_wrote(to);
-	to->imported = to->offset;
-}
 
 static struct sim_key **
 first_of(const struct sim_instance *n, unsigned slot)
@@ -94,7 +78,10 @@ go_on_moving(void *what, uint64_t turn)
 	if (from->host.down || to->host.down) {
 		sim_at(sim_now + 100 * SIM_MS, go_on_moving, NULL, turn);
 	} else if (at != NULL) {
-		go_over(from, to, at);
+		sim_key_move(&to->server->context.keyspace, &from->server->context.keyspace, at);
+		sim_instance_wrote(from);
+		sim_instance_wrote(to);
+		to->imported = to->offset;
 		sim_at(sim_now + sim_between(0, 20 * SIM_MS), go_on_moving, NULL, turn);
 	} else {
 		sim_trace("slot %u is at server %d", slot, to->host.number);

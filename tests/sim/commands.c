@@ -1,6 +1,5 @@
 /* The commands that a simulated server knows. See commands.h. They are run by sim_command_run(), which has counted
- * their words and asked whether they are permitted; and none of their words but those that wants_text() names is a
- * number that is not printed. */
+ * their words, and printed those that are numbers, and asked whether they are permitted. */
 #include "tests/sim/commands.h"
 
 #include <ctype.h>
@@ -705,13 +704,6 @@ sim_command_refuse(const struct sim_command *command, const struct sim_call *c, 
 	       !sim_reply_error(c->reply, "OOM command not allowed when used memory > 'maxmemory'.");
 }
 
-/* Most want text, and those few that take numbers look at them as they are. */
-static bool
-wants_text(const struct sim_command *command, size_t i)
-{
-	return command->run == run_pexpire ? i != 2 : command->run == run_zadd ? i == 1 : command->run != run_set || i != 4;
-}
-
 void
 sim_command_run(const struct sim_command *command, const struct sim_call *c)
 {
@@ -725,8 +717,12 @@ sim_command_run(const struct sim_command *command, const struct sim_call *c)
 	if (c->count > WORDS)
 		abort();
 	for (size_t i = 0; i < c->count; i++) {
+		/* those few that take numbers look at them as they are */
+		bool stays = command->run == run_pexpire ? i == 2 : command->run == run_zadd ? i != 1 :
+		             command->run == run_set && i == 4;
+
 		words[i] = c->args[i];
-		if (i > 0 && words[i].bytes == NULL && wants_text(command, i))
+		if (i > 0 && words[i].bytes == NULL && !stays)
 			words[i] = (struct sim_arg){digits[i], sim_number_print(digits[i], words[i].number), 0};
 	}
 	if (sim_command_refuse(command, &printed, 1, c->count > 1 ? keys : 0))

@@ -184,19 +184,11 @@ drift(void)
 	sim_server_set_clock(n->server, sim_world_us(), ahead, sim_between(-500, 500));
 }
 
-/* Of any lock, or of the semaphore. */
-static const char *
-some_key(void)
-{
-	int l = (int)sim_random((uint32_t)sim_terms.locks + (sim_terms.permits > 0));
-
-	return sim_judge_key(l < sim_terms.locks ? l : SIM_PERMITS);
-}
-
 static void
 move(void)
 {
-	const char *key = some_key();
+	int l = (int)sim_random((uint32_t)sim_terms.locks + (sim_terms.permits > 0)); /* any, or the semaphore */
+	const char *key = sim_judge_key(l < sim_terms.locks ? l : SIM_PERMITS);
 
 	sim_cluster_move(lsh_slot_of(key, strlen(key)));
 }

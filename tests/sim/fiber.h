@@ -21,9 +21,7 @@ struct sim_process *sim_process_self(void);   /* likewise */
 bool sim_runs_short(void);                    /* does it get no memory just now, and no descriptor? */
 struct lsh_thread *sim_fiber_thread(void);    /* what leash knows of the running fiber as a thread */
 void sim_fiber_join(struct sim_fiber *fiber); /* blocks until it has ended */
-
-/* Block on an address until it is woken (true), or until `until`. */
-bool sim_block(const void *address, int64_t until);
+bool sim_block(const void *address, int64_t until); /* block on an address until it is woken (true), or until `until` */
 /* The same on any of these descriptors. */
 bool sim_block_polling(const struct pollfd *polled, nfds_t count, int64_t until);
 void sim_sleep(int64_t ns);
@@ -31,9 +29,7 @@ void sim_sleep(int64_t ns);
 /* Wake those of the process that block on the address, at most so many; or poll the descriptor. */
 void sim_wake(const struct sim_process *process, const void *address, int most);
 void sim_wake_pollers(const struct sim_process *process, int fd);
-
-/* How long a thread that can run waits for a processor, at most. */
-extern int64_t sim_sluggishness;
+extern int64_t sim_sluggishness; /* how long a thread that can run waits for a processor, at most */
 
 /* What to call where a thread ends that holds locks, as lsh_thread_observe() was told. */
 extern void (*sim_observer)(struct lsh_thread *thread);

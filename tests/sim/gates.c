@@ -43,18 +43,12 @@ is_excused(const struct sim_person *p, leash_status status)
 	       status == LEASH_UNAVAILABLE; /* the time was over as it was asked */
 }
 
-static bool
-has_lost_data(void)
-{
-	return sim_has_struck[SIM_LOSS] || sim_has_struck[SIM_ROLLBACK] || sim_has_struck[SIM_FAILOVER] ||
-	       sim_has_struck[SIM_STALL];
-}
-
 static void
 meet(struct sim_person *p)
 {
 	int64_t began = sim_now, wait_ms = sim_between(0, 4000);
 	leash_barrier *barrier = NULL;
+	bool lost_data;
 	leash_error err = {0};
 	leash_status status;
 
@@ -66,7 +60,9 @@ meet(struct sim_person *p)
 	status = leash_barrier_wait(barrier, wait_ms, &err);
 	sim_trace("client %d is at the barrier, for %lld ms: %s %s", p->client->process.number, (long long)wait_ms,
 	          leash_status_name(status), err.text);
-	if (status == LEASH_OK && !has_lost_data() && p->met < sim_terms.parties)
+	lost_data = sim_has_struck[SIM_LOSS] || sim_has_struck[SIM_ROLLBACK] || sim_has_struck[SIM_FAILOVER] ||
+	            sim_has_struck[SIM_STALL];
+	if (status == LEASH_OK && !lost_data && p->met < sim_terms.parties)
 		sim_breach("%d of %d were at the barrier that client %d has passed", p->met, sim_terms.parties,
 		           p->client->process.number);
 	if (status == LEASH_TIMEOUT && sim_climate == SIM_CALM && full_since != 0 && sim_now - full_since > 1500 * SIM_MS &&
@@ -78,12 +74,6 @@ meet(struct sim_person *p)
 	if (status == LEASH_OK || status == LEASH_TIMEOUT || status == LEASH_UNAVAILABLE)
 		count_there(-1);
 	leash_barrier_free(barrier);
-}
-
-static unsigned
-count_bits(unsigned bits)
-{
-	return (unsigned)__builtin_popcount(bits);
 }
 
 static void
@@ -99,7 +89,7 @@ arrive(struct sim_person *p, leash_latch *latch, struct latch *of)
 	sim_trace("client %d arrives as %s: %s %s", p->client->process.number, party, leash_status_name(status), err.text);
 	if (status == LEASH_OK)
 		of->arrived |= 1U << number;
-	if (of->open_since == 0 && count_bits(of->arrived) >= (unsigned)sim_terms.parties)
+	if (of->open_since == 0 && (unsigned)__builtin_popcount(of->arrived) >= (unsigned)sim_terms.parties)
 		of->open_since = sim_now;
 	if (!is_excused(p, status))
 		sim_breach("who arrives at a latch is told %s: %s", leash_status_name(status), err.text);
@@ -113,11 +103,11 @@ await(struct sim_person *p, leash_latch *latch, const struct latch *of)
 	leash_status status = leash_latch_await(latch, wait_ms, &err);
 
 	sim_trace("client %d awaits a latch: %s %s", p->client->process.number, leash_status_name(status), err.text);
-	if (status == LEASH_OK && count_bits(of->begun) < (unsigned)sim_terms.parties)
-		sim_breach("a latch is open at which %u of %d have arrived", count_bits(of->begun), sim_terms.parties);
+	if (status == LEASH_OK && (unsigned)__builtin_popcount(of->begun) < (unsigned)sim_terms.parties)
+		sim_breach("a latch is open at which %u of %d have arrived", (unsigned)__builtin_popcount(of->begun), sim_terms.parties);
 	if (status == LEASH_TIMEOUT && sim_climate == SIM_CALM && of->open_since != 0 &&
 	    sim_now - of->open_since > 1500 * SIM_MS && sim_now - began > 1500 * SIM_MS)
-		sim_breach("%u have arrived at a latch for %d, which is not open", count_bits(of->arrived), sim_terms.parties);
+		sim_breach("%u have arrived at a latch for %d, which is not open", (unsigned)__builtin_popcount(of->arrived), sim_terms.parties);
 	if (!is_excused(p, status))
 		sim_breach("who awaits a latch is told %s: %s", leash_status_name(status), err.text);
 }

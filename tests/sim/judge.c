@@ -34,18 +34,6 @@ told_of(const struct sim_person *p, int l)
 
 /* ---- one at a time, or several who read ---- */
 
-static uint64_t
-holder_in(const struct lsh_lock *lock)
-{
-	return atomic_load_explicit(&lock->holder, memory_order_relaxed);
-}
-
-static int64_t
-end_in(const struct lsh_lock *lock)
-{
-	return atomic_load_explicit(&lock->valid_until, memory_order_relaxed);
-}
-
 static bool
 is_alone(const struct lsh_hold *hold)
 {
@@ -66,8 +54,8 @@ look_at_hold(const struct sim_client *c, int l, const struct lsh_hold *hold)
 		*ended = number;
 	else if (number == *ended)
 		sim_breach("lock %d: client %d has it again, though its lease was over", l, c->process.number);
-	if (is_alone(hold) && (end_in(hold->lock) != end ||
-	                       holder_in(hold->lock) != (hold->depth > hold->reads ? hold->owner->id : 0)))
+	if (is_alone(hold) && (atomic_load(&hold->lock->valid_until) != end ||
+	                       atomic_load(&hold->lock->holder) != (hold->depth > hold->reads ? hold->owner->id : 0)))
 		sim_breach("lock %d: client %d tells another one, or another end, than there is", l, c->process.number);
 	for (const struct sim_person *p = c->people; p < c->people + sim_terms.threads; p++) {
 		if (p->owner != hold->owner->id)
@@ -209,15 +197,6 @@ is_of_dead(const char *token, const struct sim_instance *n)
 		if (c->process.dead && sim_judge_is_of(token, c))
 			return !sim_is_connected(&c->process, &n->host);
 	return false;
-}
-
-/* What a master of the past grants the next one may grant, too, unless replicas have to know. */
-static void
-doubt_what_is_past(const struct sim_instance *n)
-{
-	for (int l = 0; l < SIM_NAMES; l++)
-		if (n->master == NULL && sim_terms.min_replicas == 0 && holder_of(n, l) != NULL)
-			judge_doubt(l, 2 * sim_terms.longest_ms);
 }
 
 /* Who has a lease has that one, and none beside who is alone. */
@@ -367,7 +346,10 @@ sim_judge_served(struct sim_instance *n)
 	if (n->server->context.deadly > 0)
 		sim_breach("server %d was told a TTL of zero or less", n->host.number);
 	if (n != sim_site.masters[n->shard] && sim_site.deployment != SIM_QUORUM) {
-		doubt_what_is_past(n); /* what is canceled is canceled elsewhere */
+		/* what it grants the next one may grant, too, unless replicas have to know; what is canceled is so elsewhere */
+		for (int l = 0; l < SIM_NAMES; l++)
+			if (n->master == NULL && sim_terms.min_replicas == 0 && holder_of(n, l) != NULL)
+				judge_doubt(l, 2 * sim_terms.longest_ms);
 		return;
 	}
 	for (int l = 0; l < sim_terms.locks; l++) {

@@ -2,6 +2,7 @@
 #include "tests/sim/net.h"
 
 #include "tests/sim/fiber.h"
+#include "tests/support/frame.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,14 +10,12 @@
 
 enum { MOST_FDS = 1024 };
 
-enum kind { FREE, SOCKET, EVENT, TIMER };
-
 struct descriptor {
-	enum kind kind;
+	enum sim_fd kind;
 	struct sim_process *process;
-	uint64_t count;        /* EVENT */
-	int64_t at;            /* TIMER: due then */
-	struct sim_wire *wire; /* SOCKET: NULL: not connected */
+	uint64_t count;        /* SIM_EVENT */
+	int64_t at;            /* SIM_TIMER: due then */
+	struct sim_wire *wire; /* SIM_SOCKET: NULL: not connected */
 	int64_t patience;      /* likewise: so long a receive blocks where it may */
 };
 
@@ -46,8 +45,7 @@ struct sim_wire {
 	int error;             /* FAILED: why; 0: the other side has closed it */
 	void *speaker;         /* NULL: the server has not accepted it, or has gone */
 	struct way to_server, to_client;
-	char *in;              /* what the client has not read yet */
-	size_t in_size, in_room;
+	struct bytes in;       /* what the client has not read yet */
 	char said[64];         /* what the server said last, if it was no more, */
 	size_t said_size;
 	int64_t read_at;       /* by the client, last */
@@ -56,6 +54,10 @@ struct sim_wire {
 };
 
 struct sim_weather sim_weather;
+
+#define each_wire(w, p, h) \
+	for (struct sim_wire *w = wires; w != NULL; w = w->next) \
+		if (w->process == (p) && w->host == (h))
 
 static struct descriptor descriptors[MOST_FDS];
 static struct sim_wire *wires;
@@ -204,7 +206,7 @@ let_go(struct sim_wire *w)
 	*at = w->next;
 	shorten(&w->to_server, 0);
 	shorten(&w->to_client, 0);
-	free(w->in);
+	free(w->in.at);
 	free(w);
 }
 
@@ -223,14 +225,7 @@ fail(struct sim_wire *w, int error)
 static void
 give(struct sim_wire *w, const char *bytes, size_t size)
 {
-	if (w->in_size + size > w->in_room) {
-		w->in_room = 2 * (w->in_size + size);
-		w->in = realloc(w->in, w->in_room);
-		if (w->in == NULL)
-			abort();
-	}
-	memcpy(w->in + w->in_size, bytes, size);
-	w->in_size += size;
+	bytes_append(&w->in, bytes, size);
 	note_fd(w);
 }
 
@@ -384,15 +379,15 @@ break_wire(struct sim_wire *w)
 void
 sim_forget_wires(const struct sim_process *process, const struct sim_host *host)
 {
-	for (struct sim_wire *w = wires; w != NULL; w = w->next)
-		w->forgotten = w->forgotten || (w->process == process && w->host == host && w->fd >= 0);
+	each_wire(w, process, host)
+		w->forgotten |= w->fd >= 0;
 }
 
 bool
 sim_forgets_wires(const struct sim_process *process, const struct sim_host *host)
 {
-	for (const struct sim_wire *w = wires; w != NULL; w = w->next)
-		if (w->forgotten && w->process == process && w->host == host && w->fd >= 0)
+	each_wire(w, process, host)
+		if (w->forgotten && w->fd >= 0)
 			return true;
 	return false;
 }
@@ -403,23 +398,23 @@ is_idle(const struct sim_wire *w)
 {
 	bool works = w->fd >= 0 && w->state == UP && !w->forgotten && w->speaker != NULL;
 
-	return works && sim_now - w->read_at > 50 * SIM_MS && w->events == 0 && w->in_size == 0 &&
+	return works && sim_now - w->read_at > 50 * SIM_MS && w->events == 0 && bytes_length(&w->in) == 0 &&
 	       w->host->is_idle(w->speaker);
 }
 
 void
 sim_repeat(const struct sim_process *process, const struct sim_host *host)
 {
-	for (struct sim_wire *w = wires; w != NULL; w = w->next)
-		if (w->process == process && w->host == host && w->said_size > 0 && is_idle(w))
+	each_wire(w, process, host)
+		if (w->said_size > 0 && is_idle(w))
 			give(w, w->said, w->said_size);
 }
 
 bool
 sim_is_connected(const struct sim_process *process, const struct sim_host *host)
 {
-	for (struct sim_wire *w = wires; w != NULL; w = w->next)
-		if (w->process == process && w->host == host && w->speaker != NULL)
+	each_wire(w, process, host)
+		if (w->speaker != NULL)
 			return true;
 	return false;
 }
@@ -427,8 +422,8 @@ sim_is_connected(const struct sim_process *process, const struct sim_host *host)
 void
 sim_cut(const struct sim_process *process, const struct sim_host *host)
 {
-	for (struct sim_wire *w = wires; w != NULL; w = w->next)
-		if (w->process == process && w->host == host && w->fd >= 0)
+	each_wire(w, process, host)
+		if (w->fd >= 0)
 			break_wire(w);
 }
 
@@ -452,8 +447,8 @@ sim_jam(const struct sim_process *process, const struct sim_host *host)
 	int64_t until = sim_now + sim_between(0, sim_weather.delay);
 	bool breaks = sim_chance(0.5);
 
-	for (struct sim_wire *w = wires; w != NULL; w = w->next) {
-		if (w->process != process || w->host != host || w->fd < 0)
+	each_wire(w, process, host) {
+		if (w->fd < 0)
 			continue;
 		w->to_client.comes_at = until > w->to_client.comes_at ? until : w->to_client.comes_at;
 		if ((breaks = !breaks)) {
@@ -491,17 +486,17 @@ at(int fd)
 {
 	struct descriptor *d = &descriptors[fd - SIM_FIRST_FD];
 
-	if (fd < SIM_FIRST_FD || fd >= SIM_FIRST_FD + MOST_FDS || d->kind == FREE)
+	if (fd < SIM_FIRST_FD || fd >= SIM_FIRST_FD + MOST_FDS || d->kind == SIM_FREE)
 		sim_breach("a client used descriptor %d, which is not open", fd);
 	return d;
 }
 
-static int
-open_fd(enum kind kind)
+int
+sim_open(enum sim_fd kind)
 {
 	int i = 0;
 
-	while (i < MOST_FDS && descriptors[i].kind != FREE)
+	while (i < MOST_FDS && descriptors[i].kind != SIM_FREE)
 		i++;
 	if (i == MOST_FDS)
 		sim_breach("clients have %d descriptors open", MOST_FDS);
@@ -514,12 +509,6 @@ fail_with(int error)
 {
 	errno = error;
 	return -1;
-}
-
-int
-sim_socket(void)
-{
-	return open_fd(SOCKET);
 }
 
 int
@@ -595,20 +584,19 @@ sim_recv(int fd, void *bytes, size_t size, bool peeks, bool blocks)
 	struct sim_wire *w = at(fd)->wire;
 	const struct pollfd polled = {.fd = fd, .events = POLLIN};
 
-	if (blocks && w->in_size == 0 && w->state == UP)
+	if (blocks && bytes_length(&w->in) == 0 && w->state == UP)
 		sim_block_polling(&polled, 1, sim_now + at(fd)->patience);
-	if (w->in_size == 0 && w->state == FAILED && w->error == 0)
+	if (bytes_length(&w->in) == 0 && w->state == FAILED && w->error == 0)
 		return 0;
-	if (w->in_size == 0)
+	if (bytes_length(&w->in) == 0)
 		return fail_with(w->state == FAILED ? w->error : EAGAIN);
-	size = size < w->in_size ? size : w->in_size;
+	size = size < bytes_length(&w->in) ? size : bytes_length(&w->in);
 	if (size > 1 && !peeks && sim_chance(sim_weather.pieces))
 		size = (size_t)sim_between(1, (int64_t)size);
-	memcpy(bytes, w->in, size);
+	memcpy(bytes, w->in.at + w->in.head, size);
 	if (!peeks) {
 		w->read_at = sim_now;
-		w->in_size -= size;
-		memmove(w->in, w->in + size, w->in_size);
+		w->in.head += size;
 	}
 	return (ssize_t)size;
 }
@@ -622,18 +610,6 @@ sim_shutdown(int fd)
 		return;
 	end_to_server(w);
 	fail(w, 0);
-}
-
-int
-sim_eventfd(void)
-{
-	return open_fd(EVENT);
-}
-
-int
-sim_timerfd(void)
-{
-	return open_fd(TIMER);
 }
 
 void
@@ -650,11 +626,11 @@ sim_read_count(int fd, uint64_t *count)
 {
 	struct descriptor *d = at(fd);
 
-	while (d->kind == TIMER && d->at > sim_now)
+	while (d->kind == SIM_TIMER && d->at > sim_now)
 		sim_block(d, d->at);
-	if (d->kind == EVENT && d->count == 0)
+	if (d->kind == SIM_EVENT && d->count == 0)
 		return fail_with(EAGAIN);
-	*count = d->kind == EVENT ? d->count : 1;
+	*count = d->kind == SIM_EVENT ? d->count : 1;
 	d->count = 0;
 	d->at = SIM_NEVER;
 	return sizeof *count;
@@ -675,7 +651,7 @@ sim_close(int fd)
 	struct descriptor *d = at(fd);
 	struct sim_wire *w = d->wire;
 
-	*d = (struct descriptor){.kind = FREE};
+	*d = (struct descriptor){.kind = SIM_FREE};
 	if (w == NULL)
 		return;
 	w->fd = -1;
@@ -690,13 +666,13 @@ ready(const struct pollfd *polled)
 	const struct sim_wire *w = d->wire;
 	short events = 0;
 
-	if (d->kind == EVENT)
+	if (d->kind == SIM_EVENT)
 		return d->count > 0 ? polled->events & POLLIN : 0;
 	if (w == NULL)
 		return POLLHUP;
 	if (w->state == FAILED)
 		events = POLLIN | POLLRDHUP | POLLOUT | (w->error != 0 ? POLLERR | POLLHUP : 0);
-	if (w->in_size > 0)
+	if (bytes_length(&w->in) > 0)
 		events |= POLLIN;
 	if (room_of(w) > 0)
 		events |= POLLOUT;
@@ -732,6 +708,6 @@ sim_open_fds(const struct sim_process *process)
 	size_t n = 0;
 
 	for (int i = 0; i < MOST_FDS; i++)
-		n += descriptors[i].process == process && (descriptors[i].kind == SOCKET || descriptors[i].kind == TIMER);
+		n += descriptors[i].process == process && (descriptors[i].kind == SIM_SOCKET || descriptors[i].kind == SIM_TIMER);
 	return n;
 }

@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <sys/types.h>
 
+enum sim_fd { SIM_FREE, SIM_SOCKET, SIM_EVENT, SIM_TIMER }; /* SIM_FREE: it is not open */
 enum { SIM_FIRST_FD = 1 << 16, SIM_HOSTS = 16, SIM_PROCESSES = 8 };
 
 struct sim_wire;
@@ -44,9 +45,7 @@ extern struct sim_weather sim_weather;
 
 void sim_host_open(struct sim_host *host); /* it has its number, and its functions; others may change at any time */
 void sim_host_reset(struct sim_host *host); /* its process has ended: each wire breaks */
-
-/* It stands still for so long, from now on. */
-void sim_freeze(struct sim_process *process, int64_t ns);
+void sim_freeze(struct sim_process *process, int64_t ns); /* it stands still for so long, from now on */
 /* Until then nothing comes through, either way. */
 void sim_darken(const struct sim_process *process, const struct sim_host *host, int64_t until);
 /* Does the host know of a connection from it? */
@@ -70,15 +69,13 @@ void sim_wire_say(struct sim_wire *wire, const char *bytes, size_t size);
 /* ---- for the client: what its calls to the system do; the descriptors are from SIM_FIRST_FD on ---- */
 
 extern bool sim_is_child; /* a forked one, which may not send */
-int sim_socket(void);
+int sim_open(enum sim_fd kind);
 int sim_connect(int fd, int host);
 int sim_socket_error(int fd);
 ssize_t sim_send(int fd, const void *bytes, size_t size);
 void sim_set_patience(int fd, int64_t ns); /* how long a receive may block */
 ssize_t sim_recv(int fd, void *bytes, size_t size, bool peeks, bool blocks);
 void sim_shutdown(int fd);
-int sim_eventfd(void);
-int sim_timerfd(void);
 void sim_timer_set(int fd, int64_t at);
 ssize_t sim_read_count(int fd, uint64_t *count); /* of an eventfd; or of a timerfd, which blocks */
 void sim_write_count(int fd, uint64_t count);

@@ -115,29 +115,12 @@ step(void)
 		sim_meddle(sim_steps / 500);
 }
 
-/* Whoever waits has gone by then, whatever it waited for. */
-static int64_t
-last_call(void)
-{
-	int64_t ms = 2 * sim_terms.wait_ms + 10 * sim_terms.longest_ms + 20 * sim_terms.timeout_ms;
-
-	return sim_now + ms * SIM_MS + 60 * SIM_S;
-}
-
-static bool
-somebody_died(void)
-{
-	for (int i = 0; i < sim_client_count; i++)
-		if (sim_clients[i].process.dead)
-			return true;
-	return false;
-}
-
 static void
 run_world(void)
 {
 	static const leash_memory memory = {count_alloc, count_realloc, count_free};
 	int64_t until;
+	bool died = false;
 
 	alarm(300);
 	if (leash_set_memory(&memory) != LEASH_OK)
@@ -162,19 +145,24 @@ run_world(void)
 	sim_faults_vary(seed);
 	sim_trace("%s, seed %" PRIu64 ": climate %d, %d clients of %d threads, %d locks, lease %lld ms, timeout %lld ms, "
 	          "guard %lld ms", sim_site.uri, seed, (int)sim_climate, sim_terms.clients, sim_terms.threads,
-	          sim_terms.locks,
-	          (long long)sim_terms.lease_ms, (long long)sim_terms.timeout_ms, (long long)sim_terms.guard_ms);
+	          sim_terms.locks, (long long)sim_terms.lease_ms, (long long)sim_terms.timeout_ms,
+	          (long long)sim_terms.guard_ms);
 	sim_people_arrive();
 	sim_faults_begin();
 	while (sim_steps < steps)
 		step();
 	sim_faults_end();
 	sim_people_leave();
-	for (until = last_call(); !sim_people_are_gone(); step())
+	/* whoever waits has gone by then, whatever it waited for */
+	until = sim_now + 60 * SIM_S +
+	        (2 * sim_terms.wait_ms + 10 * sim_terms.longest_ms + 20 * sim_terms.timeout_ms) * SIM_MS;
+	for (; !sim_people_are_gone(); step())
 		if (sim_now > until)
 			sim_breach("somebody has not gone");
 	sim_judge_end();
-	if (!somebody_died() && allocated != 0)
+	for (int i = 0; i < sim_client_count; i++)
+		died |= sim_clients[i].process.dead;
+	if (!died && allocated != 0)
 		sim_breach("%" PRId64 " pieces of memory are left", allocated);
 }
 

@@ -31,8 +31,7 @@ void sim_server_free(struct sim_server *server);
 const struct lsh_message *sim_server_run(struct sim_server *server, const struct lsh_arg *args, size_t count,
                                          int64_t now_us);
 
-/* What the server's wall clock says then. */
-int64_t sim_server_us(const struct sim_server *server, int64_t now_us);
+int64_t sim_server_us(const struct sim_server *server, int64_t now_us); /* what the server's wall clock says then */
 
 /* From now on the clock gains `ppm`; and it jumps to be `ahead_us` ahead. */
 void sim_server_set_clock(struct sim_server *server, int64_t now_us, int64_t ahead_us, int64_t ppm);

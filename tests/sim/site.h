@@ -90,14 +90,11 @@ void sim_speakers_leave_slot(struct sim_instance *instance, unsigned slot);
  * All nodes agree at once about who has what; but a master that was replaced takes itself for one until it is told. */
 
 void sim_cluster_open(void); /* each shard has a third of the slots */
-
-/* The shard that has it. */
-int sim_cluster_shard(unsigned slot);
+int sim_cluster_shard(unsigned slot); /* the shard that has it */
 
 /* May this instance execute a command with these keys? `asking`: it was told that it is to be asked for once. Else
  * false, and what it says instead: "MOVED ...", "ASK ...", "TRYAGAIN ...". */
 bool sim_cluster_may_run(const struct sim_instance *instance, const struct lsh_arg *keys, size_t count, bool asking,
                          char *says, size_t size);
 
-/* A slot begins to move to another shard, unless it does already. */
-void sim_cluster_move(unsigned slot);
+void sim_cluster_move(unsigned slot); /* a slot begins to move to another shard, unless it does already */

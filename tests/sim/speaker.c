@@ -15,8 +15,7 @@ struct sim_speaker {
 	struct sim_speaker *next;     /* of the instance */
 	struct sim_instance *instance;
 	struct sim_wire *wire;        /* NULL: it has gone */
-	char *in;
-	size_t in_size, in_room;
+	struct bytes in;
 	char *channels[CHANNELS];
 	bool asking;                  /* the next command is for a slot that comes */
 	bool wrote;                   /* a script was run here */
@@ -241,23 +240,16 @@ is(const struct lsh_arg *arg, const char *word)
 	return arg->size == strlen(word) && strncasecmp(arg->bytes, word, arg->size) == 0;
 }
 
-static const char *
-mode_of(const struct sim_instance *n)
-{
-	return n->server == NULL ? "sentinel" : sim_site.deployment == SIM_CLUSTER ? "cluster" : "standalone";
-}
-
 static void
 tell_about(const struct sim_instance *n, const struct lsh_arg *section)
 {
+	const char *mode = n->server == NULL ? "sentinel" : sim_site.deployment == SIM_CLUSTER ? "cluster" : "standalone";
 	char text[400];
 	int size;
 
 	if (strncmp(section->bytes, "server", section->size) == 0)
-		size = snprintf(text, sizeof text,
-		                "# Server\r\nredis_version:7.2.0\r\nredis_mode:%s\r\nrun_id:%s\r\n"
-		                "uptime_in_seconds:%" PRId64 "\r\n", mode_of(n), n->run_id,
-		                (sim_now - n->started) / SIM_S);
+		size = snprintf(text, sizeof text, "# Server\r\nredis_version:7.2.0\r\nredis_mode:%s\r\nrun_id:%s\r\n"
+		                "uptime_in_seconds:%" PRId64 "\r\n", mode, n->run_id, (sim_now - n->started) / SIM_S);
 	else if (strncmp(section->bytes, "replication", section->size) == 0)
 		size = snprintf(text, sizeof text,
 		                "# Replication\r\nrole:%s\r\nconnected_slaves:%" PRId64 "\r\nsecond_repl_offset:%d\r\n",
@@ -266,15 +258,6 @@ tell_about(const struct sim_instance *n, const struct lsh_arg *section)
 	else
 		size = snprintf(text, sizeof text, "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n");
 	add_text(text, (size_t)size);
-}
-
-static void
-add_place(const struct sim_instance *n)
-{
-	char host[16];
-
-	add_text(host, (size_t)snprintf(host, sizeof host, "10.0.0.%d", n->host.number + 1));
-	add_text("6379", 4);
 }
 
 static void
@@ -291,10 +274,12 @@ static void
 answer_as_sentinel(const struct sim_instance *n, const struct lsh_arg *question)
 {
 	const struct sim_instance *master = sim_site.masters[0];
+	char host[16];
 
 	if (is(question, "GET-MASTER-ADDR-BY-NAME")) {
 		add_number('*', 2);
-		add_place(master);
+		add_text(host, (size_t)snprintf(host, sizeof host, "10.0.0.%d", master->host.number + 1));
+		add_text("6379", 4);
 	} else if (is(question, "MASTER")) {
 		add_number('*', 10);
 		add_field("ip", "10.0.0.%" PRId64, master->host.number + 1);
@@ -477,12 +462,10 @@ read_command(struct sim_speaker *s, const char *from, size_t there)
 static void
 read_commands(struct sim_speaker *s)
 {
-	size_t used = 0, n;
+	size_t n;
 
-	while (!s->waiting && (n = read_command(s, s->in + used, s->in_size - used)) > 0)
-		used += n;
-	s->in_size -= used;
-	memmove(s->in, s->in + used, s->in_size);
+	while (!s->waiting && (n = read_command(s, s->in.at + s->in.head, bytes_length(&s->in))) > 0)
+		s->in.head += n;
 }
 
 void
@@ -490,14 +473,7 @@ sim_speaker_hear(void *speaker, const char *bytes, size_t size)
 {
 	struct sim_speaker *s = speaker;
 
-	if (s->in_size + size > s->in_room) {
-		s->in_room = 2 * (s->in_size + size);
-		s->in = realloc(s->in, s->in_room);
-		if (s->in == NULL)
-			abort();
-	}
-	memcpy(s->in + s->in_size, bytes, size);
-	s->in_size += size;
+	bytes_append(&s->in, bytes, size);
 	read_commands(s);
 	say(s);
 }
@@ -523,7 +499,7 @@ sim_speaker_is_idle(const void *speaker)
 {
 	const struct sim_speaker *s = speaker;
 
-	return !s->waiting && s->in_size == 0;
+	return !s->waiting && bytes_length(&s->in) == 0;
 }
 
 void
@@ -536,9 +512,8 @@ sim_speaker_gone(void *speaker)
 	*at = s->next;
 	for (size_t i = 0; i < CHANNELS; i++)
 		free(s->channels[i]);
-	free(s->in);
-	s->in = NULL;
-	s->in_size = s->in_room = 0;
+	free(s->in.at);
+	s->in = (struct bytes){0};
 	s->wire = NULL;
 	if (!s->waiting)
 		free(s); /* else look_again() does */

@@ -145,13 +145,13 @@ IS(int, gethostname, (char *name, size_t size), strncpy(name, "sim", size), 0)
 
 /* ---- descriptors ---- */
 
-IS(int, eventfd, (unsigned count, int flags), sim_eventfd())
+IS(int, eventfd, (unsigned count, int flags), sim_open(SIM_EVENT))
 IS(int, eventfd_write, (int fd, eventfd_t count), sim_write_count(fd, count), 0)
 IS(int, eventfd_read, (int fd, eventfd_t *count), sim_read_count(fd, count) < 0 ? -1 : 0)
 IS(ssize_t, read, (int fd, void *bytes, size_t size),
    is_ours(fd) ? sim_read_count(fd, bytes) : __real_read(fd, bytes, size))
 IS(int, close, (int fd), is_ours(fd) ? (sim_close(fd), 0) : __real_close(fd))
-IS(int, timerfd_create, (int clock, int flags), sim_timerfd())
+IS(int, timerfd_create, (int clock, int flags), sim_open(SIM_TIMER))
 IS(int, poll, (struct pollfd *polled, nfds_t count, int timeout_ms),
    sim_poll(polled, count, timeout_ms < 0 ? SIM_NEVER : sim_now + timeout_ms * SIM_MS))
 IS(int, ppoll, (struct pollfd *polled, nfds_t count, const struct timespec *timeout, const sigset_t *mask),
@@ -191,7 +191,7 @@ WRAP(int, socket, int domain, int type, int protocol)
 	}
 	if (domain != AF_INET)
 		sim_breach("a client opens a socket of domain %d", domain);
-	return sim_socket();
+	return sim_open(SIM_SOCKET);
 }
 
 WRAP(int, connect, int fd, const struct sockaddr *address, socklen_t size)

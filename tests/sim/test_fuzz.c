@@ -1,8 +1,8 @@
 /* A simulated server does what a real one does, whatever it is told: random rounds of steps, each said to both
  * (mirror.h), with answers, keys and messages compared after every step.
  *
- * A round begins without keys, and at the same time as any other; so it can be repeated. Where one fails, steps are
- * left out of it for as long as it fails without them; what remains is shown. LEASH_TEST_SEED repeats a run, of which
+ * A round begins without keys, and at the same time as any other; so it can be repeated. Where one fails, its
+ * steps are shown, up to the one after which the two differ. LEASH_TEST_SEED repeats a run, of which
  * LEASH_TEST_ROUNDS says how long it is. How fast the machine is changes nothing: see mirror.h. */
 #include "lua/scripts.h"
 #include "tests/sim/mirror.h"
@@ -124,15 +124,6 @@ chance(unsigned n)
 {
 	state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 	return (unsigned)((state >> 33) % n);
-}
-
-/* The same steps for the same seed. */
-static void
-begin_steps(uint64_t seed)
-{
-	state = seed;
-	step_us = begin_us;
-	made = (struct fuzz_step){0};
 }
 
 /* ---- the grammar ---- */
@@ -258,14 +249,6 @@ let_time_pass(void)
 		step_us += chance(100) < 70 ? (int64_t)chance(1500) : ms[chance(10)] * 1000 + (int64_t)chance(1000);
 }
 
-static bool
-befalls(const struct fuzz_step *step)
-{
-	const char *name = step->words[0];
-
-	return strcmp(name, "CONFIG") == 0 || strcmp(name, "REPLICAOF") == 0 || strcmp(name, "ACL") == 0;
-}
-
 static void
 make_step(struct fuzz_step *step)
 {
@@ -278,7 +261,9 @@ make_step(struct fuzz_step *step)
 	let_time_pass();
 	*step = (struct fuzz_step){.now_us = step_us, .count = 1};
 	say(step, all, all + strlen(all));
-	step->by_limited = !befalls(step) && chance(100) < 15;
+	const char *name = step->words[0];
+	bool befalls = strcmp(name, "CONFIG") == 0 || strcmp(name, "REPLICAOF") == 0 || strcmp(name, "ACL") == 0;
+	step->by_limited = !befalls && chance(100) < 15;
 	made = *step;
 }
 
@@ -288,7 +273,6 @@ enum { STEPS = 60, ROUNDS = 400, WRONG_SIZE = 8192 };
 
 static redisContext *unlimited, *limited, *listener;
 static struct fuzz_step steps[STEPS];
-static bool left_out[STEPS];
 static int64_t now_us;
 
 /* Say it to both; NULL, or what is different. */
@@ -391,31 +375,16 @@ take(const struct fuzz_step *step)
 	return wrong != NULL || mirror_published[0] == '\0' ? wrong : compare_messages();
 }
 
-/* NULL, or what is different after one of the steps that are not left out, *end. */
+/* NULL, or what is different after one of the steps, *end. */
 static const char *
-play(size_t count, size_t *end)
+play(size_t *end)
 {
+	const char *wrong = NULL;
+
 	begin_round();
-	for (*end = 0; *end < count; ++*end) {
-		const char *wrong = left_out[*end] ? NULL : take(&steps[*end]);
-
-		if (wrong != NULL)
-			return wrong;
-	}
-	return compare_messages();
-}
-
-/* From the last step that is needed to the first: leave out each without which it fails all the same. */
-static void
-shrink(size_t last)
-{
-	size_t end;
-
-	for (size_t i = last; i-- > 0;) {
-		left_out[i] = true;
-		if (play(last + 1, &end) == NULL)
-			left_out[i] = false;
-	}
+	for (*end = 0; *end < STEPS && wrong == NULL; ++*end)
+		wrong = take(&steps[*end]);
+	return wrong != NULL ? wrong : compare_messages();
 }
 
 static void
@@ -433,19 +402,6 @@ show(const struct fuzz_step *step)
 	print_error("\n");
 }
 
-static void
-tell(size_t last)
-{
-	size_t end;
-
-	shrink(last);
-	const char *wrong = play(last + 1, &end);
-	for (size_t i = 0; i <= last; i++)
-		if (!left_out[i])
-			show(&steps[i]);
-	fail_msg("%s", wrong != NULL ? wrong : "it does not fail again");
-}
-
 SENTENCE(both_do_the_same_whatever_they_are_told)
 {
 	uint64_t seed = (uint64_t)knob("LEASH_TEST_SEED", (long)time(NULL));
@@ -453,14 +409,19 @@ SENTENCE(both_do_the_same_whatever_they_are_told)
 
 	print_message("LEASH_TEST_SEED=%" PRIu64 "\n", seed);
 	for (long round = 0; round < rounds; round++) {
+		const char *wrong;
 		size_t end;
 
-		begin_steps(seed * 1000003 + (uint64_t)round);
+		state = seed * 1000003 + (uint64_t)round;
+		step_us = begin_us;
+		made = (struct fuzz_step){0};
 		for (size_t i = 0; i < STEPS; i++)
 			make_step(&steps[i]);
-		memset(left_out, 0, sizeof left_out);
-		if (play(STEPS, &end) != NULL)
-			tell(end < STEPS ? end : STEPS - 1);
+		if ((wrong = play(&end)) == NULL)
+			continue;
+		for (size_t i = 0; i < end; i++)
+			show(&steps[i]);
+		fail_msg("%s", wrong);
 	}
 }
 

@@ -59,5 +59,4 @@ extern bool sim_traces;
 void sim_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Something that must not be. Ends the process. */
 void sim_breach(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-/* Before that, to say where. */
-extern void (*sim_on_breach)(void);
+extern void (*sim_on_breach)(void); /* before that, to say where */

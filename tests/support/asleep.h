@@ -6,12 +6,6 @@
 
 /* R, S, T, Z, as in proc(5), of a thread by its number, or of a process' first one; X: it is gone. */
 char state_of(pid_t thread);
-
-/* Does the thread sleep, or is it gone? */
-bool asleep(pid_t thread);
-
-/* How often it went to sleep so far, where it sleeps now; 0: it does not. */
-unsigned long asleep_times(pid_t thread);
-
-/* Do all threads of this process, but the one that asks? */
-bool asleep_others(void);
+bool asleep(pid_t thread); /* does the thread sleep, or is it gone? */
+unsigned long asleep_times(pid_t thread); /* how often it went to sleep so far, where it sleeps now; 0: it does not */
+bool asleep_others(void); /* do all threads of this process, but the one that asks? */

@@ -29,6 +29,4 @@ const char *certs_locked_key(void);   /* a key under a passphrase */
 /* Arguments of a redis-server that has this one's certificate, ended by NULL. It believes in CERTS_AUTHORITY. `asks`: whoever connects
  * has to show a certificate. It still has to be told its --tls-port. */
 const char *const *certs_server_args(enum certs_of whose, bool asks);
-
-/* What a URI has to say to believe in CERTS_AUTHORITY: "cafile=/..." */
-const char *certs_query(void);
+const char *certs_query(void); /* what a URI has to say to believe in CERTS_AUTHORITY: "cafile=/..." */

@@ -11,15 +11,9 @@
 /* Fork a child that runs `run(arg)` and exits with what that returns. An assertion that fails in it aborts it.
  * It dies with this process, and also with the calling thread: call this from threads that outlive the child. */
 pid_t child_run(int (*run)(void *arg), void *arg);
-
-/* Wait for its end; anything but exit status 0 fails the test. */
-void child_wait(pid_t pid);
-
-/* Wait for its end, however it ends; the status of waitpid. */
-int child_end(pid_t pid);
-
-/* SIGKILL, and it has gone when this returns. */
-void child_kill(pid_t pid);
+void child_wait(pid_t pid); /* wait for its end; anything but exit status 0 fails the test */
+int child_end(pid_t pid); /* wait for its end, however it ends; the status of waitpid */
+void child_kill(pid_t pid); /* SIGKILL, and it has gone when this returns */
 
 /* SIGSTOP and SIGCONT of a direct child; it really stands still, resp. runs again, when these return. */
 void child_pause(pid_t pid);

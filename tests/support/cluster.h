@@ -42,8 +42,7 @@ int cluster_replica_of(struct cluster *cluster, int master);                  /*
 
 /* ---- slots that move, while clients go on ---- */
 
-/* The whole of it, one step after the other. */
-void cluster_move_slot(struct cluster *cluster, int slot, int to);
+void cluster_move_slot(struct cluster *cluster, int slot, int to); /* the whole of it, one step after the other */
 /* And each step: from now on the old master says ASK for keys that it has not; move up to `n` keys, returns how many; the new one has it. */
 void cluster_move_begin(struct cluster *cluster, int slot, int to);
 size_t cluster_move_keys(struct cluster *cluster, int slot, size_t n);

@@ -14,11 +14,6 @@ extern struct counted {
 	_Atomic bool secret_freed;   /* and it was */
 } counted;
 
-/* Before any other call of leash. For GROUP(). */
-void counted_start(void);
-
-/* From now on every call fails; or none. */
-void counted_withhold(bool all);
-
-/* How many blocks there are more than `before`; it says so if there are any. */
-long counted_left(long before);
+void counted_start(void); /* before any other call of leash; for GROUP() */
+void counted_withhold(bool all); /* from now on every call fails; or none */
+long counted_left(long before); /* how many blocks there are more than `before`; it says so if there are any */

@@ -27,9 +27,7 @@ struct deployment {
 };
 
 const char *deployment_name(enum deployment_kind kind);   /* "single", "tls", "sentinel", "cluster", "quorum" */
-
-/* What $LEASH_TEST_DEPLOYMENT says; single if it says nothing. */
-enum deployment_kind deployment_chosen(void);
+enum deployment_kind deployment_chosen(void); /* what $LEASH_TEST_DEPLOYMENT says; single if it says nothing */
 
 /* Returns when locks can be had there; of a quorum, once its servers have been up for the guard. `args` are further arguments for each server that keeps data; NULL: none. */
 struct deployment *deployment_start_with(enum deployment_kind kind, const char *const *args);

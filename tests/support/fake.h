@@ -44,9 +44,7 @@ size_t fake_send(struct fake *fake, const char *bytes, size_t size);
 
 /* Say a message to all whose last subscription was to `channel`. Returns how many those were. */
 size_t fake_publish(struct fake *fake, const char *channel, const char *payload);
-
-/* Reset every connection there is. */
-void fake_hang_up(struct fake *fake);
+void fake_hang_up(struct fake *fake); /* reset every connection there is */
 
 /* What was received since the start, or since fake_forget. */
 size_t fake_count(struct fake *fake, const char *word);                 /* commands that begin with `word`; NULL: all */

@@ -9,9 +9,7 @@
 #include <stdint.h>
 
 struct judge;
-
-/* For locks 0 to `locks` - 1, for as long as the process lives. */
-struct judge *judge_new(size_t locks);
+struct judge *judge_new(size_t locks); /* for locks 0 to `locks` - 1, for as long as the process lives */
 
 /* The calling thread is inside `lock`, with this fence; 0: the fence is not looked at. */
 void judge_enter(struct judge *judge, size_t lock, uint64_t fence);

@@ -18,8 +18,7 @@ struct least {
 	int count;
 };
 
-/* Is LEASH_TEST_USER=least? */
-bool least_is_wanted(void);
+bool least_is_wanted(void); /* is LEASH_TEST_USER=least? */
 
 /* The rules of all blocks below "### `heading`": "One server", "Sentinel" (on sentinels), "Cluster" (further ones), "Quorum", "min_replicas". */
 void least_read(struct least *least, const char *heading);

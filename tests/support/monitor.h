@@ -13,9 +13,7 @@ struct monitor;
 /* Ends with the server's life: after a restart, start another. Stop it before the server. */
 struct monitor *monitor_start(struct server *server);
 void monitor_stop(struct monitor *monitor);   /* NULL is allowed */
-
-/* Forget what was seen so far. */
-void monitor_mark(struct monitor *monitor);
+void monitor_mark(struct monitor *monitor); /* forget what was seen so far */
 
 /* How many commands since the mark contain `text`: that clients sent, resp. that scripts called. */
 #define monitor_count(monitor, text) monitor_count_of((monitor), (text), false)

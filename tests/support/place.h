@@ -45,8 +45,7 @@ const char *place_excuse(unsigned but);
 
 #define place_uri() deployment_uri(place)
 
-/* As whom: "default", or with LEASH_TEST_USER=least that one. */
-const char *place_user(void);
+const char *place_user(void); /* as whom: "default", or with LEASH_TEST_USER=least that one */
 
 /* A client of it, as leashed_open; in a quorum it is connected to all servers, where a majority would be enough, and no lease is longer than
  * the guard. */
@@ -67,9 +66,7 @@ void place_await_votes(const char *lock);
 
 /* How long the lock is kept from others: in a quorum, until most servers have let go of it. As PTTL says it. */
 int64_t place_left_ms(const char *lock);
-
-/* `ms`, or the longest lease that may be had there. */
-int64_t place_lease_ms(int64_t ms);
+int64_t place_lease_ms(int64_t ms); /* `ms`, or the longest lease that may be had there */
 
 /* Those that have the key, or would have it: one, or each of a quorum that runs; NULL: no more. */
 struct server *place_with(const char *key, size_t i);
@@ -89,11 +86,8 @@ int64_t place_introductions(void);
 bool place_is_free(const char *lock);
 /* It is: at once; or in a quorum soon, as a release is over once most servers have answered. */
 void place_assert_free(const char *lock);
-
-/* Is there nothing of any lock but fences, anywhere? Who the clients are may be there. */
-bool place_is_empty(void);
-/* It is, at once or soon, likewise. */
-void place_assert_empty(void);
+bool place_is_empty(void); /* is there nothing of any lock but fences, anywhere? Who the clients are may be there */
+void place_assert_empty(void); /* it is, at once or soon, likewise */
 
 /* All servers stand still, resp. go on; nothing fails over meanwhile. */
 #define place_pause() deployment_pause(place)

@@ -44,8 +44,7 @@ void proxy_turn(struct proxy *proxy, enum proxy_way way, enum proxy_knob knob, i
 #define proxy_drop_messages(proxy, percent) proxy_turn((proxy), PROXY_TO_CLIENT, PROXY_DROPPED, (percent))
 #define proxy_hold_messages(proxy, hold) proxy_turn((proxy), PROXY_TO_CLIENT, PROXY_MESSAGES_HELD, (hold))
 
-/* Whatever is held goes on: by a knob, from an address, or by a fault. */
-void proxy_release(struct proxy *proxy);
+void proxy_release(struct proxy *proxy); /* whatever is held goes on: by a knob, from an address, or by a fault */
 
 /* On the connections that there are from `address`, "127.0.1.2", nothing arrives, either way, until that is undone or
  * proxy_release; how many those are. So a proxy that replicas and clients share can hold the replicas' alone, also where
@@ -89,8 +88,7 @@ void proxy_arm(struct proxy *proxy, enum proxy_fault fault, const char *text, si
 #define proxy_strand_request(proxy, text) proxy_arm((proxy), PROXY_STRAND_REQUEST, (text), 0)
 #define proxy_disarm(proxy) proxy_arm((proxy), PROXY_NO_FAULT, NULL, 0)
 
-/* The fault that is armed next lets `n` such requests pass first. */
-void proxy_skip(struct proxy *proxy, unsigned n);
+void proxy_skip(struct proxy *proxy, unsigned n); /* the fault that is armed next lets `n` such requests pass first */
 
 /* ---- what has been ---- */
 

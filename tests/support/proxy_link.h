@@ -79,9 +79,7 @@ struct proxy {
 
 /* Read what there is, and do to it what the knobs say. */
 void link_read(struct proxy *p, struct link *link, struct lane *lane, int fd);
-
-/* Send what is due by now, both ways. */
-void link_deliver(struct proxy *p, struct link *link, int64_t now);
+void link_deliver(struct proxy *p, struct link *link, int64_t now); /* send what is due by now, both ways */
 
 /* When something may go out of the lane; INT64_MAX: not before something else happens. */
 int64_t lane_due(const struct lane *lane, const struct way *way);

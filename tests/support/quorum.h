@@ -16,8 +16,7 @@ struct quorum *quorum_start(const struct nodes_options *options);   /* NULL: non
 
 #define quorum_count(quorum) ((quorum)->all.count)
 #define quorum_uri(quorum) ((const char *)(quorum)->all.uri)        /* "redis+quorum://...", all of them */
-/* The same with restart_guard=... */
-const char *quorum_uri_guarded(struct quorum *quorum, int64_t restart_guard_ms);
+const char *quorum_uri_guarded(struct quorum *quorum, int64_t restart_guard_ms); /* the same with restart_guard=... */
 
 /* Wait until each that runs says that it has been up for longer. */
 void quorum_await_uptime(struct quorum *quorum, int64_t ms);

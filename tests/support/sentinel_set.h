@@ -35,8 +35,7 @@ int sentinel_set_master_number(struct sentinel_set *set);
 int sentinel_set_await_failover(struct sentinel_set *set, int before);
 /* Force one, without a fault; returns when it is finished, with the number of the new master. The old one is a replica then, or becomes it. */
 int sentinel_set_failover(struct sentinel_set *set);
-/* The same, but returns when a sentinel has begun. */
-void sentinel_set_begin_failover(struct sentinel_set *set);
+void sentinel_set_begin_failover(struct sentinel_set *set); /* the same, but returns when a sentinel has begun */
 
 /* How many times a sentinel that runs has said +switch-master since the start. */
 int sentinel_set_switches(struct sentinel_set *set);

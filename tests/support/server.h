@@ -50,11 +50,8 @@ struct server *server_start_with(const struct server_options *options);
 #define server_start_tls(whose, asks, ...) \
 	SERVER_WITH(.tcp = true, .tls = certs_server_args((whose), (asks)), .args = (__VA_ARGS__))
 
-/* End it and remove its folder; it may be paused or dead. NULL is allowed. */
-void server_stop(struct server *server);
-
-/* SIGKILL, and it has gone when this returns. Allowed for a dead one. */
-void server_kill(struct server *server);
+void server_stop(struct server *server); /* end it and remove its folder; it may be paused or dead. NULL is allowed */
+void server_kill(struct server *server); /* SIGKILL, and it has gone when this returns. Allowed for a dead one */
 
 /* End it if it runs, and start it again: same arguments, same socket, same port, and nothing in it unless the arguments
  * said that it keeps its data. Returns when it answers and has loaded what it keeps. */
@@ -103,9 +100,7 @@ int64_t server_number(const char *what, redisReply *reply);
 /* The same for everything, as text: integers in decimal, elements of an array with a space between, NULL for nil; an error
  * reply is trouble. The text belongs to the server; it lasts for the next 31 texts asked for. */
 const char *server_text(struct server *server, const char *format, ...);
-
-/* The same, of words as they are. */
-const char *server_text_of(struct server *server, int count, const char **words);
+const char *server_text_of(struct server *server, int count, const char **words); /* the same, of words as they are */
 
 /* How often it has executed a command since it began, or since a CONFIG RESETSTAT, in scripts too. */
 int64_t server_calls(struct server *server, const char *command);

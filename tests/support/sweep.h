@@ -14,9 +14,7 @@ void sweep_remove(char *folder);   /* with all that is in it; NULL is allowed */
 
 /* Write a file there: its path, to be freed. */
 char *sweep_file(const char *folder, const char *name, const char *text);
-
-/* A child process, which dies at the latest with this process. */
-void sweep_process(pid_t pid);
+void sweep_process(pid_t pid); /* a child process, which dies at the latest with this process */
 
 /* Run a program in a session of its own, with that terminal (NULL: none). `streams` are its input and outputs, -1:
  * /dev/null; nothing else is open, and no signal is blocked or ignored. 0, or the error. See sweep_process. */

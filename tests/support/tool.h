@@ -19,9 +19,7 @@ struct tool {
 };
 
 enum { TOOL_WORDS = 32 };
-
-/* Where the command is: in the build directory, the program itself. */
-const char *tool_path(void);
+const char *tool_path(void); /* where the command is: in the build directory, the program itself */
 
 /* Start `leash` with these words, ended by NULL: TOOL_START(uri, "run", "-n", "job", "true"). `uri` goes into
  * LEASH_URI (NULL: it is unset). Standard input is /dev/null; its output is kept; there is no terminal, or one, /dev/tty,
@@ -31,10 +29,7 @@ struct tool *tool_start(const char *uri, const char *const words[], bool at_term
 #define TOOL_START(uri, ...) tool_start(uri, (const char *const[]){__VA_ARGS__, NULL}, false)
 
 void tool_type(struct tool *tool, const char *text); /* "yes\n"; "\004" is the end of the file, "\003" is Ctrl-C */
-
-/* For runs that are started from now on; value NULL: no more. */
-void tool_setenv(const char *name, const char *value);
-
+void tool_setenv(const char *name, const char *value); /* for runs that are started from now on; value NULL: no more */
 void tool_signal(struct tool *tool, int signal);
 
 bool tool_has_ended(struct tool *tool);
@@ -47,5 +42,4 @@ const char *tool_said(struct tool *tool, enum stream stream);
 #define tool_out(tool) tool_said((tool), OUT)
 #define tool_err(tool) tool_said((tool), ERR)
 
-/* Kill it if it still runs, and forget it. NULL is allowed. */
-void tool_free(struct tool *tool);
+void tool_free(struct tool *tool); /* kill it if it still runs, and forget it. NULL is allowed */
