@@ -1,4 +1,3 @@
-/* See scene.h. */
 #include "tests/core/scene.h"
 
 #include "tests/core/wire.h"

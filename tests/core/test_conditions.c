@@ -1,8 +1,7 @@
 /* Who waits to be signaled: which place it has, which is all that the core tells of it, and how it leaves. */
 #include "tests/core/scene.h"
-#include "tests/support/test.h"
 
-FIXTURE(world_begin_condition, world_end);
+WORLD_OF(&lsh_condition, true, LSH_NEED_SIGNAL);
 
 static uint64_t place; /* that was seen last */
 

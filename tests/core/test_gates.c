@@ -1,9 +1,8 @@
 /* Who waits at a barrier: to the core a hold of a shared kind, which is told of like any other. So nothing is said here
  * but where a party would be left behind, or counted on though it went; all else is as in test_shared.c. */
 #include "tests/core/scene.h"
-#include "tests/support/test.h"
 
-FIXTURE(world_begin_barrier, world_end);
+WORLD_OF(&lsh_barrier, true, lsh_need_of(LSH_BARRIER, 3)); /* where three meet */
 
 #define TWO_WAIT "ann acquires 30000; bob acquires 30000; QUEUED; QUEUED -> acquire 1, acquire 2, ann waits, bob waits;"
 

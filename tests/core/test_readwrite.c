@@ -1,9 +1,8 @@
 /* Read-write locks: what an owner may do with what it holds, who shares a lease with whom within a process, and where
  * the server is asked anew. What is the same as of a lock is said in test_single.c and test_handoff.c. */
 #include "tests/core/scene.h"
-#include "tests/support/test.h"
 
-FIXTURE(world_begin_readwrite, world_end);
+WORLD_OF(&lsh_readwrite, false, LSH_NEED_READ); /* everybody reads, until it is said that somebody writes */
 
 #define BOTH_READ "ann holds; bob acquires 10000 -> bob OK, nothing sent"
 

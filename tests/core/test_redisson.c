@@ -2,9 +2,8 @@
  * said. An ask is a "try" in all that follows. What is as of any lock, test_single.c and test_handoff.c have. */
 #include "tests/core/scene.h"
 #include "tests/core/wire.h"
-#include "tests/support/test.h"
 
-FIXTURE(world_begin_redisson, world_end);
+WORLD_OF(&lsh_redisson, false, 0);
 
 /* Its release is heard by so many connections. */
 VERB(released_before)

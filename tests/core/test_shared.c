@@ -2,9 +2,8 @@
  * same as of a lock is said in test_single.c. */
 #include "tests/core/scene.h"
 #include "tests/core/wire.h"
-#include "tests/support/test.h"
 
-FIXTURE(world_begin_shared, world_end);
+WORLD_OF(&lsh_semaphore, true, lsh_need(1, 8)); /* permits, 8 of them, of which each person takes one */
 
 DOES(nothing_is_warned_of, assert_int_equal(wire.warnings, 0))
 

@@ -1,4 +1,3 @@
-/* The scripted world below a call. See wire.h. */
 #include "tests/core/wire.h"
 #include "tests/support/test.h"
 
@@ -376,14 +375,6 @@ connect(struct lsh_node *n)
 	n->ops->connected(n->ctx);
 }
 
-static void
-lose(struct lsh_node *n)
-{
-	n->commands.up = false;
-	n->same = false;
-	n->commands.trouble = (leash_error){LEASH_UNAVAILABLE, 0, ""};
-}
-
 static bool
 keep(struct lsh_node *n, bool is_down)
 {
@@ -393,8 +384,10 @@ keep(struct lsh_node *n, bool is_down)
 		lsh_pipeline_break(n->pipeline, 0);
 	if (atomic_load(&n->stopping))
 		return false;
-	if (n->commands.up && !n->pipeline->up)
-		lose(n);
+	if (n->commands.up && !n->pipeline->up) {
+		n->commands.up = n->same = false;
+		n->commands.trouble = (leash_error){LEASH_UNAVAILABLE, 0, ""};
+	}
 	if (!n->commands.up && !wire.is_cut && !is_down) {
 		connect(n);
 		did = true;

@@ -28,6 +28,7 @@ static const char *world_uri = "redis://world";
 char world_event[200];
 static bool is_fair; /* as the present part says */
 static const struct lsh_kind *kind = &lsh_mutex;
+static uint32_t first_need; /* of each person, at first */
 
 static int64_t now, last_fence, clock_us, wall_ns; /* how far the server's clock, and ours on the wall, were set */
 static int64_t still; /* it stands still for so long before what comes next */
@@ -360,14 +361,6 @@ VERB(all)
 	server = 0;
 }
 
-static enum answer
-yes(const struct wire_command *c)
-{
-	if (c->verb == LSH_ACQUIRE || c->verb == LSH_HEARTBEAT || c->verb == LSH_TRADE)
-		return HELD;
-	return c->verb == LSH_RELEASE ? RELEASED : KEPT;
-}
-
 static bool
 turn_to_who_is_asked(void)
 {
@@ -383,8 +376,12 @@ turn_to_who_is_asked(void)
 static void
 serve(void)
 {
-	while (turn_to_who_is_asked())
-		answer(yes(wire_first(server)));
+	while (turn_to_who_is_asked()) {
+		enum lsh_verb verb = wire_first(server)->verb;
+		bool is_fence = verb == LSH_ACQUIRE || verb == LSH_HEARTBEAT || verb == LSH_TRADE;
+
+		answer(is_fence ? HELD : verb == LSH_RELEASE ? RELEASED : KEPT);
+	}
 }
 
 DOES(serve, serve())
@@ -766,11 +763,7 @@ world_begin(void)
 		const char *name = people[i].name;
 
 		people[i] = (struct person){.name = name, .owner.id = lsh_owner_id(), .cancel.process = lsh_process_id()};
-		people[i].need = kind == &lsh_semaphore   ? lsh_need(1, 8)
-		                 : kind == &lsh_readwrite ? LSH_NEED_READ
-		                 : kind == &lsh_condition ? LSH_NEED_SIGNAL
-		                 : kind == &lsh_barrier   ? lsh_need_of(LSH_BARRIER, 3)
-		                                          : 0;
+		people[i].need = first_need;
 		people[i].terms = (struct lsh_terms){.references = 1, .lease_ms = LEASE_MS, .handoffs = 64, .handoff_ms = 10,
 		                                     .on_event = note_event, .event_arg = &people[i]};
 	}
@@ -809,42 +802,11 @@ world_begin_quorum(void)
 }
 
 void
-world_begin_shared(void)
+world_begin_with(const struct lsh_kind *its_kind, bool its_is_fair, uint32_t its_need)
 {
-	kind = &lsh_semaphore;
-	is_fair = true;
-	world_begin();
-}
-
-void
-world_begin_barrier(void)
-{
-	kind = &lsh_barrier;
-	is_fair = true;
-	world_begin();
-}
-
-void
-world_begin_condition(void)
-{
-	kind = &lsh_condition;
-	is_fair = true;
-	world_begin();
-}
-
-void
-world_begin_readwrite(void)
-{
-	kind = &lsh_readwrite;
-	is_fair = false;
-	world_begin();
-}
-
-void
-world_begin_redisson(void)
-{
-	kind = &lsh_redisson;
-	is_fair = false;
+	kind = its_kind;
+	is_fair = its_is_fair;
+	first_need = its_need;
 	world_begin();
 }
 
@@ -864,6 +826,7 @@ world_end(void)
 	lsh_engine_free(engine);
 	engine = NULL;
 	kind = &lsh_mutex;
+	first_need = 0;
 	lsh_uri_clear(&uri);
 	for (size_t i = 0; i < COUNT(people); i++) {
 		assert_false(people[i].is_busy);

@@ -42,11 +42,11 @@ extern const struct part world_parts[3];
 /* Around each test. At the end the client is closed while the server cannot be reached. */
 void world_begin(void);
 void world_begin_quorum(void); /* of three servers */
-void world_begin_shared(void); /* of permits, 8 of them, of which each person takes one */
-void world_begin_condition(void); /* people wait to be signaled */
-void world_begin_barrier(void); /* where three meet */
-void world_begin_redisson(void); /* of a lock that is shared with Redisson */
-void world_begin_readwrite(void); /* everybody reads, until it is said that somebody writes */
+/* Of a lock of another kind, of which everybody needs that, until it is said otherwise. */
+void world_begin_with(const struct lsh_kind *kind, bool is_fair, uint32_t need);
+#define WORLD_OF(kind, is_fair, need) \
+	static void begin_with(void) { world_begin_with((kind), (is_fair), (need)); } \
+	FIXTURE(begin_with, world_end)
 void world_end(void);
 
 /* ---- what people do ---- */

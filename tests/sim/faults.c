@@ -1,4 +1,3 @@
-/* The faults. See faults.h. */
 #include "tests/sim/faults.h"
 
 #include "tests/sim/fiber.h"

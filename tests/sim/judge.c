@@ -4,7 +4,6 @@
 #include "client/handle.h"
 #include "core/core.h"
 #include "lease/round.h"
-#include "tests/sim/fiber.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
  * came first comes in first, and the permits of a hold come and go together. See judge.h and judge_parts.h. */
 #include "tests/sim/judge_parts.h"
 
-#include "client/handle.h"
 #include "core/core.h"
 
 #include <inttypes.h>

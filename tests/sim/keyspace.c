@@ -1,4 +1,3 @@
-/* The keys of a simulated server. See keyspace.h. */
 #include "tests/sim/keyspace.h"
 
 #include <inttypes.h>

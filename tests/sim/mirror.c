@@ -1,4 +1,3 @@
-/* A real server and a simulated one that get the same commands. See mirror.h. */
 #include "tests/sim/mirror.h"
 
 #include "tests/support/trouble.h"

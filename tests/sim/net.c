@@ -1,4 +1,3 @@
-/* The net. See net.h. */
 #include "tests/sim/net.h"
 
 #include "tests/sim/fiber.h"

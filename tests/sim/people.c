@@ -1,4 +1,3 @@
-/* People. See people.h. */
 #include "tests/sim/people.h"
 
 #include "tests/sim/fiber.h"

@@ -1,4 +1,3 @@
-/* What a simulated command is told and answers. See reply.h. */
 #include "tests/sim/reply.h"
 
 #include <math.h>

@@ -1,13 +1,10 @@
-/* The site. See site.h. */
 #include "tests/sim/site.h"
 
 #include "lua/scripts.h"
 #include "tests/sim/judge.h"
-#include "tests/sim/people.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct sim_site sim_site;

@@ -1,4 +1,3 @@
-/* Actors. See actor.h. */
 #include "tests/support/actor.h"
 
 #include "tests/support/asleep.h"

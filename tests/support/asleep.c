@@ -1,4 +1,3 @@
-/* See asleep.h. */
 #include "tests/support/asleep.h"
 
 #include "tests/support/trouble.h"

@@ -1,4 +1,3 @@
-/* Processes of a test. See child.h. */
 #include "tests/support/child.h"
 
 #include "tests/support/await.h"

@@ -1,4 +1,3 @@
-/* Clusters. See cluster.h. */
 #include "tests/support/cluster.h"
 
 #include "tests/support/socket.h"

@@ -1,4 +1,3 @@
-/* The memory that leash has, counted. See counted.h. */
 #include "tests/support/counted.h"
 
 #include "tests/support/test.h"

@@ -1,4 +1,3 @@
-/* Deployments of all kinds, seen alike. See deployment.h. */
 #include "tests/support/deployment.h"
 
 #include "tests/support/cluster.h"

@@ -1,4 +1,3 @@
-/* See descriptors.h. */
 #include "tests/support/descriptors.h"
 
 #include "tests/support/trouble.h"

@@ -1,4 +1,3 @@
-/* See least.h. */
 #include "tests/support/least.h"
 
 #include "tests/support/sentinel_set.h"

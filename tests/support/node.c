@@ -1,4 +1,3 @@
-/* Nodes of deployments. See node.h. */
 #include "tests/support/node.h"
 
 #include "tests/support/asleep.h"

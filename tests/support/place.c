@@ -1,4 +1,3 @@
-/* Where a test program has its locks. See place.h. */
 #include "tests/support/place.h"
 
 #include "tests/support/cluster.h"

@@ -1,4 +1,3 @@
-/* Quorums. See quorum.h. */
 #include "tests/support/quorum.h"
 
 #include <stdio.h>
