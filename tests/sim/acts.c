@@ -15,10 +15,18 @@ shown(const struct sim_person *p)
 }
 
 static void
-tell(const struct sim_person *p, const char *what, int l, leash_status status, const leash_error *err)
+tell(const struct sim_person *p, const char *what, int l)
 {
 	sim_acts++;
-	sim_trace("%s %s %s: %s %s", shown(p), what, sim_names[l], leash_status_name(status), err->text);
+	sim_trace("%s %s %s: %s %s", shown(p), what, sim_names[l], leash_status_name(p->said), p->error.text);
+}
+
+/* Where a call says why. */
+static leash_error *
+why(struct sim_person *p)
+{
+	p->error = (leash_error){0};
+	return &p->error;
 }
 
 static void *
@@ -58,42 +66,36 @@ got_permits(struct sim_person *p)
 	p->permit_ms = p->limited ? 0 : p->lease_ms;
 }
 
-static leash_status
-acquire_as(struct sim_person *p, const leash_acquire *how, leash_error *err)
+static void
+acquire_as(struct sim_person *p, const leash_acquire *how)
 {
 	p->waits_since = sim_now;
 	p->waits_until = sim_now + how->wait_ms * SIM_MS;
 	p->waits = true;
-	leash_status status = p->lock == SIM_PERMITS ?
-		leash_semaphore_acquire_with(p->semaphore, p->count, how, &p->permit, err) :
-		leash_lock_acquire_with(p->handles[p->lock], how, err);
+	p->said = p->lock == SIM_PERMITS ? leash_semaphore_acquire_with(p->semaphore, p->count, how, &p->permit, why(p)) :
+	                                   leash_lock_acquire_with(p->handles[p->lock], how, why(p));
 	p->waits = false;
 	p->waited_until = sim_now;
-	if (status == LEASH_OK && p->lock == SIM_PERMITS)
+	if (p->said == LEASH_OK && p->lock == SIM_PERMITS)
 		got_permits(p);
-	return status;
 }
 
-static leash_status
-acquire_until_canceled(struct sim_person *p, leash_acquire *how, leash_error *err)
+static void
+acquire_until_canceled(struct sim_person *p, leash_acquire *how)
 {
-	leash_status status;
-
-	if ((status = leash_cancel_new(&how->cancel, err)) != LEASH_OK)
-		return status;
+	if ((p->said = leash_cancel_new(&how->cancel, why(p))) != LEASH_OK)
+		return;
 	struct sim_fiber *other = sim_fiber_start(&p->client->process, fire, how->cancel);
-	status = acquire_as(p, how, err);
+	acquire_as(p, how);
 	sim_fiber_join(other);
 	leash_cancel_free(how->cancel);
-	return status;
 }
 
-static leash_status
+static bool
 acquire(struct sim_person *p, int l)
 {
 	leash_acquire how = *LEASH_ACQUIRE(.wait_ms = 0);
 	bool cancels = sim_chance(sim_habits.cancels);
-	leash_error err = {0};
 
 	if (sim_terms.readwrite[l] && sim_chance(0.5))
 		change_mode(p, l);
@@ -105,29 +107,30 @@ acquire(struct sim_person *p, int l)
 	          (long long)how.wait_ms);
 	p->lock = l;
 	p->lease_ms = how.lease_ms > 0 ? how.lease_ms : sim_terms.lease_ms;
-	leash_status status = cancels ? acquire_until_canceled(p, &how, &err) : acquire_as(p, &how, &err);
-	tell(p, "acquires", l, status, &err);
-	if (status == LEASH_OK) {
+	if (cancels)
+		acquire_until_canceled(p, &how);
+	else
+		acquire_as(p, &how);
+	tell(p, "acquires", l);
+	if (p->said == LEASH_OK) {
 		note_hold(p, l);
 		p->client->gave_up[l] = false;
 		p->client->lease_ms[l] = p->limited ? 0 : p->lease_ms;
 	}
-	sim_judge_acquired(p, status, cancels, &err);
-	return status;
+	sim_judge_acquired(p, p->said, cancels);
+	return p->said == LEASH_OK;
 }
 
 static void *
 release_now(void *arg)
 {
 	struct sim_person *p = arg;
-
 	leash_permit *permit = p->permit;
 
-	p->error = (leash_error){0};
 	if (p->lock == SIM_PERMITS)
 		p->permit = NULL;
-	p->said = p->lock == SIM_PERMITS ? leash_permit_release(permit, &p->error) :
-	                                   leash_lock_release(p->handles[p->lock], &p->error);
+	p->said = p->lock == SIM_PERMITS ? leash_permit_release(permit, why(p)) :
+	                                   leash_lock_release(p->handles[p->lock], why(p));
 	return NULL;
 }
 
@@ -145,38 +148,25 @@ release(struct sim_person *p, int l, uint64_t fence)
 		sim_fiber_join(sim_fiber_start(&p->client->process, release_now, p));
 	else
 		release_now(p);
-	tell(p, "releases", l, p->said, &p->error);
+	tell(p, "releases", l);
 	if (p->said == LEASH_LOST && sim_now < valid_until)
 		sim_judge_lost(l, "a release says so, before its lease was over");
-	sim_judge_released(p, l, fence, was_last, p->said, &p->error);
+	sim_judge_released(p, l, fence, was_last);
 }
 
 /* Who reads is refused at once. */
-static leash_status
+static void
 nest_other(struct sim_person *p, int l)
 {
 	bool held = leash_lock_held(p->handles[l]);
 	int64_t began = sim_now;
-	leash_error err = {0};
-	leash_status status = leash_lock_acquire(p->others[l], sim_between(0, sim_terms.wait_ms), &err);
 
-	sim_trace("%s nests %s in the other mode: %s %s", shown(p), sim_names[l], leash_status_name(status), err.text);
-	if ((p->reads[l] ? status == LEASH_OK || (held && status != LEASH_DEADLOCK && !p->client->leaves) :
-	                   status == LEASH_DEADLOCK || (status == LEASH_OK) != held) || sim_now - began > SIM_MS)
+	p->said = leash_lock_acquire(p->others[l], sim_between(0, sim_terms.wait_ms), why(p));
+	tell(p, "nests in the other mode", l);
+	if ((p->reads[l] ? p->said == LEASH_OK || (held && p->said != LEASH_DEADLOCK && !p->client->leaves) :
+	                   p->said == LEASH_DEADLOCK || (p->said == LEASH_OK) != held) || sim_now - began > SIM_MS)
 		sim_breach("lock %d: who %s nests, and is told %s", l, p->reads[l] ? "reads" : "writes",
-		           leash_status_name(status));
-	return status;
-}
-
-static leash_status
-upgrade(struct sim_person *p, int l)
-{
-	leash_error err = {0};
-	leash_status status = leash_lock_upgrade(p->others[l], &err);
-
-	tell(p, "upgrades", l, status, &err);
-	sim_judge_traded(p, l, 0, status, &err);
-	return status;
+		           leash_status_name(p->said));
 }
 
 /* To read and to write; and then to go on with one of the two. The fence by then; UINT64_MAX: that is not known. */
@@ -184,24 +174,28 @@ static uint64_t
 have_both(struct sim_person *p, int l, uint64_t fence)
 {
 	unsigned depth = leash_lock_depth(p->handles[l]);
-	leash_error err = {0};
-	leash_status status;
 
 	p->tokens[l][0] = '\0'; /* it may have another one by and by */
-	status = p->reads[l] && sim_chance(0.5) ? upgrade(p, l) : nest_other(p, l);
-	if ((leash_lock_depth(p->handles[l]) != depth || leash_lock_depth(p->others[l]) != (status == LEASH_OK)) &&
+	if (p->reads[l] && sim_chance(0.5)) {
+		p->said = leash_lock_upgrade(p->others[l], why(p));
+		tell(p, "upgrades", l);
+		sim_judge_traded(p, l, 0);
+	} else {
+		nest_other(p, l);
+	}
+	if ((leash_lock_depth(p->handles[l]) != depth || leash_lock_depth(p->others[l]) != (p->said == LEASH_OK)) &&
 	    !p->client->leaves)
 		sim_breach("lock %d: who wants both, and is told %s, has it as often as it should not", l,
-		           leash_status_name(status));
-	if (status == LEASH_OK) {
+		           leash_status_name(p->said));
+	if (p->said == LEASH_OK) {
 		sim_sleep(sim_between(0, 10 * SIM_MS));
 		if (sim_chance(0.5))
 			change_mode(p, l);
 		uint64_t had = leash_lock_fence(p->handles[l]);
 
-		status = leash_lock_release(p->others[l], &err);
-		tell(p, "releases the other mode of", l, status, &err);
-		sim_judge_traded(p, l, had, status, &err);
+		p->said = leash_lock_release(p->others[l], why(p));
+		tell(p, "releases the other mode of", l);
+		sim_judge_traded(p, l, had);
 	}
 	leash_lock_token(p->handles[l], p->tokens[l], LEASH_TOKEN_MAX);
 	return fence == UINT64_MAX || !leash_lock_held(p->handles[l]) ? fence : leash_lock_fence(p->handles[l]);
@@ -211,9 +205,8 @@ static void
 nest(struct sim_person *p, int l)
 {
 	bool held = leash_lock_held(p->handles[l]);
-	leash_error err;
 
-	if (leash_lock_acquire(p->handles[l], 0, &err) != LEASH_OK)
+	if (leash_lock_acquire(p->handles[l], 0, why(p)) != LEASH_OK)
 		return;
 	if (!held)
 		sim_breach("lock %d: who lost it nests", l);
@@ -225,31 +218,28 @@ static void
 extend(struct sim_person *p, int l)
 {
 	int64_t lease_ms = sim_between(sim_terms.lease_ms / 2, sim_terms.longest_ms), began = sim_now;
-	leash_error err = {0};
-	leash_status status = l == SIM_PERMITS ? leash_permit_extend(p->permit, lease_ms, &err) :
-	                                         leash_lock_extend(p->handles[l], lease_ms, &err);
 
-	sim_trace("%s extends %s to %lld ms: %s %s", shown(p), sim_names[l], (long long)lease_ms, leash_status_name(status),
-	          err.text);
-	if (status == LEASH_OK && p->client->lease_ms[l] > 0)
+	p->said = l == SIM_PERMITS ? leash_permit_extend(p->permit, lease_ms, why(p)) :
+	                             leash_lock_extend(p->handles[l], lease_ms, why(p));
+	sim_trace("%s extends %s to %lld ms: %s %s", shown(p), sim_names[l], (long long)lease_ms,
+	          leash_status_name(p->said), p->error.text);
+	if (p->said == LEASH_OK && p->client->lease_ms[l] > 0)
 		p->client->lease_ms[l] = lease_ms;
-	if (status == LEASH_OK && l == SIM_PERMITS && p->permit_ms > 0)
+	if (p->said == LEASH_OK && l == SIM_PERMITS && p->permit_ms > 0)
 		p->permit_ms = lease_ms;
-	sim_judge_extended(p, l, began, lease_ms, status);
+	sim_judge_extended(p, l, began, lease_ms);
 }
 
 void
 sim_break(struct sim_person *p, int l)
 {
-	leash_error err = {0};
-
 	if (sim_terms.readwrite[l])
 		return;
 	sim_trace("%s breaks %s", shown(p), sim_names[l]);
 	sim_judge_broken(l);
-	leash_status status = leash_lock_break(p->handles[l], &err);
+	p->said = leash_lock_break(p->handles[l], why(p));
 	sim_judge_broken(l);
-	tell(p, "breaks", l, status, &err);
+	tell(p, "breaks", l);
 }
 
 /* ---- looking ---- */
@@ -286,20 +276,17 @@ sim_look(struct sim_person *p, int l)
 	uint64_t fence = leash_lock_fence(p->handles[l]);
 	uint32_t which = sim_random(3);
 	bool is_to_be_seen = which == 2 || (which == 1 && sim_judge_is_everywhere(l));
-	leash_error err = {0};
-	leash_status status;
 
 	if (sim_terms.readwrite[l])
 		return;
 	if (which == 0)
-		status = leash_lock_waiters(p->handles[l], see_waiter, NULL, &err);
+		p->said = leash_lock_waiters(p->handles[l], see_waiter, NULL, why(p));
 	else if (which == 1)
-		status = leash_client_scan(p->client->leash, NULL, see, &seen, &err);
-	else if ((status = leash_lock_inspect(p->handles[l], &info, &err)) == LEASH_OK)
+		p->said = leash_client_scan(p->client->leash, NULL, see, &seen, why(p));
+	else if ((p->said = leash_lock_inspect(p->handles[l], &info, why(p))) == LEASH_OK)
 		see(&seen, &info);
-	tell(p, "looks at", l, status, &err);
-	sim_judge_looked(p, l, is_to_be_seen && fence != 0 && leash_lock_fence(p->handles[l]) == fence, seen.own, status,
-	                 &err);
+	tell(p, "looks at", l);
+	sim_judge_looked(p, l, is_to_be_seen && fence != 0 && leash_lock_fence(p->handles[l]) == fence, seen.own);
 }
 
 /* ---- leading ---- */
@@ -309,28 +296,26 @@ static void
 proclaim(struct sim_person *p, int l)
 {
 	char token[LEASH_TOKEN_MAX];
-	leash_error err = {0};
-	leash_status status;
 
 	if (leash_lock_token(p->handles[l], token, sizeof token) == 0)
 		return;
-	status = leash_lock_proclaim(p->handles[l], token, &err);
-	tell(p, "leads by", l, status, &err);
-	sim_judge_proclaimed(p, l, status, &err);
+	p->said = leash_lock_proclaim(p->handles[l], token, why(p));
+	tell(p, "leads by", l);
+	sim_judge_proclaimed(p, l);
 }
 
 void
 sim_watch(struct sim_person *p)
 {
 	int64_t began = sim_now, wait_ms = sim_between(0, 3000);
-	leash_error err = {0};
 	leash_leader leader = {.size = sizeof leader};
-	leash_status status = leash_watch_next(p->watch, wait_ms, &leader, &err);
 
+	p->said = leash_watch_next(p->watch, wait_ms, &leader, why(p));
 	sim_acts++;
-	sim_trace("%s watches: %s %s", shown(p), leash_status_name(status), status == LEASH_OK ? leader.token : err.text);
-	sim_judge_watched(p, &leader, began, wait_ms, status, &err);
-	if (status == LEASH_OK)
+	sim_trace("%s watches: %s %s", shown(p), leash_status_name(p->said),
+	          p->said == LEASH_OK ? leader.token : p->error.text);
+	sim_judge_watched(p, &leader, began, wait_ms);
+	if (p->said == LEASH_OK)
 		memcpy(p->led_by, leader.token, sizeof p->led_by);
 }
 
@@ -343,9 +328,7 @@ acquire_set(struct sim_person *p)
 {
 	int64_t wait_ms = sim_chance(sim_habits.at_once) ? 0 : sim_between(1, sim_terms.wait_ms);
 	unsigned before[SIM_LOCKS];
-	leash_error err = {0};
 	bool nests = false;
-	leash_status status;
 
 	sim_trace("%s acquires the set, for %lld ms at most", shown(p), (long long)wait_ms);
 	for (int l = 0; l < sim_terms.locks; l++) {
@@ -357,23 +340,23 @@ acquire_set(struct sim_person *p)
 	p->waits_since = sim_now;
 	p->waits_until = sim_now + wait_ms * SIM_MS;
 	p->lease_ms = sim_terms.lease_ms;
-	status = leash_multi_acquire(p->set, wait_ms, &err);
+	p->said = leash_multi_acquire(p->set, wait_ms, why(p));
 	p->waited_until = sim_now;
 	sim_acts++;
-	sim_trace("%s acquires the set: %s %s", shown(p), leash_status_name(status), err.text);
+	sim_trace("%s acquires the set: %s %s", shown(p), leash_status_name(p->said), p->error.text);
 	for (int l = 0; l < sim_terms.locks; l++) {
 		p->lock = l;
-		if (before[l] == 0 && (status == LEASH_OK || (!nests && strstr(err.text, sim_names[l]) != NULL)))
-			sim_judge_acquired(p, status, false, &err);
-		if (leash_lock_depth(p->handles[l]) != before[l] + (status == LEASH_OK) && !p->client->leaves)
-			sim_breach("lock %d: a set that ended with %s left it with another depth", l, leash_status_name(status));
-		if (status != LEASH_OK || before[l] > 0)
+		if (before[l] == 0 && (p->said == LEASH_OK || (!nests && strstr(p->error.text, sim_names[l]) != NULL)))
+			sim_judge_acquired(p, p->said, false);
+		if (leash_lock_depth(p->handles[l]) != before[l] + (p->said == LEASH_OK) && !p->client->leaves)
+			sim_breach("lock %d: a set that ended with %s left it with another depth", l, leash_status_name(p->said));
+		if (p->said != LEASH_OK || before[l] > 0)
 			continue;
 		p->got_at[l] = sim_now;
 		p->client->gave_up[l] = false;
 		p->client->lease_ms[l] = sim_terms.lease_ms;
 	}
-	return status == LEASH_OK;
+	return p->said == LEASH_OK;
 }
 
 static void
@@ -381,8 +364,6 @@ hold_set(struct sim_person *p)
 {
 	bool was_last[SIM_LOCKS], is_nested[SIM_LOCKS];
 	uint64_t fences[SIM_LOCKS];
-	leash_error err = {0};
-	leash_status status;
 
 	for (int l = 0; l < sim_terms.locks; l++)
 		fences[l] = leash_lock_fence(p->handles[l]);
@@ -395,17 +376,17 @@ hold_set(struct sim_person *p)
 		p->client->gave_up[l] = true;
 		p->got_at[l] = 0;
 	}
-	status = leash_multi_release(p->set, &err);
+	p->said = leash_multi_release(p->set, why(p));
 	sim_acts++;
-	sim_trace("%s releases the set: %s %s", shown(p), leash_status_name(status), err.text);
+	sim_trace("%s releases the set: %s %s", shown(p), leash_status_name(p->said), p->error.text);
 	for (int l = 0; l < sim_terms.locks; l++)
 		if (!is_nested[l])
-			sim_judge_released(p, l, fences[l], was_last[l], status, &err);
+			sim_judge_released(p, l, fences[l], was_last[l]);
 }
 
 /* It has it again: a new hold, unless it did not give it up. */
 static void
-note_again(struct sim_person *p, int l, uint64_t *fence, const leash_error *err)
+note_again(struct sim_person *p, int l, uint64_t *fence)
 {
 	uint64_t now = leash_lock_fence(p->handles[l]);
 
@@ -419,7 +400,7 @@ note_again(struct sim_person *p, int l, uint64_t *fence, const leash_error *err)
 	p->lock = l;
 	p->lease_ms = sim_terms.lease_ms;
 	p->waits_since = p->waits_until = p->waited_until = sim_now;
-	sim_judge_acquired(p, LEASH_OK, false, err);
+	sim_judge_acquired(p, LEASH_OK, false);
 }
 
 /* For a signal. False: it has the lock no more. */
@@ -428,36 +409,31 @@ wait_for_signal(struct sim_person *p, int l, uint64_t *fence)
 {
 	unsigned depth = leash_lock_depth(p->handles[l]);
 	int64_t wait_ms = sim_between(0, sim_terms.wait_ms);
-	leash_error err = {0};
-	leash_status status;
 	bool has;
 
 	sim_trace("%s waits for a condition of %s, for %lld ms at most", shown(p), sim_names[l], (long long)wait_ms);
 	p->client->gave_up[l] = true;
 	p->got_at[l] = 0;
-	status = leash_condition_wait(p->conditions[l], wait_ms, &err);
-	has = status == LEASH_OK || status == LEASH_TIMEOUT;
-	tell(p, "has waited for a condition of", l, status, &err);
+	p->said = leash_condition_wait(p->conditions[l], wait_ms, why(p));
+	has = p->said == LEASH_OK || p->said == LEASH_TIMEOUT;
+	tell(p, "has waited for a condition of", l);
 	if (has)
-		note_again(p, l, fence, &err);
+		note_again(p, l, fence);
 	if (leash_lock_depth(p->handles[l]) != (has ? depth : 0) && !p->client->leaves)
-		sim_breach("lock %d: a wait that ended with %s left it with another depth", l, leash_status_name(status));
-	sim_judge_waited(p, l, status, &err);
+		sim_breach("lock %d: a wait that ended with %s left it with another depth", l, leash_status_name(p->said));
+	sim_judge_waited(p, l);
 	return has;
 }
 
 static bool
 use_condition(struct sim_person *p, int l, uint64_t *fence)
 {
-	leash_error err = {0};
-	leash_status status;
-
 	if (sim_chance(0.5))
 		return wait_for_signal(p, l, fence);
-	status = sim_chance(0.8) ? leash_condition_signal(p->conditions[l], &err) :
-	                           leash_condition_broadcast(p->conditions[l], &err);
-	tell(p, "signals a condition of", l, status, &err);
-	sim_judge_waited(p, l, status, &err);
+	p->said = sim_chance(0.8) ? leash_condition_signal(p->conditions[l], why(p)) :
+	                           leash_condition_broadcast(p->conditions[l], why(p));
+	tell(p, "signals a condition of", l);
+	sim_judge_waited(p, l);
 	return true;
 }
 
@@ -507,7 +483,7 @@ hold(struct sim_person *p, int l, bool adopted)
 			proclaim(p, l);
 		else if (p->set != NULL && !adopted && sim_chance(0.2))
 			sim_use_set(p);
-		else if (sim_chance(0.05) && sim_terms.locks > 1 && acquire(p, (l + 1) % sim_terms.locks) == LEASH_OK)
+		else if (sim_chance(0.05) && sim_terms.locks > 1 && acquire(p, (l + 1) % sim_terms.locks))
 			release(p, (l + 1) % sim_terms.locks, leash_lock_fence(p->handles[(l + 1) % sim_terms.locks]));
 	}
 	p->ended = sim_chance(p->client->leaves ? 0.5 : 0.005);
@@ -544,16 +520,15 @@ void
 sim_adopt(struct sim_person *p, int l)
 {
 	char token[LEASH_TOKEN_MAX];
-	leash_error err = {0};
 
 	if (p->client->heir_of->leaves || p->client->adopted[l] || !find_token(p, l, token))
 		return;
 	sim_trace("%s adopts %s from %s", shown(p), sim_names[l], token);
 	p->client->adopted[l] = true;
-	leash_status status = leash_lock_adopt(p->handles[l], token, &err);
-	tell(p, "adopts", l, status, &err);
-	p->client->adopted[l] = status == LEASH_OK;
-	if (status != LEASH_OK)
+	p->said = leash_lock_adopt(p->handles[l], token, why(p));
+	tell(p, "adopts", l);
+	p->client->adopted[l] = p->said == LEASH_OK;
+	if (p->said != LEASH_OK)
 		return;
 	note_hold(p, l);
 	hold(p, l, true);
@@ -562,7 +537,7 @@ sim_adopt(struct sim_person *p, int l)
 void
 sim_use_lock(struct sim_person *p, int l)
 {
-	if (acquire(p, l) == LEASH_OK)
+	if (acquire(p, l))
 		hold(p, l, false);
 }
 
@@ -585,7 +560,7 @@ hold_permits(struct sim_person *p)
 			continue;
 		if (sim_chance(sim_habits.extends))
 			extend(p, SIM_PERMITS);
-		else if (sim_chance(0.05) && acquire(p, l) == LEASH_OK)
+		else if (sim_chance(0.05) && acquire(p, l))
 			release(p, l, leash_lock_fence(p->handles[l]));
 	}
 	release(p, SIM_PERMITS, UINT64_MAX);
@@ -595,8 +570,6 @@ hold_permits(struct sim_person *p)
 static void
 adopt_permits(struct sim_person *p)
 {
-	leash_error err = {0};
-
 	for (int k = 0; k < sim_terms.threads && !p->client->heir_of->leaves && p->permit == NULL; k++) {
 		struct sim_person *dead = &sim_clients[p->client->heir_of->process.number].people[k];
 
@@ -605,9 +578,9 @@ adopt_permits(struct sim_person *p)
 		dead->permit = NULL;
 		p->count = dead->count;
 		p->lease_ms = sim_terms.lease_ms;
-		leash_status status = leash_semaphore_adopt(p->semaphore, p->count, dead->tokens[SIM_PERMITS], &p->permit,
-		                                            &err);
-		sim_trace("%s adopts %s: %s %s", shown(p), dead->tokens[SIM_PERMITS], leash_status_name(status), err.text);
+		p->said = leash_semaphore_adopt(p->semaphore, p->count, dead->tokens[SIM_PERMITS], &p->permit, why(p));
+		sim_trace("%s adopts %s: %s %s", shown(p), dead->tokens[SIM_PERMITS], leash_status_name(p->said),
+		          p->error.text);
 	}
 	if (p->permit == NULL)
 		return;
@@ -621,6 +594,6 @@ sim_use_permits(struct sim_person *p)
 	if (p->client->heir_of != NULL)
 		adopt_permits(p);
 	p->count = sim_between(1, sim_terms.permits);
-	if (acquire(p, SIM_PERMITS) == LEASH_OK)
+	if (acquire(p, SIM_PERMITS))
 		hold_permits(p);
 }

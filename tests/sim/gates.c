@@ -36,11 +36,14 @@ count_there(int change)
 		full_since = sim_now;
 }
 
-static bool
-is_excused(const struct sim_person *p, leash_status status)
+/* What it was told must have had a reason. */
+static void
+look_at_status(const struct sim_person *p, const char *who)
 {
-	return p->client->leaves || sim_climate != SIM_CALM || status == LEASH_OK || status == LEASH_TIMEOUT ||
-	       status == LEASH_UNAVAILABLE; /* the time was over as it was asked */
+	/* UNAVAILABLE: the time was over as it was asked */
+	if (!p->client->leaves && sim_climate == SIM_CALM && p->said != LEASH_OK && p->said != LEASH_TIMEOUT &&
+	    p->said != LEASH_UNAVAILABLE)
+		sim_breach("%s is told %s: %s", who, leash_status_name(p->said), p->error.text);
 }
 
 static void
@@ -49,29 +52,27 @@ meet(struct sim_person *p)
 	int64_t began = sim_now, wait_ms = sim_between(0, 4000);
 	leash_barrier *barrier = NULL;
 	bool lost_data;
-	leash_error err = {0};
-	leash_status status;
 
-	if (leash_barrier_new(&barrier, p->client->leash, "gate", sim_terms.parties, &err) != LEASH_OK)
+	if (leash_barrier_new(&barrier, p->client->leash, "gate", sim_terms.parties, NULL) != LEASH_OK)
 		return; /* there is no memory, or the client is closed */
 	p->meets = true;
 	p->met = 0;
 	count_there(1);
-	status = leash_barrier_wait(barrier, wait_ms, &err);
+	p->error = (leash_error){0};
+	p->said = leash_barrier_wait(barrier, wait_ms, &p->error);
 	sim_trace("client %d is at the barrier, for %lld ms: %s %s", p->client->process.number, (long long)wait_ms,
-	          leash_status_name(status), err.text);
+	          leash_status_name(p->said), p->error.text);
 	lost_data = sim_has_struck[SIM_LOSS] || sim_has_struck[SIM_ROLLBACK] || sim_has_struck[SIM_FAILOVER] ||
 	            sim_has_struck[SIM_STALL];
-	if (status == LEASH_OK && !lost_data && p->met < sim_terms.parties)
+	if (p->said == LEASH_OK && !lost_data && p->met < sim_terms.parties)
 		sim_breach("%d of %d were at the barrier that client %d has passed", p->met, sim_terms.parties,
 		           p->client->process.number);
-	if (status == LEASH_TIMEOUT && sim_climate == SIM_CALM && full_since != 0 && sim_now - full_since > 1500 * SIM_MS &&
-	    sim_now - began > 1500 * SIM_MS)
+	if (p->said == LEASH_TIMEOUT && sim_climate == SIM_CALM && full_since != 0 &&
+	    sim_now - full_since > 1500 * SIM_MS && sim_now - began > 1500 * SIM_MS)
 		sim_breach("enough are at the barrier, but client %d has not passed", p->client->process.number);
-	if (!is_excused(p, status))
-		sim_breach("who is at the barrier is told %s: %s", leash_status_name(status), err.text);
+	look_at_status(p, "who is at the barrier");
 	p->meets = false;
-	if (status == LEASH_OK || status == LEASH_TIMEOUT || status == LEASH_UNAVAILABLE)
+	if (p->said == LEASH_OK || p->said == LEASH_TIMEOUT || p->said == LEASH_UNAVAILABLE)
 		count_there(-1);
 	leash_barrier_free(barrier);
 }
@@ -81,35 +82,34 @@ arrive(struct sim_person *p, leash_latch *latch, struct latch *of)
 {
 	unsigned number = sim_random(PARTIES);
 	char party[] = {(char)('a' + number), '\0'};
-	leash_error err = {0};
-	leash_status status;
 
 	of->begun |= 1U << number;
-	status = leash_latch_count_down(latch, party, &err);
-	sim_trace("client %d arrives as %s: %s %s", p->client->process.number, party, leash_status_name(status), err.text);
-	if (status == LEASH_OK)
+	p->error = (leash_error){0};
+	p->said = leash_latch_count_down(latch, party, &p->error);
+	sim_trace("client %d arrives as %s: %s %s", p->client->process.number, party, leash_status_name(p->said),
+	          p->error.text);
+	if (p->said == LEASH_OK)
 		of->arrived |= 1U << number;
-	if (of->open_since == 0 && (unsigned)__builtin_popcount(of->arrived) >= (unsigned)sim_terms.parties)
+	if (of->open_since == 0 && __builtin_popcount(of->arrived) >= sim_terms.parties)
 		of->open_since = sim_now;
-	if (!is_excused(p, status))
-		sim_breach("who arrives at a latch is told %s: %s", leash_status_name(status), err.text);
+	look_at_status(p, "who arrives at a latch");
 }
 
 static void
 await(struct sim_person *p, leash_latch *latch, const struct latch *of)
 {
 	int64_t began = sim_now, wait_ms = sim_between(0, 3000);
-	leash_error err = {0};
-	leash_status status = leash_latch_await(latch, wait_ms, &err);
 
-	sim_trace("client %d awaits a latch: %s %s", p->client->process.number, leash_status_name(status), err.text);
-	if (status == LEASH_OK && (unsigned)__builtin_popcount(of->begun) < (unsigned)sim_terms.parties)
-		sim_breach("a latch is open at which %u of %d have arrived", (unsigned)__builtin_popcount(of->begun), sim_terms.parties);
-	if (status == LEASH_TIMEOUT && sim_climate == SIM_CALM && of->open_since != 0 &&
+	p->error = (leash_error){0};
+	p->said = leash_latch_await(latch, wait_ms, &p->error);
+	sim_trace("client %d awaits a latch: %s %s", p->client->process.number, leash_status_name(p->said), p->error.text);
+	if (p->said == LEASH_OK && __builtin_popcount(of->begun) < sim_terms.parties)
+		sim_breach("a latch is open at which %d of %d have arrived", __builtin_popcount(of->begun), sim_terms.parties);
+	if (p->said == LEASH_TIMEOUT && sim_climate == SIM_CALM && of->open_since != 0 &&
 	    sim_now - of->open_since > 1500 * SIM_MS && sim_now - began > 1500 * SIM_MS)
-		sim_breach("%u have arrived at a latch for %d, which is not open", (unsigned)__builtin_popcount(of->arrived), sim_terms.parties);
-	if (!is_excused(p, status))
-		sim_breach("who awaits a latch is told %s: %s", leash_status_name(status), err.text);
+		sim_breach("%d have arrived at a latch for %d, which is not open", __builtin_popcount(of->arrived),
+		           sim_terms.parties);
+	look_at_status(p, "who awaits a latch");
 }
 
 void

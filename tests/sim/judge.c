@@ -562,7 +562,7 @@ note_grant(const struct sim_person *p)
 }
 
 void
-sim_judge_acquired(const struct sim_person *p, leash_status status, bool canceled, const leash_error *err)
+sim_judge_acquired(const struct sim_person *p, leash_status status, bool canceled)
 {
 	if (status == LEASH_OK)
 		note_grant(p);
@@ -572,82 +572,81 @@ sim_judge_acquired(const struct sim_person *p, leash_status status, bool cancele
 	         status == LEASH_UNAVAILABLE ? sim_climate == SIM_CALM && p->waited_until < p->waits_until &&
 	                                       judge_doubted_until[p->lock] <= p->waited_until :
 	         !is_excused(p->client, status))
-		sim_breach("lock %d: an acquire says %s: %s", p->lock, leash_status_name(status), err->text);
+		sim_breach("lock %d: an acquire says %s: %s", p->lock, leash_status_name(status), p->error.text);
 	if (!p->client->process.stood_still && p->waited_until > p->waits_until + judge_grace() && status != LEASH_OK)
 		sim_breach("lock %d: an acquire ended %" PRId64 " ms after its time", p->lock,
 		           (p->waited_until - p->waits_until) / SIM_MS);
 }
 
 void
-sim_judge_proclaimed(const struct sim_person *p, int l, leash_status status, const leash_error *err)
+sim_judge_proclaimed(const struct sim_person *p, int l)
 {
-	if (status != LEASH_OK && status != LEASH_LOST && status != LEASH_NOT_HELD &&
-	    (status != LEASH_UNAVAILABLE || sim_climate == SIM_CALM) && !is_excused(p->client, status))
-		sim_breach("lock %d: who leads says so, and is told %s: %s", l, leash_status_name(status), err->text);
+	if (p->said != LEASH_OK && p->said != LEASH_LOST && p->said != LEASH_NOT_HELD &&
+	    (p->said != LEASH_UNAVAILABLE || sim_climate == SIM_CALM) && !is_excused(p->client, p->said))
+		sim_breach("lock %d: who leads says so, and is told %s: %s", l, leash_status_name(p->said), p->error.text);
 }
 
 void
-sim_judge_watched(const struct sim_person *p, const leash_leader *leader, int64_t began, int64_t wait_ms,
-                  leash_status status, const leash_error *err)
+sim_judge_watched(const struct sim_person *p, const leash_leader *leader, int64_t began, int64_t wait_ms)
 {
 	const struct holder *seen = &holders[0][0];
 	int64_t waited = sim_now - began;
 	/* or the time, in whole ms, was over just after the server was asked */
 	bool unanswered = sim_climate != SIM_CALM || waited + SIM_MS >= wait_ms * SIM_MS;
 
-	if (status != LEASH_OK && status != LEASH_TIMEOUT && (status != LEASH_UNAVAILABLE || !unanswered) &&
-	    !is_excused(p->client, status))
-		sim_breach("who watches is told %s: %s", leash_status_name(status), err->text);
-	if (status == LEASH_OK && leader->value[0] != '\0' && strcmp(leader->value, leader->token) != 0)
+	if (p->said != LEASH_OK && p->said != LEASH_TIMEOUT && (p->said != LEASH_UNAVAILABLE || !unanswered) &&
+	    !is_excused(p->client, p->said))
+		sim_breach("who watches is told %s: %s", leash_status_name(p->said), p->error.text);
+	if (p->said == LEASH_OK && leader->value[0] != '\0' && strcmp(leader->value, leader->token) != 0)
 		sim_breach("who watches is told that %s says %s", leader->token, leader->value);
-	if (status == LEASH_OK && !leader->leads && (leader->token[0] != '\0' || leader->value[0] != '\0'))
+	if (p->said == LEASH_OK && !leader->leads && (leader->token[0] != '\0' || leader->value[0] != '\0'))
 		sim_breach("who watches is told that nobody leads, but %s says %s", leader->token, leader->value);
-	if (status == LEASH_TIMEOUT && sim_climate == SIM_CALM && waited > 1500 * SIM_MS && p->led_by[0] != '?' &&
+	if (p->said == LEASH_TIMEOUT && sim_climate == SIM_CALM && waited > 1500 * SIM_MS && p->led_by[0] != '?' &&
 	    sim_now - seen->changed > 1500 * SIM_MS && strcmp(seen->now, p->led_by) != 0)
 		sim_breach("who watches was told of '%s', but not of '%s'", p->led_by, seen->now);
 }
 
 void
-sim_judge_traded(const struct sim_person *p, int l, uint64_t had, leash_status status, const leash_error *err)
+sim_judge_traded(const struct sim_person *p, int l, uint64_t had)
 {
 	uint64_t fence = leash_lock_fence(p->handles[l]);
 
-	if (status == LEASH_OK && fence != 0) {
+	if (p->said == LEASH_OK && fence != 0) {
 		if (fence != had) {
 			look_at_fence(l, fence, true);
 			known[l].wrote = known[l].fence;
 		}
 		told_of(p, l)->fence = fence;
 		told_of(p, l)->lost = false;
-	} else if (status != LEASH_OK && status != LEASH_TIMEOUT && status != LEASH_LOST && status != LEASH_NOT_HELD &&
-	           (status != LEASH_UNAVAILABLE || sim_climate == SIM_CALM) && !is_excused(p->client, status)) {
-		sim_breach("lock %d: a trade says %s: %s", l, leash_status_name(status), err->text);
+	} else if (p->said != LEASH_OK && p->said != LEASH_TIMEOUT && p->said != LEASH_LOST && p->said != LEASH_NOT_HELD &&
+	           (p->said != LEASH_UNAVAILABLE || sim_climate == SIM_CALM) && !is_excused(p->client, p->said)) {
+		sim_breach("lock %d: a trade says %s: %s", l, leash_status_name(p->said), p->error.text);
 	}
 }
 
 void
-sim_judge_waited(const struct sim_person *p, int l, leash_status status, const leash_error *err)
+sim_judge_waited(const struct sim_person *p, int l)
 {
-	if (status != LEASH_OK && status != LEASH_TIMEOUT && status != LEASH_LOST && !is_excused(p->client, status) &&
-	    (status != LEASH_UNAVAILABLE || (sim_climate == SIM_CALM && !judge_is_doubted(l))))
-		sim_breach("lock %d: a wait for a signal, or a signal, says %s: %s", l, leash_status_name(status), err->text);
+	if (p->said != LEASH_OK && p->said != LEASH_TIMEOUT && p->said != LEASH_LOST && !is_excused(p->client, p->said) &&
+	    (p->said != LEASH_UNAVAILABLE || (sim_climate == SIM_CALM && !judge_is_doubted(l))))
+		sim_breach("lock %d: who waits for a signal, or says one, is told %s: %s", l, leash_status_name(p->said),
+		           p->error.text);
 }
 
 void
-sim_judge_released(const struct sim_person *p, int l, uint64_t fence, bool was_last, leash_status status,
-                   const leash_error *err)
+sim_judge_released(const struct sim_person *p, int l, uint64_t fence, bool was_last)
 {
 	struct told *t = l != SIM_PERMITS ? told_of(p, l) : NULL;
 	bool was_told = t == NULL ? p->lost : t->fence == fence && t->past != fence && t->lost;
 
-	if (status == LEASH_OK && !was_last && !judge_is_doubted(l))
+	if (p->said == LEASH_OK && !was_last && !judge_is_doubted(l))
 		sim_breach("lock %d: another one had it, but its release says OK", l);
-	if (status == LEASH_OK && was_told && !judge_is_doubted(l))
+	if (p->said == LEASH_OK && was_told && !judge_is_doubted(l))
 		sim_breach("lock %d: it was told to be lost, but its release says OK", l);
-	if (status != LEASH_OK && status != LEASH_LOST && status != LEASH_NOT_HELD &&
-	    (status == LEASH_UNKNOWN ? sim_climate == SIM_CALM : !is_excused(p->client, status)))
-		sim_breach("lock %d: a release says %s: %s", l, leash_status_name(status), err->text);
-	if (status == LEASH_OK && sim_climate == SIM_CALM && l == SIM_PERMITS && judge_permits_kept(p) > 0)
+	if (p->said != LEASH_OK && p->said != LEASH_LOST && p->said != LEASH_NOT_HELD &&
+	    (p->said == LEASH_UNKNOWN ? sim_climate == SIM_CALM : !is_excused(p->client, p->said)))
+		sim_breach("lock %d: a release says %s: %s", l, leash_status_name(p->said), p->error.text);
+	if (p->said == LEASH_OK && sim_climate == SIM_CALM && l == SIM_PERMITS && judge_permits_kept(p) > 0)
 		sim_breach("permits: a release says OK, but they are out");
 	if (sim_terms.readwrite[l]) /* who reads next may have the same fence */
 		*t = (struct told){.past = fence != 0 ? fence : known[l].fence, .lost_since = t->lost_since};
@@ -669,24 +668,24 @@ sim_judge_lost(int l, const char *why)
 }
 
 void
-sim_judge_extended(const struct sim_person *p, int l, int64_t began, int64_t lease_ms, leash_status status)
+sim_judge_extended(const struct sim_person *p, int l, int64_t began, int64_t lease_ms)
 {
 	int64_t passed_ms = (sim_now - began) / SIM_MS;
 
 	/* less what a clock may drift; who has closed the client before the thread goes on has released it */
-	if (status == LEASH_OK && !p->client->leaves && !p->client->process.stood_still && !p->limited &&
+	if (p->said == LEASH_OK && !p->client->leaves && !p->client->process.stood_still && !p->limited &&
 	    !judge_is_doubted(l) && sim_left_ms(p, l) + passed_ms + lease_ms / 50 + 10 < lease_ms)
 		sim_breach("lock %d: an extension to %" PRId64 " ms says OK, but %" PRId64 " ms are left", l, lease_ms,
 		           sim_left_ms(p, l));
 }
 
 void
-sim_judge_looked(const struct sim_person *p, int l, bool holds, bool seen, leash_status status, const leash_error *err)
+sim_judge_looked(const struct sim_person *p, int l, bool holds, bool seen)
 {
-	if (status != LEASH_OK && !(status == LEASH_UNAVAILABLE && sim_climate != SIM_CALM) &&
-	    !(status == LEASH_UNSUPPORTED && sim_site.deployment == SIM_QUORUM) && !is_excused(p->client, status))
-		sim_breach("lock %d: who looks is told %s: %s", l, leash_status_name(status), err->text);
-	if (status == LEASH_OK && sim_climate == SIM_CALM && holds && !seen && !judge_is_doubted(l))
+	if (p->said != LEASH_OK && !(p->said == LEASH_UNAVAILABLE && sim_climate != SIM_CALM) &&
+	    !(p->said == LEASH_UNSUPPORTED && sim_site.deployment == SIM_QUORUM) && !is_excused(p->client, p->said))
+		sim_breach("lock %d: who looks is told %s: %s", l, leash_status_name(p->said), p->error.text);
+	if (p->said == LEASH_OK && sim_climate == SIM_CALM && holds && !seen && !judge_is_doubted(l))
 		sim_breach("lock %d: client %d holds it, and does not see that", l, p->client->process.number);
 }
 

@@ -28,34 +28,28 @@ void sim_judge_let_in(const struct sim_instance *n, const struct lsh_arg *args, 
 typedef void sim_visit_place(struct sim_instance *instance, int lock, const char *token, const char *channel);
 void sim_judge_each_place(struct sim_instance *instance, int lock, sim_visit_place *visit);
 
-void sim_judge_acquired(const struct sim_person *person, leash_status status, bool canceled, const leash_error *err);
+/* What a person was told, by `said` and `error`; but by an acquire, or what is one, `status`. */
+void sim_judge_acquired(const struct sim_person *person, leash_status status, bool canceled);
 /* Nobody else has got it since, but to read with who reads; UINT64_MAX: that is not known. */
 bool sim_judge_is_last(int lock, uint64_t fence, bool reads);
-void sim_judge_released(const struct sim_person *person, int lock, uint64_t fence, bool was_last, leash_status status,
-                        const leash_error *err);
-/* It proclaimed the token that it has. */
-void sim_judge_proclaimed(const struct sim_person *person, int lock, leash_status status, const leash_error *err);
+void sim_judge_released(const struct sim_person *person, int lock, uint64_t fence, bool was_last);
+void sim_judge_proclaimed(const struct sim_person *person, int lock); /* the token that it has */
 /* It was told who leads by the first lock, or waited in vain; it may have done so for `wait_ms` since it began. */
-void sim_judge_watched(const struct sim_person *person, const leash_leader *leader, int64_t began, int64_t wait_ms,
-                       leash_status status, const leash_error *err);
+void sim_judge_watched(const struct sim_person *person, const leash_leader *leader, int64_t began, int64_t wait_ms);
 /* It was upgraded, or the last write of it was released. Whose fence is the one that it `had` goes on with that, though
  * it be smaller than others: it was adopted. */
-void sim_judge_traded(const struct sim_person *person, int lock, uint64_t had, leash_status status,
-                      const leash_error *err);
-/* It waited for a signal, or said one. */
-void sim_judge_waited(const struct sim_person *person, int lock, leash_status status, const leash_error *err);
+void sim_judge_traded(const struct sim_person *person, int lock, uint64_t had);
+void sim_judge_waited(const struct sim_person *person, int lock); /* for a signal, or said one */
 void sim_judge_broken(int lock);      /* now, or before */
 bool sim_judge_is_of(const char *token, const struct sim_client *client);
 void sim_judge_lost(int lock, const char *why); /* although its lease lasts */
-void sim_judge_extended(const struct sim_person *person, int lock, int64_t began, int64_t lease_ms,
-                        leash_status status);
+void sim_judge_extended(const struct sim_person *person, int lock, int64_t began, int64_t lease_ms);
 /* Has every server of a quorum given its vote to the same token? One that comes back while the lock is scanned for may
  * hide it. */
 bool sim_judge_is_everywhere(int lock);
 
 /* `holds`: before and after it looked; `seen`: the server says so, too. */
-void sim_judge_looked(const struct sim_person *person, int lock, bool holds, bool seen, leash_status status,
-                      const leash_error *err);
+void sim_judge_looked(const struct sim_person *person, int lock, bool holds, bool seen);
 void sim_judge_unopened(const struct sim_client *client, leash_status status, const leash_error *err);
 void sim_judge_closed(const struct sim_client *client);
 void sim_judge_told(void *client, const leash_event *event);

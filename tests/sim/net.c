@@ -707,6 +707,6 @@ sim_open_fds(const struct sim_process *process)
 	size_t n = 0;
 
 	for (int i = 0; i < MOST_FDS; i++)
-		n += descriptors[i].process == process && (descriptors[i].kind == SIM_SOCKET || descriptors[i].kind == SIM_TIMER);
+		n += descriptors[i].process == process && descriptors[i].kind != SIM_FREE && descriptors[i].kind != SIM_EVENT;
 	return n;
 }

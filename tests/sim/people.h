@@ -80,7 +80,7 @@ struct sim_person {
 	leash_owner *own;      /* for whom it holds; NULL: for its thread */
 	uint64_t owner;        /* which the library knows as this; */
 	bool ended;            /* that has ended, perhaps in the middle of a hold */
-	leash_status said;     /* what the last release said */
+	leash_status said;     /* what its last call said */
 	leash_error error;
 };
 
