@@ -109,12 +109,7 @@ cluster_server_of(struct cluster *c, const char *key)
 static int
 master_of(const struct cluster *c, int replica)
 {
-	int64_t told = node_number(&c->all.node[replica], "INFO replication", "master_port");
-
-	for (int i = 0; i < c->all.count; i++)
-		if (c->all.node[i].told == told)
-			return i;
-	return -1;
+	return nodes_told_at(&c->all, node_number(&c->all.node[replica], "INFO replication", "master_port"));
 }
 
 int
@@ -212,16 +207,6 @@ all_know_all(const struct cluster *c)
 	return true;
 }
 
-/* A node may be a master's replica once it knows of that master. */
-static bool
-becomes_replica(const struct cluster *c, int i, const char *master)
-{
-	redisReply *reply = node_ask(&c->all.node[i], "CLUSTER REPLICATE %s", master);
-
-	freeReplyObject(reply);
-	return reply != NULL;
-}
-
 static void
 bring_together(struct cluster *c)
 {
@@ -232,8 +217,13 @@ bring_together(struct cluster *c)
 			server_say(c->all.node[i].server, "CLUSTER MEET 127.0.0.1 %d %d", c->all.node[j].told,
 			           c->all.node[j].port + PORTS_BUS);
 	await_true(all_know_all(c));
-	for (int i = CLUSTER_MASTERS; i < c->all.count; i++)
-		await_true(becomes_replica(c, i, c->id[i - CLUSTER_MASTERS]));
+	for (int i = CLUSTER_MASTERS; i < c->all.count; i++) {
+		redisReply *reply;
+
+		/* once it knows of that master */
+		await_true((reply = node_ask(&c->all.node[i], "CLUSTER REPLICATE %s", c->id[i - CLUSTER_MASTERS])) != NULL);
+		freeReplyObject(reply);
+	}
 	cluster_await_ok(c);
 	for (int i = CLUSTER_MASTERS; i < c->all.count; i++)
 		await_true(node_has_all_of(&c->all.node[i], c->all.node[i - CLUSTER_MASTERS].told, 0));

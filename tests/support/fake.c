@@ -152,39 +152,24 @@ answer_like_redis(struct fake *f, struct guest *guest, int argc, const char **ar
 
 /* --- commands --- */
 
-/* Take apart one whole command, an array of strings. Returns the number of words. */
-static int
-split(const char *at, size_t size, const char **argv, size_t *argl)
-{
-	size_t next = 0;
-	int argc = 0;
-
-	while (argc < WORDS && (argv[argc] = frame_string(at, size, &next, &argl[argc])) != NULL)
-		argc++;
-	return argc;
-}
-
-static void
-record(struct fake *f, int argc, const char **argv, const size_t *argl)
-{
-	pthread_mutex_lock(&f->mutex);
-	for (int i = 0; i < argc; i++) {
-		bytes_append(&f->heard, argv[i], argl[i]);
-		bytes_append(&f->heard, i + 1 < argc ? " " : "", 1);
-	}
-	pthread_mutex_unlock(&f->mutex);
-}
-
+/* One whole one, an array of strings. */
 static void
 on_command(struct fake *f, struct guest *guest, const char *at, size_t size)
 {
 	const size_t special = FAKE_SILENT | FAKE_CLOSE;
-	int argc = split(at, size, f->argv, f->argl);
-	size_t n = FAKE_DEFAULT;
+	size_t n = FAKE_DEFAULT, next = 0;
+	int argc = 0;
 
+	while (argc < WORDS && (f->argv[argc] = frame_string(at, size, &next, &f->argl[argc])) != NULL)
+		argc++;
 	if (argc == 0)
 		return;
-	record(f, argc, f->argv, f->argl);
+	pthread_mutex_lock(&f->mutex);
+	for (int i = 0; i < argc; i++) {
+		bytes_append(&f->heard, f->argv[i], f->argl[i]);
+		bytes_append(&f->heard, i + 1 < argc ? " " : "", 1);
+	}
+	pthread_mutex_unlock(&f->mutex);
 	if (f->answer)
 		n = f->answer(f->ctx, argc, f->argv, f->argl, f->answer_bytes, OUT);
 	if (n == FAKE_DEFAULT)
@@ -448,22 +433,14 @@ fake_hang_up(struct fake *f)
 	await_true(!f->hanging_up);
 }
 
-static bool
-begins(const char *command, const char *word)
-{
-	size_t n = strlen(word);
-
-	return strncasecmp(command, word, n) == 0 && (command[n] == ' ' || command[n] == '\0');
-}
-
 size_t
 fake_count(struct fake *f, const char *word)
 {
-	size_t n = 0;
+	size_t n = 0, size = word ? strlen(word) : 0;
 
 	pthread_mutex_lock(&f->mutex);
-	for (size_t at = 0; at < f->heard.tail; at += strlen(f->heard.at + at) + 1)
-		n += !word || begins(f->heard.at + at, word);
+	for (const char *at = f->heard.at; at < f->heard.at + f->heard.tail; at += strlen(at) + 1)
+		n += !word || (strncasecmp(at, word, size) == 0 && (at[size] == ' ' || at[size] == '\0'));
 	pthread_mutex_unlock(&f->mutex);
 	return n;
 }

@@ -4,6 +4,7 @@
 #include "tests/support/child.h"
 #include "tests/support/trouble.h"
 
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -36,11 +37,17 @@ judge_new(size_t locks)
 	return j;
 }
 
-/* Is this one to be described? */
-static bool
-count(struct judge *j)
+/* The first ones are described. */
+static void __attribute__((format(printf, 2, 3)))
+note(struct judge *j, const char *format, ...)
 {
-	return atomic_fetch_add(&j->violations, 1) < NOTES;
+	va_list args;
+
+	if (atomic_fetch_add(&j->violations, 1) >= NOTES)
+		return;
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
 }
 
 static struct room *
@@ -51,37 +58,32 @@ room(struct judge *j, size_t lock)
 	return &j->rooms[lock];
 }
 
-static who
-self(void)
-{
-	return (who)getpid() << 32 | (uint32_t)gettid();
-}
+#define SELF ((who)getpid() << 32 | (uint32_t)gettid())
+#define WHO "thread %u of process %u"
+#define OF(who) (unsigned)(who), (unsigned)((who) >> 32)
 
 void
 judge_enter(struct judge *j, size_t lock, uint64_t fence)
 {
 	struct room *r = room(j, lock);
-	who me = self();
-	who other = atomic_exchange(&r->inside, me);
+	who me = SELF, other = atomic_exchange(&r->inside, me);
 
 	atomic_fetch_add(&j->entries, 1);
-	if (other != 0 && count(j))
-		fprintf(stderr, "judge: lock %zu: thread %u of process %u entered while thread %u of process %u was inside\n",
-		        lock, (unsigned)me, (unsigned)(me >> 32), (unsigned)other, (unsigned)(other >> 32));
-	if (atomic_load(&r->sharing) != 0 && count(j))
-		fprintf(stderr, "judge: lock %zu: thread %u of process %u entered while others shared it\n", lock, (unsigned)me,
-		        (unsigned)(me >> 32));
+	if (other != 0)
+		note(j, "judge: lock %zu: " WHO " entered while " WHO " was inside\n", lock, OF(me), OF(other));
+	if (atomic_load(&r->sharing) != 0)
+		note(j, "judge: lock %zu: " WHO " entered while others shared it\n", lock, OF(me));
 	if (fence == 0)
 		return;
 	uint64_t last = atomic_exchange(&r->fence, fence);
-	if (fence <= last && count(j))
-		fprintf(stderr, "judge: lock %zu: fence %ju after fence %ju\n", lock, (uintmax_t)fence, (uintmax_t)last);
+	if (fence <= last)
+		note(j, "judge: lock %zu: fence %ju after fence %ju\n", lock, (uintmax_t)fence, (uintmax_t)last);
 }
 
 void
 judge_leave(struct judge *j, size_t lock)
 {
-	who me = self();
+	who me = SELF;
 
 	/* If another has come in meanwhile, that has been noted, and it is the one who is inside. */
 	atomic_compare_exchange_strong(&room(j, lock)->inside, &me, 0);
@@ -91,14 +93,13 @@ void
 judge_enter_shared(struct judge *j, size_t lock)
 {
 	struct room *r = room(j, lock);
-	who me = self(), other;
+	who other;
 
 	atomic_fetch_add(&j->entries, 1);
 	atomic_fetch_add(&r->sharing, 1);
 	other = atomic_load(&r->inside);
-	if (other != 0 && count(j))
-		fprintf(stderr, "judge: lock %zu: thread %u of process %u came to share while thread %u of process %u was inside\n",
-		        lock, (unsigned)me, (unsigned)(me >> 32), (unsigned)other, (unsigned)(other >> 32));
+	if (other != 0)
+		note(j, "judge: lock %zu: " WHO " came to share while " WHO " was inside\n", lock, OF(SELF), OF(other));
 }
 
 void

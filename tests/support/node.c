@@ -239,6 +239,15 @@ node_replicas(const struct node *node)
 
 /* ---- all of a deployment ---- */
 
+int
+nodes_told_at(const struct nodes *nodes, int64_t port)
+{
+	for (int i = 0; i < nodes->count; i++)
+		if (nodes->node[i].told == port)
+			return i;
+	return -1;
+}
+
 void
 nodes_hold_link(const struct node *nodes, int server, int replica)
 {

@@ -62,6 +62,7 @@ redisReply *node_ask(const struct node *node, const char *format, ...);
 /* A field of INFO, CLUSTER INFO: "role". */
 bool node_says(const struct node *node, const char *command, const char *field, const char *expected);
 int64_t node_number(const struct node *node, const char *command, const char *field);   /* -1: none */
+int nodes_told_at(const struct nodes *nodes, int64_t port); /* the first node that others are told there; -1: none */
 bool node_is_master(const struct node *node); /* it says so; false if it does not run */
 
 /* Keys that match, over all masters that run; `lasting`: those without TTL alone. */

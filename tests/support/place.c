@@ -171,12 +171,11 @@ place_introductions(void)
 bool
 place_is_free(const char *lock)
 {
-	struct server *server;
+	char key[2048];
 
-	if (!deployment_quorum(place))
-		return place_integer(lock, "EXISTS leash:{%s} leash:{%s}:queue", lock, lock) == 0;
-	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++)
-		if (server_pid(server) != 0 && server_integer(server, "EXISTS leash:{%s} leash:{%s}:queue", lock, lock) != 0)
+	snprintf(key, sizeof key, "leash:{%s}", lock);
+	for (size_t i = 0; place_with(key, i) != NULL; i++)
+		if (server_integer(place_with(key, i), "EXISTS %s %s:queue", key, key) != 0)
 			return false;
 	return true;
 }

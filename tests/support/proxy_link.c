@@ -70,15 +70,6 @@ lane_due(const struct lane *lane, const struct way *way)
 	return way->knob[PROXY_DRIPPED] > 0 && lane->drip_ns > piece->due_ns ? lane->drip_ns : piece->due_ns;
 }
 
-/* The receiver has gone. What it sent before that still goes the other way. */
-static void
-give_up(struct lane *lane)
-{
-	lane->end_sent = true;
-	lane->queue.head = lane->queue.tail;
-	lane->pieces.head = lane->pieces.tail;
-}
-
 static void
 deliver(struct link *link, struct lane *lane, const struct way *way, int fd, int64_t now)
 {
@@ -95,10 +86,12 @@ deliver(struct link *link, struct lane *lane, const struct way *way, int fd, int
 		}
 		n = send(fd, lane->queue.at + lane->queue.head, way->knob[PROXY_DRIPPED] > 0 ? 1 : piece->size, MSG_NOSIGNAL);
 		if (n < 0) {
-			if (errno == EAGAIN)
-				lane->blocked = true;
-			else if (errno != EINTR)
-				give_up(lane);
+			lane->blocked |= errno == EAGAIN;
+			if (errno != EAGAIN && errno != EINTR) { /* the receiver has gone; what it sent before goes the other way */
+				lane->end_sent = true;
+				lane->queue.head = lane->queue.tail;
+				lane->pieces.head = lane->pieces.tail;
+			}
 			return;
 		}
 		lane->queue.head += (size_t)n;
@@ -192,27 +185,19 @@ on_request(struct proxy *p, struct link *link)
 	uint64_t number = link->up.values++;
 
 	p->counts.requests++;
-	if (!p->armed || !contains(&link->up.value, p->text))
+	if (!p->armed || !contains(&link->up.value, p->text) || (p->skip > 0 && p->skip-- > 0))
 		return passes(p, link, &link->up, false);
-	if (p->skip > 0) {
-		p->skip--;
-		return passes(p, link, &link->up, false);
-	}
 	p->armed = false;
-	if (p->fault == PROXY_CUT_REQUEST) {
-		link->over = true;
-		hit(p);
-		return false;
-	}
+	link->over |= p->fault == PROXY_CUT_REQUEST;
+	link->awaited = p->fault == PROXY_CUT_REPLY || p->fault == PROXY_HOLD_REPLY;
+	link->request = number;
 	if (p->fault == PROXY_STRAND_REQUEST) {
 		link->up.held = true;
 		leave(link);
-		hit(p);
-		return true;
 	}
-	link->awaited = true;
-	link->request = number;
-	return true;
+	if (!link->awaited)
+		hit(p);
+	return p->fault != PROXY_CUT_REQUEST;
 }
 
 static bool
@@ -221,10 +206,8 @@ is_message(const struct bytes *value)
 	size_t at = 0, size;
 	const char *word = frame_string(value->at + value->head, bytes_length(value), &at, &size);
 
-	if (!word)
-		return false;
-	return (size == 7 && memcmp(word, "message", 7) == 0) ||
-	       (size == 8 && (memcmp(word, "smessage", 8) == 0 || memcmp(word, "pmessage", 8) == 0));
+	return word && ((size == 7 && memcmp(word, "message", 7) == 0) ||
+	                (size == 8 && (memcmp(word, "smessage", 8) == 0 || memcmp(word, "pmessage", 8) == 0)));
 }
 
 /* The answer that a fault waits for is in `down.value`. */

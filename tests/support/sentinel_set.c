@@ -20,22 +20,12 @@ sentinel_node(const struct sentinel_set *set, int i)
 	return &set->all.node[SENTINEL_SERVERS + i];
 }
 
-/* The number of the server that is told at this port. */
-static int
-by_port(const struct sentinel_set *set, int port)
-{
-	for (int i = 0; i < SENTINEL_SERVERS; i++)
-		if (set->all.node[i].told == port)
-			return i;
-	return -1;
-}
-
 /* The master as this sentinel knows it; -1: it does not say. */
 static int
 master_at(const struct sentinel_set *set, int sentinel)
 {
 	redisReply *reply = node_ask(sentinel_node(set, sentinel), "SENTINEL GET-MASTER-ADDR-BY-NAME %s", NAME);
-	int master = reply && reply->elements == 2 ? by_port(set, atoi(reply->element[1]->str)) : -1;
+	int master = reply && reply->elements == 2 ? nodes_told_at(&set->all, atoi(reply->element[1]->str)) : -1;
 
 	freeReplyObject(reply);
 	return master;

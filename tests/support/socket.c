@@ -17,9 +17,28 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_FD = 65536 };
+enum { MAX_FD = 65536, LOWEST = 10500, PORTS = 9400 }; /* ports for servers: their buses end at 29900 */
 
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic bool private[MAX_FD];   /* what a forked child is to close */
+
+static _Atomic unsigned next_port;
+
+static void
+close_in_child(void)
+{
+	for (int fd = 0; fd < MAX_FD; fd++)
+		if (atomic_exchange(&private[fd], false))
+			close(fd);
+}
+
+/* Processes take their ports from a place of their own by chance on. */
+static void
+begin(void)
+{
+	next_port = (unsigned)((uint64_t)await_now_ns() / 1000 * 2654435761U ^ (unsigned)getpid() * 40503U) % PORTS;
+	pthread_atfork(NULL, NULL, close_in_child);
+}
 
 static struct sockaddr_in
 loopback(int port)
@@ -99,18 +118,9 @@ socket_free_port(void)
 	return port;
 }
 
-/* ---- ports for servers: processes begin at a place of their own by chance; within one the numbers go round ---- */
+/* ---- ports for servers: within a process the numbers go round ---- */
 
-enum { LOWEST = 10500, PORTS = 9400 };   /* the buses end at 29900 */
-
-static _Atomic unsigned next_port;
 static _Atomic int guards[PORTS]; /* sockets that are bound to ports, but do not listen; 0: none */
-
-static void
-begin_anywhere(void)
-{
-	next_port = (unsigned)((uint64_t)await_now_ns() / 1000 * 2654435761U ^ (unsigned)getpid() * 40503U) % PORTS;
-}
 
 static bool
 is_free(int port)
@@ -125,9 +135,7 @@ is_free(int port)
 int
 ports_take(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, begin_anywhere);
+	pthread_once(&once, begin);
 	for (int i = 0; i < PORTS; i++) {
 		unsigned n = next_port++ % PORTS;
 		int port = LOWEST + (int)n, guard = bind_to(&port);
@@ -201,26 +209,10 @@ socket_dial(const char *target)
 	return fd;
 }
 
-static void
-close_in_child(void)
-{
-	for (int fd = 0; fd < MAX_FD; fd++)
-		if (atomic_exchange(&private[fd], false))
-			close(fd);
-}
-
-static void
-hook(void)
-{
-	pthread_atfork(NULL, NULL, close_in_child);
-}
-
 void
 socket_private(int fd)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, hook);
+	pthread_once(&once, begin);
 	if (fd >= MAX_FD)
 		trouble("more than %d open files", MAX_FD);
 	atomic_store(&private[fd], true);

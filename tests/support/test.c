@@ -59,15 +59,6 @@ afterwards(void (*act)(void *arg), void *arg)
 	acts[act_count++].arg = arg;
 }
 
-static void
-end_things(void)
-{
-	while (act_count > 0) {
-		act_count--;
-		acts[act_count].act(acts[act_count].arg);
-	}
-}
-
 /* ---- what cmocka calls ---- */
 
 static int
@@ -96,7 +87,10 @@ end(void **state)
 {
 	const struct turn *t = *state;
 
-	end_things();
+	while (act_count > 0) {
+		act_count--;
+		acts[act_count].act(acts[act_count].arg);
+	}
 	if (t->around->end != NULL)
 		t->around->end();
 	if (t->is_last && t->part->around.end != NULL)
@@ -122,12 +116,6 @@ end_group(void **state)
 
 /* ---- */
 
-static bool
-belongs(const struct sentence *s, const struct part *part)
-{
-	return s->of == 0 || (s->of & part->is) != 0;
-}
-
 /* The sentence is excused; it is said why. */
 static bool
 is_excused(const struct turn *t)
@@ -148,7 +136,7 @@ list(const struct part *part, struct turn *turns)
 	for (const struct sentence *s = sentences; s != NULL; s = s->next) {
 		struct turn *t = &turns[n];
 
-		if (!belongs(s, part))
+		if (s->of != 0 && (s->of & part->is) == 0)
 			continue;
 		*t = (struct turn){.sentence = s, .part = part, .around = s->own != NULL ? s->own : s->file};
 		snprintf(t->name, sizeof t->name, "%s%s%s", part->name != NULL ? part->name : "", part->name != NULL ? ": " : "",
@@ -160,15 +148,6 @@ list(const struct part *part, struct turn *turns)
 	return n;
 }
 
-/* "adopt", of tests/contract/.libs/lt-test_adopt */
-static const char *
-name_of_program(void)
-{
-	const char *test = strstr(program_invocation_short_name, "test_");
-
-	return test != NULL ? test + strlen("test_") : program_invocation_short_name;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -176,6 +155,7 @@ main(int argc, char **argv)
 	struct CMUnitTest *tests;
 	struct turn *turns;
 	int result = sentences_prelude != NULL ? sentences_prelude(argc, argv) : GO_ON;
+	const char *test = strstr(program_invocation_short_name, "test_"); /* "adopt", of .libs/lt-test_adopt */
 
 	if (result != GO_ON)
 		return result;
@@ -190,7 +170,7 @@ main(int argc, char **argv)
 		                               .initial_state = &turns[i]};
 	if (sentences_in->where != NULL)
 		print_message("# in %s\n", sentences_in->where()); /* for test_everywhere.sh */
-	result = _cmocka_run_group_tests(name_of_program(), tests, n,
+	result = _cmocka_run_group_tests(test != NULL ? test + strlen("test_") : program_invocation_short_name, tests, n,
 	                                 n > 0 && sentences_in->around.begin != NULL ? begin_group : NULL,
 	                                 n > 0 && sentences_in->around.end != NULL ? end_group : NULL);
 	free(turns);
