@@ -25,11 +25,8 @@ SCENE(the_end_of_its_owner_abandons_what_was_adopted, ADOPTED "abandon ann -> to
 SCENE(the_last_handle_that_is_freed_abandons_what_was_adopted,
       ADOPTED "free_handle -> told ann ABANDONED, asked release 1")
 
-SENTENCE(a_close_releases_what_was_adopted)
-{
-	play(ADOPTED "close_client -> ann left 0"); /* after one timeout, in which nothing is answered */
-	assert_memory_equal(world_asked(), "release 1", strlen("release 1"));
-}
-
+DOES(asked_first, assert_memory_equal(world_asked(), rest, strlen(rest)))
+SCENE(a_close_releases_what_was_adopted, /* after one timeout, in which nothing is answered */
+      ADOPTED "close_client -> ann left 0; asked_first release 1")
 SCENE(nothing_is_adopted_so_soon_after_a_restart_as_the_guard_says, "ann wants restart_guard_ms 86400000;"
       "restart; ann adopts; serve; pass 10000 -> ann UNAVAILABLE, ann why restart_guard_ms")

@@ -1,6 +1,5 @@
 /* Cancel: whoever waits with it returns at once, wherever the wait is, and leaves nothing behind. That the threads
- * which wait are waked is said by contract/test_cancel.c; what answers and messages do that cross it, by
- * test_single.c. */
+ * which wait are waked is said by contract/test_cancel.c; what crosses it, by test_single.c. */
 #include "tests/core/scene.h"
 
 FIXTURE(world_begin, world_end);

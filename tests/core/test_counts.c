@@ -1,5 +1,4 @@
-/* What a client counts of its locks. Whatever happens, each that was acquired was released, lost or abandoned, or is
- * held. */
+/* What a client counts of its locks. Each that was acquired was released, lost or abandoned, or is held. */
 #include "core/core.h"
 #include "tests/core/scene.h"
 

@@ -107,13 +107,10 @@ SCENE(what_was_handed_off_and_is_lost_is_lost_for_its_present_owner_only, "ann h
 
 /* ---- who is passed over ---- */
 
-SENTENCE(who_was_canceled_while_it_was_next_is_passed_over)
-{
-	play("ann holds; bob acquires 10000; carl acquires 10000");
-	atomic_store(&bob->cancel.fired, true); /* its thread has not looked yet */
-	play("ann hands_off_to carl -> bob CANCELED");
-}
+DOES(fire_unseen, atomic_store(&person_of_name(rest)->cancel.fired, true)) /* its thread has not looked yet */
 
+SCENE(who_was_canceled_while_it_was_next_is_passed_over,
+      "ann holds; bob acquires 10000; carl acquires 10000; fire_unseen bob; ann hands_off_to carl -> bob CANCELED")
 SCENE(who_ran_out_of_time_while_it_was_next_is_passed_over,
       "ann holds; bob acquires 500; carl acquires 10000; stand_still 501; ann hands_off_to carl -> bob TIMEOUT")
 SCENE(what_is_being_extended_is_not_handed_off, "ann holds; bob acquires 10000; carl acts_for ann;"

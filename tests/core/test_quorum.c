@@ -42,12 +42,10 @@ SCENE(a_vote_with_a_fence_far_ahead_of_most_clocks_is_none, /* by 364 days and a
       "ann acquires 10000; a answer_ahead 31453200000000; b HELD -> ann waits;"
       "c HELD -> ann OK, " AT_ALL("vote 1"))
 
-SENTENCE(a_vote_with_a_fence_far_ahead_of_all_clocks_is_none_and_no_other_server_hears_of_it)
-{
-	play("ann acquires 10000; a answer_ahead 31708800000000; b HELD -> ann waits;" /* by 367 days */
-	     "c HELD -> ann OK, " AT_ALL("vote 1"));
-	assert_true(world_view(ann).fence < (UINT64_C(1760000000) + 86400 * 100) * 1000000 * 256);
-}
+DOES(fence_is_near, assert_true(world_view(person).fence < (UINT64_C(1760000000) + 86400 * 100) * 1000000 * 256))
+SCENE(a_vote_with_a_fence_far_ahead_of_all_clocks_is_none_and_no_other_server_hears_of_it, /* by 367 days */
+      "ann acquires 10000; a answer_ahead 31708800000000; b HELD -> ann waits;"
+      "c HELD -> ann OK, " AT_ALL("vote 1") "; ann fence_is_near")
 
 SCENE(a_renewal_counts_when_two_of_three_have_answered,
       "ann holds; pass 10000 -> " AT_ALL("renew 1") "; a KEPT -> ann left 19698; b KEPT -> ann left 29698")
@@ -118,12 +116,9 @@ SCENE(who_had_its_turn_rests_as_those_do_who_had_none, "ann acquires 10000;"
       "bc TAKEN; pass 100; a HELD; a RELEASED; abc HELD -> ann OK; pass 5; ann releases; abc RELEASED -> ann OK;"
       "forget_sent; ann acquires 10000 -> nothing sent; pass 100 -> " AT_ALL("vote 3") "; cancel ann")
 
-SENTENCE(who_stood_still_in_a_round_does_not_rest_for_as_long)
-{
-	play("ann acquires -> " AT_ALL("vote 1") "; sleep_through 600000; forget_sent; pass 10000");
-	assert_non_null(strstr(world_sent(), "vote 2 at a"));
-	play("cancel ann");
-}
+DOES(said, assert_non_null(strstr(world_sent(), rest)))
+SCENE(who_stood_still_in_a_round_does_not_rest_for_as_long, "ann acquires -> " AT_ALL("vote 1") ";"
+      "sleep_through 600000; forget_sent; pass 10000; said vote 2 at a; cancel ann")
 
 /* ---- extensions ---- */
 

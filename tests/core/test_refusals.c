@@ -90,21 +90,12 @@ SENTENCE(a_server_that_says_not_now_is_asked_again_in_a_moment)
 
 /* ---- a key that is somebody else's by now ---- */
 
-SENTENCE(a_hold_whose_key_was_replaced_is_lost)
-{
-	static const char *const asks[][2] = {
-		{"pass 10000", "ann releases -> ann LOST, told ann LOST"},
-		{"ann extends 60000", "-> ann LOST, ann why lock 'orders'; ann releases -> ann LOST, told ann LOST"},
-		{"ann releases", "-> ann LOST, ann why lock 'orders', nothing told"},
-	};
+#define REPLACED "refuse WRONGTYPE Operation against a key holding the wrong kind of value -> ann left 0;"
 
-	for (size_t i = 0; i < COUNT(asks); i++) {
-		play("ann holds; %s; refuse WRONGTYPE Operation against a key holding the wrong kind of value;"
-		     "-> ann left 0; %s", asks[i][0], asks[i][1]);
-		world_end();
-		world_begin();
-	}
-}
+SCENE(a_hold_whose_key_was_replaced_is_lost,
+      "ann holds; pass 10000;" REPLACED "ann releases -> ann LOST, told ann LOST; serve; ann holds; ann extends 60000;"
+      REPLACED "-> ann LOST, ann why lock 'orders'; ann releases -> ann LOST, told ann LOST; serve; ann holds;"
+      "ann releases;" REPLACED "-> ann LOST, ann why lock 'orders', nothing told")
 
 /* ---- shut out ---- */
 

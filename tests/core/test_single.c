@@ -153,8 +153,7 @@ SCENE(who_stands_behind_one_who_is_guarded_hears_what_that_one_hears, "ann wants
       "bob acquires 100; pass 100 -> bob UNAVAILABLE, bob why restart_guard_ms; cancel ann")
 SCENE(who_stands_behind_one_who_waits_for_its_turn_waits_too,
       "ann acquires; QUEUED; bob tries -> bob TIMEOUT; bob acquires 100; pass 100 -> bob TIMEOUT; cancel ann")
-/* A place outlives a restart of a server that keeps its data; but the holder before may not be the only one whom the
- * server has forgotten. */
+/* A place outlives a restart of a server that keeps its data; but it may have forgotten more than the last holder. */
 SCENE(neither_a_message_nor_a_heartbeat_grants_before_the_guard_is_over,
       "ann wants restart_guard_ms 4000; ann acquires; QUEUED; restart; message_granted 1 -> ann waits;"
       "HELD -> ann waits; pass 3999 -> ann waits; pass 1001; HELD -> ann OK")

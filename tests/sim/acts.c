@@ -321,8 +321,7 @@ sim_watch(struct sim_person *p)
 
 /* ---- holding ---- */
 
-/* All locks at once. While it waits for one it has others, which it may give back: nobody inherits them. What it has
- * already is nested. */
+/* All locks at once. While it waits for one it may give back others: nobody inherits them. What it has is nested. */
 static bool
 acquire_set(struct sim_person *p)
 {

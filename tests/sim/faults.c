@@ -334,8 +334,7 @@ strike(void *what, uint64_t turn)
 
 /* ---- what others do ---- */
 
-/* That it has the lock. It is not to believe that where a server may have been replaced, nor elsewhere with a fence
- * that it has had itself. */
+/* That it has the lock. It is not to believe that where a server may have been replaced, nor with its own old fence. */
 static void
 tell_waiter(struct sim_instance *n, int l, const char *token, const char *channel)
 {

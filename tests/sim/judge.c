@@ -308,8 +308,7 @@ is_of_waiting(const char *token, const struct sim_instance *n)
 /* A token that its client takes for dead has a lock: it would be nobody's. Where a server has had older data again, or
  * a client was cut off until its cancels were over, a place of the past may get it; but then the client is told, and
  * gives it back. In a cluster all listen to one channel of the lock, and elsewhere a client may be there no more though
- * its connection still is: there that somebody heard does not say who, and the grant stands for its claim of up to
- * 3 s. */
+ * its connection still is: that somebody heard does not say who, and a grant stands for its claim of up to 3 s. */
 static void
 look_at_holder(const struct sim_instance *n, int l)
 {
@@ -412,8 +411,7 @@ look_at_lease(const struct sim_client *c, int l, const struct lsh_hold *hold)
 
 /* ---- all of it ---- */
 
-/* Two who have it at once both read, and have one fence; unless others may know already that one does not write any
- * more. */
+/* Two who have it at once both read, and have one fence; unless others may know already that one writes no more. */
 static void
 look_at_both(int l, const struct lsh_hold *a, const struct lsh_hold *b)
 {
@@ -529,8 +527,8 @@ look_at_fence(int l, uint64_t fence, bool reads)
 		known[l].wrote = fence;
 }
 
-/* Who comes in beside others of its client passes nobody there who waits to write; and if it has not waited itself, it
- * does so in their turn. */
+/* Who comes in beside others of its client passes nobody there who waits to write, and does so in their turn unless it
+ * has waited itself. */
 static void
 look_at_joined(const struct sim_person *p, const struct lsh_hold *hold)
 {

@@ -44,8 +44,7 @@ void sim_judge_broken(int lock);      /* now, or before */
 bool sim_judge_is_of(const char *token, const struct sim_client *client);
 void sim_judge_lost(int lock, const char *why); /* although its lease lasts */
 void sim_judge_extended(const struct sim_person *person, int lock, int64_t began, int64_t lease_ms);
-/* Has every server of a quorum given its vote to the same token? One that comes back while the lock is scanned for may
- * hide it. */
+/* Has every server of a quorum given its vote to one token? One that comes back meanwhile may hide it from a scan. */
 bool sim_judge_is_everywhere(int lock);
 
 /* `holds`: before and after it looked; `seen`: the server says so, too. */

@@ -1,5 +1,4 @@
-/* Lua scripts on simulated servers, and what they find in `redis`: call, pcall, error_reply, status_reply and sha1hex,
- * as in Redis 7. See lua.h. */
+/* Lua scripts, and what they find in `redis`, as in Redis 7: call, pcall, error_reply, status_reply and sha1hex. */
 #include "tests/sim/lua.h"
 
 #include <lauxlib.h>

@@ -20,6 +20,5 @@ void mirror_begin(struct server *real);
 void mirror_end(void);
 
 /* To the real server over `c`, and to the simulated one: a command in the bytes that hiredis would send, which are
- * freed. NULL: all is the same; else what is not. The caller frees the reply, which is the real one's; it is NULL if
- * the connection broke. */
+ * freed. NULL: all is the same; else what is not. The caller frees the reply, the real one's; NULL: it broke. */
 const char *mirror_run(redisContext *c, char *wire, size_t size, int64_t now_us, redisReply **reply);

@@ -50,12 +50,10 @@ void sim_freeze(struct sim_process *process, int64_t ns); /* it stands still for
 void sim_darken(const struct sim_process *process, const struct sim_host *host, int64_t until);
 /* Does the host know of a connection from it? */
 bool sim_is_connected(const struct sim_process *process, const struct sim_host *host);
-/* What is sent on the wires between the two is lost from now on, and nobody is told: as by a firewall that forgot
- * them. */
+/* What is sent on the wires between the two is lost from now on: as by a firewall that forgot them. */
 void sim_forget_wires(const struct sim_process *process, const struct sim_host *host);
 bool sim_forgets_wires(const struct sim_process *process, const struct sim_host *host); /* one of them, still */
-/* On each of those wires on which nothing is on its way, and nothing is awaited, what the server said last comes once
- * more. */
+/* On each of those wires on which nothing is on its way, nor awaited, what the server said last comes once more. */
 void sim_repeat(const struct sim_process *process, const struct sim_host *host);
 /* What the server says on those wires is late by up to `delay`, all of it; each other one breaks meanwhile. */
 void sim_jam(const struct sim_process *process, const struct sim_host *host);

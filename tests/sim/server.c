@@ -126,8 +126,7 @@ manage_scripts(struct sim_server *server, const struct sim_command *command, con
 	}
 }
 
-/* A master deletes what is over soon after, so that it does not come back when the clock goes back; a replica waits to
- * be told. */
+/* A master soon deletes what is over, so that it does not come back when the clock does; a replica waits to be told. */
 static void
 set_time(struct sim_server *server, int64_t us)
 {

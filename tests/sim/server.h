@@ -11,8 +11,7 @@
 enum { SIM_VERSION = 0x070200 }; /* of a new server */
 
 struct sim_server {
-	/* The caller may change is_full, is_replica and rights at any time, also from one command to the next; and look at
-	 * and copy the keyspace. */
+	/* The caller may change is_full, is_replica and rights between any two commands, and copy the keyspace. */
 	struct sim_context context;
 	struct sim_lua *lua;    /* may be that of all servers */
 	uint64_t scripts;       /* that it knows: a bit for each */

@@ -218,8 +218,7 @@ best_replica(const struct sim_instance *n)
 	return best;
 }
 
-/* Does somebody that is away have more than it, that may count as acknowledged? Or lacks it what was acknowledged where
- * it was before? */
+/* Has somebody that is away more than it, that may be acknowledged? Or lacks it what was so where it was before? */
 static bool
 lacks_something(const struct sim_instance *best, const struct sim_instance *n)
 {

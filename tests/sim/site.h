@@ -60,8 +60,7 @@ int64_t sim_instance_acknowledged(const struct sim_instance *instance, uint64_t 
 
 enum sim_data { SIM_KEPT, SIM_SAVED, SIM_LOST };
 void sim_instance_save(struct sim_instance *instance);
-/* It ends, and is there again `after` so long, with all its data, or those that were saved last, or none; `vanishes`:
- * nobody is told. */
+/* It ends, and is there again `after` so long, with these data; `vanishes`: nobody is told. */
 void sim_instance_restart(struct sim_instance *instance, enum sim_data data, bool vanishes, int64_t after);
 /* A master ends, or is cut off, for so long; the replica that has most takes over. */
 void sim_site_fail_over(bool vanishes, int64_t after);

@@ -46,8 +46,7 @@ end(void)
 
 FIXTURE(begin, end);
 
-/* What it answers: the first word of an error, or all elements. A word that is the name of a script is its text, or
- * behind EVALSHA its sum. */
+/* What it answers: the first word of an error, or all elements. The name of a script is its text, or its sum. */
 static const char *
 ask(struct sim_server *asked, char **word)
 {

@@ -41,8 +41,7 @@ extern uint64_t sim_steps; /* events so far */
 
 /* ---- events ---- */
 
-/* Let happen(what, turn) be called at `at`, or now if that has passed. Of several at one time the first said comes
- * first. */
+/* Let happen(what, turn) be called at `at`, or now if that has passed. Of one time the first said comes first. */
 void sim_at(int64_t at, void (*happen)(void *what, uint64_t turn), void *what, uint64_t turn);
 void sim_step(void); /* the next event; there has to be one */
 

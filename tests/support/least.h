@@ -28,8 +28,7 @@ void least_of(struct least *least, enum deployment_kind kind);
 /* Does the server know such a rule? Some have no +waitaof, and so on: an administrator leaves that out. */
 bool least_is_known(struct server *server, const char *rule);
 
-/* Make the user on each server, sentinels too, or make it anew; without one rule, unless that is NULL; and without those that
- * the server does not know. */
+/* Make the user on each server, sentinels too, or make it anew; without one rule, or NULL, and those that it does not know. */
 void least_admit(struct deployment *deployment, const char *without);
 
 /* The deployment's URI for that user, to be freed. A sentinel's password is put into the environment. */

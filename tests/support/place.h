@@ -47,8 +47,7 @@ const char *place_excuse(unsigned but);
 
 const char *place_user(void); /* as whom: "default", or with LEASH_TEST_USER=least that one */
 
-/* A client of it, as leashed_open; in a quorum it is connected to all servers, where a majority would be enough, and no lease is longer than
- * the guard. */
+/* A client of it, as leashed_open; in a quorum it is connected to all servers, and no lease is longer than the guard. */
 leash_client *place_client(const leash_options *options);
 
 /* The server that has the lock's keys, or would have them; of a quorum the first that runs. */

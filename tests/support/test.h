@@ -115,8 +115,7 @@ struct part {
 
 void sentences_in_parts(const struct part *parts, size_t count);
 
-/* main() begins with it: a program that has another life, or cannot run here, ends with what it returns, unless that
- * is GO_ON. */
+/* main() begins with it: a program that has another life, or cannot run here, ends with what it returns but GO_ON. */
 #define PRELUDE(function) \
 	__attribute__((constructor)) static void set_prelude(void) { sentences_prelude = (function); } \
 	struct sentence
