@@ -5,6 +5,7 @@
 #include "tests/sim/fiber.h"
 
 #include "base/mutation.h"
+#include "tests/support/trouble.h"
 
 #include <setjmp.h>
 #include <stdlib.h>
@@ -225,10 +226,8 @@ sim_fiber_join(struct sim_fiber *fiber)
 struct sim_fiber *
 sim_fiber_start(struct sim_process *process, void *(*run)(void *arg), void *arg)
 {
-	struct sim_fiber *f = calloc(1, sizeof *f); /* kept: whoever has ended may be joined, and woken */
+	struct sim_fiber *f = zeroed(sizeof *f); /* kept: whoever has ended may be joined, and woken */
 
-	if (f == NULL)
-		abort();
 	f->process = process;
 	f->run = run;
 	f->arg = arg;

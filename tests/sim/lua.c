@@ -1,5 +1,6 @@
 /* Lua scripts, and what they find in `redis`, as in Redis 7: call, pcall, error_reply, status_reply and sha1hex. */
 #include "tests/sim/lua.h"
+#include "tests/support/trouble.h"
 
 #include <lauxlib.h>
 #include <lua.h>
@@ -110,15 +111,6 @@ run_command(lua_State *L)
 	return reply->message.type == LSH_ERROR && lua_toboolean(L, lua_upvalueindex(2)) ? lua_error(L) : 1;
 }
 
-static void
-define(struct sim_lua *lua, const char *name, bool raises)
-{
-	lua_pushlightuserdata(lua->state, lua);
-	lua_pushboolean(lua->state, raises);
-	lua_pushcclosure(lua->state, run_command, 2);
-	lua_setfield(lua->state, -2, name);
-}
-
 /* redis.sha1hex(text) */
 static int
 sha1_hex(lua_State *L)
@@ -144,8 +136,12 @@ define_redis(struct sim_lua *lua)
 	lua_State *L = lua->state;
 
 	lua_newtable(L);
-	define(lua, "call", true);
-	define(lua, "pcall", false);
+	for (int raises = 0; raises < 2; raises++) {
+		lua_pushlightuserdata(L, lua);
+		lua_pushboolean(L, raises);
+		lua_pushcclosure(L, run_command, 2);
+		lua_setfield(L, -2, raises ? "call" : "pcall");
+	}
 	lua_pushcfunction(L, sha1_hex);
 	lua_setfield(L, -2, "sha1hex");
 	lua_setglobal(L, "redis");
@@ -180,13 +176,12 @@ on_error(lua_State *L)
 struct sim_lua *
 sim_lua_new(void)
 {
-	struct sim_lua *lua = calloc(1, sizeof *lua);
-	lua_State *L = luaL_newstate();
+	struct sim_lua *lua = zeroed(sizeof *lua);
 
-	if (lua == NULL || L == NULL)
+	lua->state = luaL_newstate();
+	if (lua->state == NULL)
 		abort();
-	lua->state = L;
-	luaL_openlibs(L);
+	luaL_openlibs(lua->state);
 	define_redis(lua);
 	return lua;
 }
@@ -244,18 +239,6 @@ set_array(lua_State *L, const char *name, const struct sim_arg *args, size_t cou
 		lua_rawseti(L, -2, (int)i + 1);
 	}
 	lua_setglobal(L, name);
-}
-
-static void
-set_version(lua_State *L, int version)
-{
-	lua_getglobal(L, "redis");
-	if (version != 0)
-		lua_pushinteger(L, version);
-	else
-		lua_pushnil(L);
-	lua_setfield(L, -2, "REDIS_VERSION_NUM");
-	lua_pop(L, 1);
 }
 
 /* ---- results ---- */
@@ -316,18 +299,6 @@ read_result(lua_State *L, struct sim_reply *reply)
 	lua_pop(L, 1);
 }
 
-static void
-read_error(lua_State *L, const struct sim_script *script, struct sim_reply *reply)
-{
-	const char *text = text_field(L, "err"), *source = text_field(L, "source"), *line = text_field(L, "line");
-
-	if (source != NULL && line != NULL)
-		sim_reply_error(reply, "%s script: %s, on %s:%s.", text, script->sha1, source, line);
-	else
-		sim_reply_error(reply, "%s", text);
-	lua_pop(L, 1);
-}
-
 void
 sim_lua_run(struct sim_lua *lua, const struct sim_script *script, int version, const struct sim_call *c, size_t keys)
 {
@@ -336,15 +307,28 @@ sim_lua_run(struct sim_lua *lua, const struct sim_script *script, int version, c
 	lua->context = c->context;
 	c->context->in_script = true;
 	c->context->script_wrote = false;
-	set_version(L, version);
+	lua_getglobal(L, "redis");
+	if (version != 0)
+		lua_pushinteger(L, version);
+	else
+		lua_pushnil(L);
+	lua_setfield(L, -2, "REDIS_VERSION_NUM");
+	lua_pop(L, 1);
 	set_array(L, "KEYS", c->args + 3, keys);
 	set_array(L, "ARGV", c->args + 3 + keys, c->count - 3 - keys);
 	lua_pushcfunction(L, on_error);
 	lua_rawgeti(L, LUA_REGISTRYINDEX, script->function);
-	if (lua_pcall(L, 0, 1, -2) == 0)
+	if (lua_pcall(L, 0, 1, -2) == 0) {
 		read_result(L, c->reply);
-	else
-		read_error(L, script, c->reply);
+	} else {
+		const char *text = text_field(L, "err"), *source = text_field(L, "source"), *line = text_field(L, "line");
+
+		if (source != NULL && line != NULL)
+			sim_reply_error(c->reply, "%s script: %s, on %s:%s.", text, script->sha1, source, line);
+		else
+			sim_reply_error(c->reply, "%s", text);
+		lua_pop(L, 1);
+	}
 	lua_pop(L, 1);
 	c->context->in_script = c->context->script_wrote = false;
 }

@@ -139,15 +139,6 @@ is_same_reply(const redisReply *theirs, const struct lsh_message *ours)
 }
 
 static void
-print_item(FILE *out, const struct lsh_item *item)
-{
-	if (item->type == LSH_INTEGER)
-		fprintf(out, "%" PRId64 " ", item->integer);
-	else
-		fprintf(out, "%s ", item->type == LSH_NIL ? "nil" : item->text);
-}
-
-static void
 print_theirs(FILE *out, const redisReply *reply)
 {
 	if (reply->type == REDIS_REPLY_INTEGER)
@@ -166,8 +157,11 @@ different_replies(const redisReply *theirs, const struct lsh_message *ours)
 	fprintf(out, "the real server answers  %d: ", theirs->type);
 	print_theirs(out, theirs);
 	fprintf(out, "\nand the simulated one    %d: ", (int)ours->type);
-	for (unsigned i = 0; i < ours->count; i++)
-		print_item(out, &ours->item[i]);
+	for (const struct lsh_item *item = ours->item; item < ours->item + ours->count; item++)
+		if (item->type == LSH_INTEGER)
+			fprintf(out, "%" PRId64 " ", item->integer);
+		else
+			fprintf(out, "%s ", item->type == LSH_NIL ? "nil" : item->text);
 	fclose(out);
 	return difference;
 }

@@ -2,6 +2,7 @@
 
 #include "tests/sim/fiber.h"
 #include "tests/support/frame.h"
+#include "tests/support/trouble.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -134,10 +135,7 @@ put(struct sim_wire *w, struct way *way, const char *bytes, size_t size)
 
 	if (w->forgotten)
 		return;
-	p = malloc(sizeof *p + size);
-	if (p == NULL)
-		abort();
-	p->next = NULL;
+	p = zeroed(sizeof *p + size);
 	p->size = size;
 	memcpy(p->bytes, bytes, size);
 	*way->last = p;
@@ -514,10 +512,8 @@ int
 sim_connect(int fd, int host)
 {
 	struct descriptor *d = at(fd);
-	struct sim_wire *w = calloc(1, sizeof *w);
+	struct sim_wire *w = zeroed(sizeof *w);
 
-	if (w == NULL)
-		abort();
 	if (host < 0 || host >= SIM_HOSTS || (w->host = hosts[host]) == NULL)
 		sim_breach("client %d connects to a host that there is not", d->process->number);
 	w->process = d->process;

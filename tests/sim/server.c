@@ -1,5 +1,6 @@
 /* A simulated Redis server. See server.h. */
 #include "tests/sim/server.h"
+#include "tests/support/trouble.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +10,8 @@ enum { WORDS = 512 }; /* of a command, at most */
 struct sim_server *
 sim_server_new(struct sim_lua *lua, sim_publish *publish, void *ctx)
 {
-	struct sim_server *s = calloc(1, sizeof *s);
+	struct sim_server *s = zeroed(sizeof *s);
 
-	if (s == NULL)
-		abort();
 	s->lua = lua;
 	s->context.publish = publish;
 	s->context.ctx = ctx;

@@ -2,6 +2,7 @@
 #include "tests/sim/site.h"
 
 #include "tests/support/frame.h"
+#include "tests/support/trouble.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -483,10 +484,8 @@ sim_speaker_hear(void *speaker, const char *bytes, size_t size)
 void *
 sim_speaker_new(struct sim_host *host, struct sim_wire *wire)
 {
-	struct sim_speaker *s = calloc(1, sizeof *s);
+	struct sim_speaker *s = zeroed(sizeof *s);
 
-	if (s == NULL)
-		abort();
 	s->instance = (struct sim_instance *)host;
 	s->wire = wire;
 	s->next = s->instance->speakers;
