@@ -1,5 +1,5 @@
 /* Adopting a hold of another process: it goes on here, with the same fence, as if it had been acquired here. Its terms
- * and its end, who else of this client wants it, and answers that are lost or late: core/test_adopted.c and
+ * and its end, who else of this client wants it, and answers that are lost or late: core/test_owner.c and
  * core/test_single.c; what the server does to the lease: redis/test_steps.c. */
 #include "tests/contract/refusal.h"
 

@@ -1,5 +1,5 @@
 /* Breaking a lock: whoever had it has it no more, the next one gets it, and nobody else is harmed. Holds of the very
- * client that breaks, and answers that are lost: core/test_break.c. */
+ * client that breaks, and answers that are lost: core/test_owner.c. */
 #include "tests/contract/refusal.h"
 
 #include "tests/support/kept.h"

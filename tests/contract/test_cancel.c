@@ -1,5 +1,5 @@
 /* Cancel: the threads that wait with it return, whoever fires it and whenever, and nothing is left behind. What is asked
- * of the server and who is next: core/test_cancel.c; that a callback may fire it: test_manners. Each test runs for
+ * of the server and who is next: core/test_owner.c; that a callback may fire it: test_manners. Each test runs for
  * plain and for fair locks. */
 #include "tests/contract/life.h"
 

@@ -1,10 +1,10 @@
 # The core over a scripted world (world.h): linked with the archive as it is, but for what lies below a call (wire.c)
 # and the functions that --wrap names.
 
-test_programs += tests/core/test_adopted tests/core/test_break tests/core/test_cancel tests/core/test_conditions
-test_programs += tests/core/test_counts tests/core/test_gates tests/core/test_handoff tests/core/test_limits
-test_programs += tests/core/test_memory tests/core/test_owner tests/core/test_quorum tests/core/test_readwrite
-test_programs += tests/core/test_redisson tests/core/test_refusals tests/core/test_shared tests/core/test_single
+test_programs += tests/core/test_conditions tests/core/test_counts tests/core/test_gates tests/core/test_handoff
+test_programs += tests/core/test_limits tests/core/test_memory tests/core/test_owner tests/core/test_quorum
+test_programs += tests/core/test_readwrite tests/core/test_redisson tests/core/test_refusals tests/core/test_shared
+test_programs += tests/core/test_single
 
 world_sources = tests/core/scene.c tests/core/scene.h tests/core/wire.c tests/core/wire.h
 world_sources += tests/core/world.c tests/core/world.h
@@ -12,12 +12,6 @@ world_sources += tests/core/world.c tests/core/world.h
 world_ldflags = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime,--wrap=lsh_park,--wrap=lsh_random32,--wrap=lsh_thread_start
 world_ldflags += -Wl,--wrap=pthread_cond_wait,--wrap=pthread_create,--wrap=pthread_join,--wrap=socket
 
-tests_core_test_adopted_SOURCES = tests/core/test_adopted.c $(world_sources)
-tests_core_test_adopted_LDFLAGS = $(world_ldflags)
-tests_core_test_break_SOURCES = tests/core/test_break.c $(world_sources)
-tests_core_test_break_LDFLAGS = $(world_ldflags)
-tests_core_test_cancel_SOURCES = tests/core/test_cancel.c $(world_sources)
-tests_core_test_cancel_LDFLAGS = $(world_ldflags)
 tests_core_test_conditions_SOURCES = tests/core/test_conditions.c $(world_sources)
 tests_core_test_conditions_LDFLAGS = $(world_ldflags)
 tests_core_test_counts_SOURCES = tests/core/test_counts.c $(world_sources)

@@ -12,7 +12,6 @@
 /* What stands for a part of the library is told more than it looks at; much of it is a line. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic ignored "-Wmissing-prototypes" /* of what the linker puts in another's place */
-#define IS(type, name, arguments, ...) type name arguments { __VA_ARGS__; }
 
 struct lsh_pipeline {
 	void (*tell)(void *keeper);
@@ -177,17 +176,8 @@ end(struct wire_command *c, enum lsh_outcome outcome, const struct lsh_message *
 		ticket->done(ticket, outcome, message);
 }
 
-size_t
-wire_servers(void)
-{
-	return node_count;
-}
-
-struct wire_command *
-wire_first(size_t n)
-{
-	return first_sent(nodes[n]->pipeline);
-}
+IS(size_t, wire_servers, (void), return node_count)
+IS(struct wire_command *, wire_first, (size_t n), return first_sent(nodes[n]->pipeline))
 
 void
 wire_answer(size_t n, const struct lsh_message *message)
@@ -204,11 +194,7 @@ wire_publish(size_t n, const char *channel, const char *text)
 	l->ops->message(l->ctx, &(struct lsh_item){LSH_STRING, 0, channel, strlen(channel)}, text, strlen(text));
 }
 
-const char *
-wire_token(unsigned number)
-{
-	return number <= token_count ? tokens[number - 1] : NULL;
-}
+IS(const char *, wire_token, (unsigned number), return number <= token_count ? tokens[number - 1] : NULL)
 
 /* ---- the pipeline ---- */
 
@@ -467,11 +453,7 @@ wire_settle(void (*sent)(size_t n, const struct wire_command *command))
 	return any;
 }
 
-void
-wire_break_one(size_t n)
-{
-	lsh_pipeline_break(nodes[n]->pipeline, 0);
-}
+IS(void, wire_break_one, (size_t n), lsh_pipeline_break(nodes[n]->pipeline, 0))
 
 void
 wire_break(void)

@@ -14,6 +14,8 @@
 
 #define WIRE_SERVER_US (INT64_C(1760000000) * 1000000) /* the servers' clocks are so much ahead of ours */
 
+#define IS(type, name, arguments, ...) type name arguments { __VA_ARGS__; } /* what is no more than a line */
+
 enum {
 	WIRE_SERVERS = 8,  /* at most */
 	WIRE_TOKENS = 100, /* of a command, at most */

@@ -71,17 +71,8 @@ __wrap_clock_gettime(clockid_t id, struct timespec *t)
 	return 0;
 }
 
-uint32_t
-__wrap_lsh_random32(void)
-{
-	return 0;
-}
-
-int64_t
-world_ms(void)
-{
-	return (now - BEGINNING) / LSH_MS;
-}
+IS(uint32_t, __wrap_lsh_random32, (void), return 0)
+IS(int64_t, world_ms, (void), return (now - BEGINNING) / LSH_MS)
 
 static struct lsh_watchdog *
 watchdog(void)
@@ -201,11 +192,7 @@ VERB(sleep_through)
 	settle();
 }
 
-bool
-clock_failed(void)
-{
-	return failing < 0;
-}
+IS(bool, clock_failed, (void), return failing < 0)
 
 DOES(pass, pass(number_of(rest, 0)))
 DOES(let_watchdog_rest, watchdog_rests = true)              /* nothing that is due is done by it any more */
@@ -223,11 +210,7 @@ go_on(void)
 
 /* ---- the server ---- */
 
-static int64_t
-server_us(void)
-{
-	return WIRE_SERVER_US + clock_us + now / LSH_US;
-}
+IS(static int64_t, server_us, (void), return WIRE_SERVER_US + clock_us + now / LSH_US)
 
 static const char *
 word_of(const struct wire_command *c)
@@ -545,11 +528,7 @@ done(struct lsh_op *op)
 	p->is_busy = false;
 }
 
-static void
-stirred(struct lsh_op *op)
-{
-	(void)op; /* what has changed is looked at in any case */
-}
+IS(static void, stirred, (struct lsh_op *op), (void)op) /* what has changed is looked at in any case */
 
 /* `op` is what the verb is told. */
 static void
@@ -592,11 +571,7 @@ VERB(holds)
 	world_sent();
 }
 
-void
-release(struct person *p)
-{
-	act(p, &lsh_releasing, (struct lsh_op){.lock = NULL}, 2 * TIMEOUT_MS);
-}
+IS(void, release, (struct person *p), act(p, &lsh_releasing, (struct lsh_op){.lock = NULL}, 2 * TIMEOUT_MS))
 
 VERB(lets_go)
 {
@@ -646,11 +621,7 @@ DOES(cancel, atomic_store(&person_of_name(rest)->cancel.fired, true); settle()) 
 DOES(uncancel, atomic_store(&person_of_name(rest)->cancel.fired, false))
 DOES(close_client, lsh_engine_close(engine); settle()) /* returns when it is closed: time may pass */
 
-struct lsh_resource *
-world_resource(void)
-{
-	return &lock->resource;
-}
+IS(struct lsh_resource *, world_resource, (void), return &lock->resource)
 
 static void
 note_event(void *arg, const leash_event *event)
@@ -674,11 +645,7 @@ take(char text[static TEXT])
 	return shown;
 }
 
-const char *
-world_sent(void)
-{
-	return take(sent_text);
-}
+IS(const char *, world_sent, (void), return take(sent_text))
 
 const char *
 world_asked(void)
@@ -702,17 +669,8 @@ world_asked(void)
 	return text;
 }
 
-const char *
-world_told(void)
-{
-	return take(told_text);
-}
-
-int64_t
-world_limit_ms(void)
-{
-	return (oldest()->not_after_us - server_us()) / 1000;
-}
+IS(const char *, world_told, (void), return take(told_text))
+IS(int64_t, world_limit_ms, (void), return (oldest()->not_after_us - server_us()) / 1000)
 
 struct lsh_view
 world_view(struct person *p)
@@ -723,11 +681,7 @@ world_view(struct person *p)
 	return view;
 }
 
-int64_t
-world_left_ms(struct person *p)
-{
-	return lsh_remaining(lock, &p->owner, p->need) / LSH_MS;
-}
+IS(int64_t, world_left_ms, (struct person *p), return lsh_remaining(lock, &p->owner, p->need) / LSH_MS)
 
 /* ---- around each test ---- */
 
@@ -774,17 +728,8 @@ world_begin(void)
 
 static const char a_quorum[] = "redis+quorum://a,b,c";
 
-static void
-be_plain(void)
-{
-	is_fair = false;
-}
-
-static void
-be_fair(void)
-{
-	is_fair = true;
-}
+IS(static void, be_plain, (void), is_fair = false)
+IS(static void, be_fair, (void), is_fair = true)
 
 static void
 be_quorum(void)

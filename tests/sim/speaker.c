@@ -57,19 +57,24 @@ add_text(const char *bytes, size_t size)
 }
 
 static void
+add_line(char type, const char *text)
+{
+	add(&type, 1);
+	add(text, strlen(text));
+	add("\r\n", 2);
+}
+
+static void
 add_item(const struct lsh_item *item)
 {
-	if (item->type == LSH_INTEGER) {
+	if (item->type == LSH_INTEGER)
 		add_number(':', item->integer);
-	} else if (item->type == LSH_STRING) {
+	else if (item->type == LSH_STRING)
 		add_text(item->text, item->length);
-	} else if (item->type == LSH_NIL) {
-		add("$-1\r\n", 5);
-	} else {
-		add(item->type == LSH_ERROR ? "-" : "+", 1);
-		add(item->text, item->length);
-		add("\r\n", 2);
-	}
+	else if (item->type == LSH_NIL)
+		add_line('$', "-1");
+	else
+		add_line(item->type == LSH_ERROR ? '-' : '+', item->text);
 }
 
 static void
@@ -356,9 +361,7 @@ is_for_us(struct sim_speaker *s, const struct lsh_arg *args, size_t count)
 	if (sim_site.deployment != SIM_CLUSTER || keys == 0 || is(&args[0], "SCRIPT") ||
 	    sim_cluster_may_run(s->instance, &args[is_script ? 3 : 1], keys, asking, says, sizeof says))
 		return true;
-	add("-", 1);
-	add(says, strlen(says));
-	add("\r\n", 2);
+	add_line('-', says);
 	return false;
 }
 
@@ -416,9 +419,7 @@ obey(struct sim_speaker *s, const struct lsh_arg *args, size_t count)
 	if (obey_at_once(s, args))
 		return;
 	if (s->instance->refuses_until > sim_now && !is(&args[0], "SSUBSCRIBE") && !is(&args[0], "TIME")) {
-		add("-", 1);
-		add(s->instance->refusal, strlen(s->instance->refusal));
-		add("\r\n", 2);
+		add_line('-', s->instance->refusal);
 		return;
 	}
 	if (waits) {

@@ -46,18 +46,14 @@ end_line(struct frame *f)
 	if (f->open == 0)
 		f->open = 1;
 	switch (type) {
-	case '$':
-	case '=':
-	case '!':
+	case '$': case '=': case '!':
 		if (!f->negative) {
 			f->skip = n + 2;
 			return false;
 		}
 		f->open--;
 		break;
-	case '*':
-	case '~':
-	case '>':
+	case '*': case '~': case '>':
 		f->open += n - 1;
 		break;
 	case '%':

@@ -88,10 +88,7 @@ remove_over(struct proxy *p)
 		*at = link->next;
 		free_link(p, link);
 	}
-	if (p->resetting) {
-		p->resetting = false;
-		pthread_cond_broadcast(&p->changed);
-	}
+	p->resetting = false;
 }
 
 /* Tell epoll what an end is to be watched for, if that has changed: `in` is read from it, `out` written to it. */
@@ -232,7 +229,6 @@ proxy_start_with(const char *target, bool tcp)
 		trouble("cannot start a proxy: %s", strerror(errno));
 	p->random = 88172645463325252;
 	pthread_mutex_init(&p->mutex, NULL);
-	pthread_cond_init(&p->changed, NULL);
 	if (pthread_create(&p->thread, NULL, run, p) != 0)
 		trouble("no thread");
 	sweep_add(&p->item, stop, p);
@@ -257,7 +253,6 @@ proxy_stop(struct proxy *p)
 	free(p->target);
 	free(p->text);
 	pthread_mutex_destroy(&p->mutex);
-	pthread_cond_destroy(&p->changed);
 	free(p);
 }
 
@@ -330,10 +325,7 @@ proxy_reset_all(struct proxy *p)
 	pthread_mutex_lock(&p->mutex);
 	p->resetting = true;
 	unlock_and_kick(p);
-	pthread_mutex_lock(&p->mutex);
-	while (p->resetting)
-		pthread_cond_wait(&p->changed, &p->mutex);
-	pthread_mutex_unlock(&p->mutex);
+	await_true(!p->resetting);
 }
 
 void

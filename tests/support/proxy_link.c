@@ -128,13 +128,6 @@ contains(const struct bytes *b, const char *text)
 	return false;
 }
 
-static void
-hit(struct proxy *p)
-{
-	p->counts.hit = true;
-	pthread_cond_broadcast(&p->changed);
-}
-
 /* So many of so many times. */
 static bool
 chance(struct proxy *p, unsigned share, unsigned of)
@@ -196,7 +189,7 @@ on_request(struct proxy *p, struct link *link)
 		leave(link);
 	}
 	if (!link->awaited)
-		hit(p);
+		p->counts.hit = true;
 	return p->fault != PROXY_CUT_REQUEST;
 }
 
@@ -225,7 +218,7 @@ on_answer(struct proxy *p, struct link *link)
 		link->closing = true;
 	}
 	lane_pass_value(down, &p->down);
-	hit(p);
+	p->counts.hit = true;
 }
 
 /* A whole reply is in `down.value`. False: it must not pass. */

@@ -61,10 +61,10 @@ struct proxy {
 	pthread_t thread;
 
 	pthread_mutex_t mutex;     /* guards the rest */
-	pthread_cond_t changed;    /* a fault was hit, all were reset */
 	struct link *links;
 	struct way up, down;
-	bool stopping, resetting;
+	bool stopping;
+	_Atomic bool resetting;
 	bool changeable;           /* the weather */
 	struct proxy_weather weather;
 	uint64_t random;
