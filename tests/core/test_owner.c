@@ -115,8 +115,8 @@ SCENE(handles_of_one_name_agree_on_fairness_until_the_last_is_freed,
       "refuses fair; open_another; ann holds; refuses fair; close_the_other; refuses fair;"
       "make_fair -> told ann ABANDONED; refuses plain; serve; bob holds", .of = WORLD_PLAIN)
 
-/* ---- what was adopted is a hold as any other, on the terms of its handle (how one is adopted: test_single.c, of servers
- * that differ: test_quorum.c) ---- */
+/* ---- what was adopted is a hold as any other, on the terms of its handle (how one is adopted: test_single.c, of
+ * servers that differ: test_quorum.c) ---- */
 
 #define ADOPTED "ann adopts; serve -> ann OK; forget_sent;"
 /* Whatever is left of its lease is given back. */

@@ -109,16 +109,6 @@ free_all_handles(struct sim_person *p)
 }
 
 static void
-open_semaphore(struct sim_person *p)
-{
-	leash_lock_options options = options_of(p, SIM_PERMITS);
-
-	if (leash_semaphore_new(&p->semaphore, p->client->leash, sim_names[SIM_PERMITS], sim_terms.permits, &options,
-	                        NULL) != LEASH_OK)
-		p->semaphore = NULL; /* there is no memory, or the client is closed */
-}
-
-static void
 open_conditions(struct sim_person *p)
 {
 	for (int l = 0; l < sim_terms.locks; l++) {
@@ -144,8 +134,10 @@ live(void *arg)
 		frees_first = true;
 	else if (sim_terms.sets && leash_multi_new(&p->set, p->handles, (size_t)sim_terms.locks, NULL) != LEASH_OK)
 		p->set = NULL; /* there is no memory, or a handle has limits */
-	if (sim_terms.permits > 0)
-		open_semaphore(p);
+	leash_lock_options options = sim_terms.permits > 0 ? options_of(p, SIM_PERMITS) : *LEASH_LOCK_OPTIONS();
+	if (sim_terms.permits > 0 && leash_semaphore_new(&p->semaphore, p->client->leash, sim_names[SIM_PERMITS],
+	                                                 sim_terms.permits, &options, NULL) != LEASH_OK)
+		p->semaphore = NULL; /* there is no memory, or the client is closed */
 	strcpy(p->led_by, "?");
 	if (sim_terms.leads && !sim_terms.readwrite[0] && leash_watch_new(&p->watch, p->client->leash, sim_names[0],
 	                                                                  NULL) != LEASH_OK)

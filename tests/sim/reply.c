@@ -13,16 +13,6 @@ sim_arg_is(const struct sim_arg *arg, const char *word)
 	return arg->bytes != NULL && arg->size == strlen(word) && strncasecmp(arg->bytes, word, arg->size) == 0;
 }
 
-/* As Redis would read the text that it prints of it. */
-static bool
-read_number(double number, int64_t *out)
-{
-	if (!(fabs(number) < 1e17) || floor(number) != number || (number == 0 && signbit(number)))
-		return false;
-	*out = (int64_t)number;
-	return true;
-}
-
 /* Digits without a leading zero. */
 static bool
 read_digits(const char *at, size_t size, uint64_t *out)
@@ -44,8 +34,10 @@ sim_arg_integer(const struct sim_arg *arg, int64_t *out)
 	bool negative = arg->bytes != NULL && arg->size > 0 && *arg->bytes == '-';
 	uint64_t n;
 
-	if (arg->bytes == NULL)
-		return read_number(arg->number, out);
+	if (arg->bytes == NULL) { /* as Redis would read the text that it prints of it */
+		*out = fabs(arg->number) < 1e17 ? (int64_t)arg->number : 0;
+		return (double)*out == arg->number && (*out != 0 || !signbit(arg->number));
+	}
 	if (!read_digits(arg->bytes + negative, arg->size - negative, &n) || n > (uint64_t)INT64_MAX + negative)
 		return false;
 	*out = negative ? (int64_t)(0 - n) : (int64_t)n;

@@ -34,28 +34,19 @@ use_file(void)
 		atomic_store(&used, page);
 }
 
-static void
-add(struct timespec *t, int64_t ns)
-{
-	int64_t all = (int64_t)t->tv_sec * S + t->tv_nsec + ns;
-
-	t->tv_sec = (time_t)(all / S);
-	t->tv_nsec = (long)(all % S);
-}
-
 SHIM int
 clock_gettime(clockid_t clock, struct timespec *t)
 {
 	const struct clock_page *page = atomic_load(&used);
 	int result = (int)syscall(SYS_clock_gettime, clock, t);
-	int64_t still_ns;
+	int64_t ns;
 
 	if (result != 0 || page == NULL || (clock != CLOCK_REALTIME && clock != CLOCK_REALTIME_COARSE))
 		return result;
-	still_ns = atomic_load(&page->still_ns);
-	if (still_ns != 0)
-		*t = (struct timespec){0};
-	add(t, still_ns != 0 ? still_ns : atomic_load(&page->wall_ns));
+	ns = atomic_load(&page->still_ns);
+	if (ns == 0)
+		ns = (int64_t)t->tv_sec * S + t->tv_nsec + atomic_load(&page->wall_ns);
+	*t = (struct timespec){.tv_sec = (time_t)(ns / S), .tv_nsec = (long)(ns % S)};
 	return result;
 }
 

@@ -268,16 +268,6 @@ begun(const struct cluster *c, int slot)
 /* A key may run out meanwhile, which is no error. It may also be there already: a replica that took over from the old
  * master had not heard that it was gone. What the old one has counts, as for clients, who are asked elsewhere only for
  * what it has not. */
-static void
-migrate(const struct node *from, const struct node *to, const redisReply *key)
-{
-	if (to->password)
-		server_say(from->server, "MIGRATE 127.0.0.1 %d %b 0 10000 REPLACE AUTH %s", to->port, key->str, key->len,
-		           to->password);
-	else
-		server_say(from->server, "MIGRATE 127.0.0.1 %d %b 0 10000 REPLACE", to->port, key->str, key->len);
-}
-
 size_t
 cluster_move_keys(struct cluster *c, int slot, size_t n)
 {
@@ -288,8 +278,12 @@ cluster_move_keys(struct cluster *c, int slot, size_t n)
 	if (!keys)
 		trouble("the server on port %d does not tell its keys", from->port);
 	n = keys->elements;
-	for (size_t i = 0; i < n; i++)
-		migrate(from, to, keys->element[i]);
+	for (redisReply **key = keys->element; key < keys->element + n; key++)
+		if (to->password)
+			server_say(from->server, "MIGRATE 127.0.0.1 %d %b 0 10000 REPLACE AUTH %s", to->port, (*key)->str,
+			           (*key)->len, to->password);
+		else
+			server_say(from->server, "MIGRATE 127.0.0.1 %d %b 0 10000 REPLACE", to->port, (*key)->str, (*key)->len);
 	freeReplyObject(keys);
 	return n;
 }

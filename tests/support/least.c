@@ -23,19 +23,6 @@ least_is_wanted(void)
 
 /* ---- what is written ---- */
 
-static FILE *
-open_page(void)
-{
-	const char *source = getenv("LEASH_SRCDIR");
-	char path[1024];
-
-	snprintf(path, sizeof path, "%s/docs/deployments.md", source && *source ? source : ".");
-	FILE *file = fopen(path, "re");
-	if (!file)
-		trouble("no %s: does LEASH_SRCDIR name the folder of the sources?", path);
-	return file;
-}
-
 static void
 take_words(struct least *least, char *line)
 {
@@ -56,10 +43,14 @@ least_read(struct least *least, const char *heading)
 {
 	static const char begin[] = "    ACL SETUSER locks ";
 	bool below = false, inside = false;
+	const char *source = getenv("LEASH_SRCDIR");
 	int before = least->count;
-	FILE *file = open_page();
-	char line[512];
+	char path[1024], line[512];
 
+	snprintf(path, sizeof path, "%s/docs/deployments.md", source && *source ? source : ".");
+	FILE *file = fopen(path, "re");
+	if (!file)
+		trouble("no %s: does LEASH_SRCDIR name the folder of the sources?", path);
 	while (fgets(line, sizeof line, file)) {
 		if (strncmp(line, "### ", 4) == 0 || strncmp(line, "## ", 3) == 0)
 			below = strncmp(line, "### ", 4) == 0 && strncmp(line + 4, heading, strlen(heading)) == 0 && line[4 + strlen(heading)] == '\n';

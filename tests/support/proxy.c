@@ -40,17 +40,6 @@ reset(struct proxy *p, struct end *end)
 }
 
 static void
-free_link(struct proxy *p, struct link *link)
-{
-	reset(p, &link->client);
-	reset(p, &link->server);
-	free_lane(&link->up);
-	free_lane(&link->down);
-	free(link);
-	p->counts.open--;
-}
-
-static void
 accept_all(struct proxy *p)
 {
 	int client;
@@ -86,7 +75,12 @@ remove_over(struct proxy *p)
 			continue;
 		}
 		*at = link->next;
-		free_link(p, link);
+		reset(p, &link->client);
+		reset(p, &link->server);
+		free_lane(&link->up);
+		free_lane(&link->down);
+		free(link);
+		p->counts.open--;
 	}
 	p->resetting = false;
 }

@@ -56,16 +56,6 @@ forget_theirs(void)
 
 STOP_BY(tool_free)
 
-static int
-open_terminal(void)
-{
-	int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-
-	if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0 || fcntl(terminal, F_SETFL, O_NONBLOCK) != 0)
-		trouble("no terminal: %s", strerror(errno));
-	return terminal;
-}
-
 struct tool *
 tool_start(const char *uri, const char *const words[], bool at_terminal)
 {
@@ -83,8 +73,10 @@ tool_start(const char *uri, const char *const words[], bool at_terminal)
 		argv[n++] = (char *)(uintptr_t)words[i];
 	}
 	argv[n] = NULL;
-	tool->terminal = at_terminal ? open_terminal() : -1;
-	if (at_terminal && ptsname_r(tool->terminal, terminal, sizeof terminal) != 0)
+	tool->terminal = at_terminal ? posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC) : -1;
+	if (at_terminal && (tool->terminal < 0 || grantpt(tool->terminal) != 0 || unlockpt(tool->terminal) != 0 ||
+	                    fcntl(tool->terminal, F_SETFL, O_NONBLOCK) != 0 ||
+	                    ptsname_r(tool->terminal, terminal, sizeof terminal) != 0))
 		trouble("no terminal: %s", strerror(errno));
 	for (int i = 0; i < STREAMS; i++)
 		/* to append, as several write: the kernel guards the common offset of a file, but not of a memfd, and lines
