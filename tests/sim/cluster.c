@@ -21,8 +21,6 @@ sim_cluster_shard(unsigned slot)
 	return slots[slot].shard;
 }
 
-/* ---- who may be asked ---- */
-
 static bool
 send_to(const struct sim_instance *n, const char *verb, unsigned slot, char *says, size_t size)
 {
@@ -53,8 +51,6 @@ sim_cluster_may_run(const struct sim_instance *n, const struct lsh_arg *keys, si
 	snprintf(says, size, "TRYAGAIN Multiple keys request during rehashing of slot");
 	return false;
 }
-
-/* ---- slots that move ---- */
 
 static struct sim_key **
 first_of(const struct sim_instance *n, unsigned slot)

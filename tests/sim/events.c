@@ -24,8 +24,6 @@ static struct event *heap;
 static size_t count, capacity;
 static uint64_t orders, state;
 
-/* ---- events ---- */
-
 static bool
 is_before(const struct event *a, const struct event *b)
 {
@@ -73,8 +71,6 @@ sim_step(void)
 	first.happen(first.what, first.turn);
 }
 
-/* ---- chance ---- */
-
 void
 sim_seed(uint64_t seed)
 {
@@ -109,8 +105,6 @@ sim_chance(double share)
 {
 	return (double)(draw() >> 11) < share * 9007199254740992.0;
 }
-
-/* ---- what is told ---- */
 
 static void
 tell(FILE *out, const char *format, va_list list)

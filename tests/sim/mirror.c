@@ -166,8 +166,6 @@ different_replies(const redisReply *theirs, const struct lsh_message *ours)
 	return difference;
 }
 
-/* ---- keys ---- */
-
 static const char *
 compare_keys(void)
 {

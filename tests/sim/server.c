@@ -63,8 +63,6 @@ sim_server_restart(struct sim_server *server, const struct sim_keyspace *data)
 	server->context.is_full = server->context.is_replica = false;
 }
 
-/* ---- scripts ---- */
-
 static const struct sim_script *
 script_of(struct sim_server *server, bool by_sum, const struct sim_arg *text)
 {

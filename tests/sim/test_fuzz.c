@@ -267,8 +267,6 @@ make_step(struct fuzz_step *step)
 	made = *step;
 }
 
-/* ---- both servers ---- */
-
 enum { STEPS = 60, ROUNDS = 400, WRONG_SIZE = 8192 };
 
 static redisContext *unlimited, *limited, *listener;

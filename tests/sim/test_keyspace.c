@@ -1,4 +1,4 @@
-/* What a simulated server has besides its commands: copies of its keys, time, restarts, messages. That its commands and
+/* What a simulated server has besides its commands: copies of its keys, time, restarts. That its commands and
  * scripts do what a real server's do is shown by the other programs of this folder (mirror.h). */
 #include "lua/scripts.h"
 #include "tests/redis/scenes.h"
@@ -12,24 +12,16 @@
 #define CFG  "'3000 3600000 10000 1 PUBLISH leash:wake:'"
 
 static struct sim_lua *lua;
-static struct sim_server *server, *other; /* which is of 6.2, and publishes nothing */
+static struct sim_server *server, *other; /* which is of 6.2 */
 static struct sim_keyspace copy;
 static int64_t now_us;
-static char heard[256], noted[1000];
-
-static int64_t
-publish(void *ctx, const char *channel, size_t channel_size, const char *text, size_t size)
-{
-	(void)ctx;
-	snprintf(heard, sizeof heard, "%.*s: %.*s", (int)channel_size, channel, (int)size, text);
-	return 1;
-}
+static char noted[1000];
 
 static void
 begin(void)
 {
 	lua = sim_lua_new();
-	server = sim_server_new(lua, publish, NULL);
+	server = sim_server_new(lua, NULL, NULL);
 	other = sim_server_new(lua, NULL, NULL);
 	other->version = 0;
 	now_us = INT64_C(1760000000000000);
@@ -92,7 +84,6 @@ is_noted(const struct sim_keyspace *keys)
 
 SEES(say, ask(server, word + 1))
 SEES(say_other, ask(other, word + 1))
-SEES(told, heard)
 DOES(later, now_us += 1000 * number_of(word[1], 0)) /* ms */
 DOES(set_clock, sim_server_set_clock(server, now_us, 1000 * number_of(word[1], 0), number_of(word[2], 0))) /* ms, ppm */
 DOES(copy, sim_keyspace_copy(&copy, &server->context.keyspace); print(&copy, noted))
@@ -109,16 +100,10 @@ SCENE(a_copy_is_left_as_it_is_by_what_becomes_of_the_original,
       "keys_are_noted = no; say ZADD " LOCK ":queue 1 more; say PEXPIRE " LOCK ":fence 1; say FLUSHALL;"
       "copy_is_noted = yes; restart_with_copy; keys_are_noted = yes; say HEXISTS " LOCK " " ANN1 " = 1; say DBSIZE = 3")
 
-/* ---- time ---- */
-
-SCENE(a_key_is_there_until_its_last_millisecond_is_over,
-      "say SET a 1 PX 1000; later 1000; say PTTL a = 0; later 1; say PTTL a = -2; say DBSIZE = 0")
 SCENE(a_clock_that_jumps_takes_the_ttls_with_it,
       "say SET a 1 PX 1000; set_clock -60000; say PTTL a = 61000; set_clock 2000; say PTTL a = -2")
 SCENE(a_clock_that_drifts_gains_from_when_it_was_set,
       "set_clock 5000 1000; later 3600000; say TIME = '1760003608 600000'")
-
-/* ---- restarts ---- */
 
 SCENE(a_server_that_was_restarted_knows_no_script_and_has_the_keys_that_it_is_given,
       "say EVALSHA inspect 3 " KEYS "= NOSCRIPT; say SCRIPT LOAD inspect;"
@@ -129,9 +114,3 @@ SCENE(servers_share_an_interpreter_and_nothing_else,
       ACQUIRE(ANN1) "say_other EVAL 'return redis.REDIS_VERSION_NUM or \"none\"' 0 = none; say_other DBSIZE = 0;"
       "say_other EVALSHA acquire 0 = NOSCRIPT;"
       "say EVAL 'return redis.REDIS_VERSION_NUM or \"none\"' 0 = 459264; say DBSIZE = 2")
-
-/* ---- messages ---- */
-
-SCENE(who_is_given_the_lock_is_told_of_it,
-      ACQUIRE(ANN1) ACQUIRE(BOB1) "say EVAL release 3 " KEYS ANN1 " " CFG " = 1;"
-      "told = 'leash:wake:bbbbbbbb-0000-4000-8000-00000000000b: g " BOB1 " 1760000000000001 " LOCK "'")

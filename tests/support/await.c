@@ -73,20 +73,6 @@ slow_ms(int64_t ms)
 	return (int64_t)((double)ms * await_slowness());
 }
 
-static int
-by_length(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-void
-sort_times(int64_t *times, size_t n)
-{
-	qsort(times, n, sizeof *times, by_length);
-}
-
 /* ---- how late the machine is ---- */
 
 enum { SLEEPERS = 4, STEPS = 10 };

@@ -44,4 +44,3 @@ int64_t slow_ms(int64_t ms); /* what takes so long on a fair machine takes so lo
  * needs several threads and processes to be run one after the other. On a quiet machine that is nothing. */
 void lag_begin(void);    /* by one thread of the process at a time */
 int64_t lag_end(void);   /* the allowance, in ns: assert_true(took < 100 * MS + lag_end()) */
-void sort_times(int64_t *times, size_t n); /* times that were measured: the shortest comes first */

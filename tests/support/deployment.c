@@ -28,8 +28,6 @@ deployment_chosen(void)
 	trouble("LEASH_TEST_DEPLOYMENT is '%s': it can be single, tls, sentinel, cluster or quorum", chosen);
 }
 
-/* ---- its life ---- */
-
 /* A quorum of one, but for its name. */
 static struct nodes *
 start_single(bool tls, const char *const *args)
@@ -96,8 +94,6 @@ deployment_uri(const struct deployment *d)
 {
 	return d->least_uri ? d->least_uri : d->quorum ? d->all->guarded : d->all->uri;
 }
-
-/* ---- its servers ---- */
 
 struct server *
 deployment_member(const struct deployment *d, int i)

@@ -150,8 +150,6 @@ answer_like_redis(struct fake *f, struct guest *guest, int argc, const char **ar
 #undef IS
 }
 
-/* --- commands --- */
-
 /* One whole one, an array of strings. */
 static void
 on_command(struct fake *f, struct guest *guest, const char *at, size_t size)

@@ -99,7 +99,6 @@ leashed_note_event(void *arg, const leash_event *event)
 
 	if (n < 64)
 		events->order[n] = (int)event->type;
-	events->at_ns[event->type] = await_now_ns();
 	events->count[event->type]++;
 	events->total++;
 	if (event->type == LEASH_EVENT_LOST) /* where that is no test's wish it is as well to know why */

@@ -35,7 +35,6 @@ int64_t leashed_introductions(struct server *server);
 /* Counts the events that it receives; for `on_event` with itself as `event_arg`. */
 struct leashed_events {
 	_Atomic int count[8];          /* by leash_event_type */
-	_Atomic int64_t at_ns[8];      /* when the last of each came, as await_now_ns() */
 	_Atomic int order[64], total;  /* their types, in order */
 };
 

@@ -125,6 +125,14 @@ place_await_votes(const char *lock)
 		await_true(server_integer(place_with(lock, i), "EXISTS leash:{%s}", lock) == 1);
 }
 
+static int
+by_length(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
 int64_t
 place_left_ms(const char *lock)
 {
@@ -136,7 +144,7 @@ place_left_ms(const char *lock)
 		return place_integer(lock, "PTTL leash:{%s}", lock);
 	while ((server = deployment_master(place, n)) != NULL)
 		left_ms[n++] = server_pid(server) != 0 ? server_integer(server, "PTTL leash:{%s}", lock) : -2;
-	sort_times(left_ms, n);
+	qsort(left_ms, n, sizeof *left_ms, by_length);
 	return left_ms[n / 2];
 }
 

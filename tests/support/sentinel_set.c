@@ -247,8 +247,6 @@ sentinel_set_switches(struct sentinel_set *set)
 	return most;
 }
 
-/* ---- replication ---- */
-
 void
 sentinel_set_await_synced(struct sentinel_set *set)
 {

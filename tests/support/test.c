@@ -42,8 +42,6 @@ sentences_in_parts(const struct part *array, size_t count)
 	part_count = count;
 }
 
-/* ---- what is done when a sentence has ended ---- */
-
 static struct {
 	void (*act)(void *arg);
 	void *arg;

@@ -52,8 +52,6 @@ forget_theirs(void)
 	done = true;
 }
 
-/* ---- starting ---- */
-
 STOP_BY(tool_free)
 
 struct tool *
