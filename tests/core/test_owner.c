@@ -149,9 +149,8 @@ SCENE(nothing_is_adopted_so_soon_after_a_restart_as_the_guard_says, "ann wants r
 
 #define ONE_SERVER .of = WORLD_PLAIN | WORLD_FAIR
 
-SCENE(a_hold_of_another_thread_of_this_client_is_lost_when_the_call_returns,
-      "ann holds -> ann has it; carl acquires 10000; bob breaks 1;"
-      "serve -> bob OK, told ann LOST, ann left 0, ann depth 1;"
+SCENE(a_hold_of_another_thread_of_this_client_is_lost_when_the_call_returns, "ann holds -> ann has it;"
+      "carl acquires 10000; bob breaks 1; serve -> bob OK, told ann LOST, ann left 0, ann depth 1;"
       "-> carl OK, carl has it anew, bob fence 0;" /* ann has it to unwind, and who broke it has nothing of it */
       "ann releases -> ann LOST, carl has it still")
 SCENE(the_callers_own_hold_is_lost_too, "ann holds; ann nests;"
@@ -197,10 +196,9 @@ SENTENCE(one_that_was_fired_before_ends_every_wait_before_anything_is_asked)
 }
 
 SCENE(one_that_is_fired_ends_waits_and_stays_fired, /* bob waits behind ann, or with a place of his own */
-      "ann acquires; bob acquires; all QUEUED; cancel ann; cancel bob; ann is_canceled; bob is_canceled; cancel ann;"
-      "ann tries; ann is_canceled; bob is_canceled; cancel ann; ann acquires; ann is_canceled;"
-      "bob is_canceled -> now 0;"
-      FREE)
+      "ann acquires;"
+      "bob acquires; all QUEUED; cancel ann; cancel bob; ann is_canceled; bob is_canceled; cancel ann; ann tries;"
+      "ann is_canceled; bob is_canceled; cancel ann; ann acquires; ann is_canceled; bob is_canceled -> now 0;" FREE)
 SCENE(a_nested_acquire_ignores_it,
       "ann holds; cancel ann; ann nests -> ann depth 2; ann releases; ann lets_go; ann tries; ann is_canceled")
 SCENE(the_next_goes_on_at_the_place_that_it_has_in_common_with_a_canceled_first, "ann acquires;"

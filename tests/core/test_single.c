@@ -15,8 +15,7 @@ begin_anew(void)
 
 /* ---- requests ---- */
 
-SCENE(what_was_granted_is_held_until_it_is_released,
-      "ann acquires 1000 -> acquire 1;"
+SCENE(what_was_granted_is_held_until_it_is_released, "ann acquires 1000 -> acquire 1;"
       "HELD -> ann OK, ann left 29698;" /* from when it was sent: 1 % and 2 ms are for clocks that differ */
       "ann releases -> release 1; RELEASED -> ann OK")
 SCENE(a_lease_counts_from_when_it_was_asked_for, "ann acquires 5000; pass 4000; HELD -> ann left 29698 - 4000")
@@ -162,8 +161,7 @@ SCENE(after_a_restart_nothing_is_asked_for_while_its_guard_lasts,
 
 #define WRONGTYPE "WRONGTYPE Operation against a key holding the wrong kind of value"
 
-SCENE(a_refusal_that_is_for_good_ends_the_wait,
-      "ann acquires 1000;"
+SCENE(a_refusal_that_is_for_good_ends_the_wait, "ann acquires 1000;"
       "refuse " WRONGTYPE " -> ann MISMATCH, acquire 1, release 1;" /* whatever it had done by then */
       "refuse " WRONGTYPE "; pass 100000 -> nothing sent")
 SCENE(who_waits_is_told_of_a_key_that_was_replaced_by_its_next_word,
@@ -310,9 +308,8 @@ SCENE(a_token_that_the_server_does_not_know_is_dead_and_the_wait_goes_on_with_an
       "ann acquires 10000; QUEUED; pass 1000; GONE -> acquire 1, heartbeat 1, release 1, acquire 2")
 SCENE(who_is_canceled_while_it_waits_leaves_the_queue,
       "ann acquires; QUEUED; cancel ann -> ann CANCELED, acquire 1, release 1; LEFT; pass 100000 -> nothing sent")
-SCENE(who_is_canceled_while_its_grant_is_on_the_way_gives_it_back,
-      "ann acquires; QUEUED; cancel ann -> ann CANCELED, acquire 1, release 1;"
-      "message_granted 1 -> ann left 0;" /* it was sent before the release came */
+SCENE(who_is_canceled_while_its_grant_is_on_the_way_gives_it_back, "ann acquires; QUEUED; cancel ann -> ann CANCELED, "
+      "acquire 1, release 1; message_granted 1 -> ann left 0;" /* it was sent before the release came */
       "RELEASED; pass 100000 -> nothing sent")
 SCENE(who_is_canceled_before_the_answer_has_nothing_whenever_it_comes, "ann acquires;"
       "cancel ann -> ann CANCELED; HELD -> ann left 0, acquire 1, release 1; RELEASED; pass 100000 -> nothing sent")
@@ -380,9 +377,8 @@ SCENE(who_waits_is_granted_the_lock_once_although_an_adoption_had_it,
 SCENE(an_adoption_that_tries_again_is_told_of_a_break,
       "ann adopts; refuse LOADING Redis is loading the dataset in memory; bob breaks -> heartbeat 1, release 1;"
       "RELEASED -> bob OK; pass 300 -> heartbeat 1; GONE -> ann NOT_HELD")
-SCENE(who_waits_in_this_process_goes_on_waiting_and_is_next,
-      "bob acquires 60000; QUEUED; ann adopts; HELD -> ann OK; pass 1000;"
-      "QUEUED -> bob waits, acquire 1, heartbeat 2, heartbeat 1;" /* the last is bob's own */
+SCENE(who_waits_in_this_process_goes_on_waiting_and_is_next, "bob acquires 60000; QUEUED; ann adopts;"
+      "HELD -> ann OK; pass 1000; QUEUED -> bob waits, acquire 1, heartbeat 2, heartbeat 1;" /* the last is bob's own */
       "ann releases -> release 2; RELEASED -> ann OK; message_granted 1 -> bob OK, nothing told")
 /* The one who had it before may have counted on from its fence. */
 SCENE(what_was_adopted_is_not_handed_off, ADOPTED "bob acquires 10000; ann releases -> bob waits, release 1, acquire 2")
@@ -390,9 +386,8 @@ SCENE(a_hold_of_this_process_stands_if_the_server_does_not_know_the_other_one,
       "bob acquires 1000; HELD; ann adopts; GONE -> ann NOT_HELD, nothing told, bob has it")
 SCENE(and_is_lost_if_the_server_gave_the_lock_away,
       "bob holds; ann adopts; HELD -> ann OK, told bob LOST; bob releases -> bob LOST, ann has it")
-SCENE(an_answer_that_a_later_hold_of_this_process_has_overtaken_is_not_believed,
-      "bob acquires 60000; QUEUED; ann adopts;"
-      "message_granted 1 -> bob OK;" /* the other client has released it meanwhile */
+SCENE(an_answer_that_a_later_hold_of_this_process_has_overtaken_is_not_believed, "bob acquires 60000;"
+      "QUEUED; ann adopts; message_granted 1 -> bob OK;" /* the other client has released it meanwhile */
       "answer_fence " THEIRS " -> ann NOT_HELD, bob has it, nothing told")
 SCENE(a_token_has_one_owner_in_a_client, ADOPTED "bob adopts -> bob INVALID, nothing sent")
 SCENE(of_two_who_adopt_at_once_one_has_it, "ann adopts; bob adopts; HELD -> ann OK; HELD -> bob INVALID")
@@ -614,8 +609,7 @@ SCENE(what_is_not_answered_has_lapsed_with_the_longest_lease_that_was_asked_for,
       "reconnect -> release 1; cut; pass 50000; reconnect -> nothing sent")
 SCENE(a_close_ends_the_wait_at_once_and_takes_back_what_was_asked_for,
       "ann acquires; later 50 HELD; later 60 RELEASED; close_client -> ann CLOSED, acquire 1, release 1, now 60")
-SCENE(a_close_lasts_until_no_request_can_come_and_no_longer,
-      "ann acquires 2000; cut; cancel ann; reconnect;"
+SCENE(a_close_lasts_until_no_request_can_come_and_no_longer, "ann acquires 2000; cut; cancel ann; reconnect;"
       "GONE; later 260 GONE; later 770 GONE; later 1780 GONE; later 2100 GONE;" /* to those 250, 500, 1000 ms apart */
       "close_client -> now 2100") /* the request may come until its 2 s are over */
 SCENE(a_close_ends_an_adoption_at_once, "ann adopts -> heartbeat 1; close_client -> ann CLOSED")

@@ -77,9 +77,8 @@ bool sim_speaker_is_idle(const void *speaker);
 
 /* How many of the instance's connections are subscribed to the channel; each is told. */
 int64_t sim_speakers_publish(void *instance, const char *channel, size_t channel_size, const char *text, size_t size);
-
-/* The instance has no more to do with the slot: who is subscribed to one of its channels is told. */
 bool sim_speakers_listen(const struct sim_instance *instance, const char *channel); /* does somebody? */
+/* The instance has no more to do with the slot: who is subscribed to one of its channels is told. */
 void sim_speakers_leave_slot(struct sim_instance *instance, unsigned slot);
 
 /* ---- cluster.c: who has which slot, slots that move, and what a node says to who asks the wrong one ----

@@ -188,16 +188,6 @@ place_is_free(const char *lock)
 	return true;
 }
 
-void
-place_assert_free(const char *lock)
-{
-	if (place_is(PLACE_MAJORITY))
-		/* once: a client whose hold was adopted may still ask for it on a server or two */
-		await_true(place_is_free(lock));
-	else
-		assert_true(place_is_free(lock));
-}
-
 bool
 place_is_empty(void)
 {
@@ -209,15 +199,6 @@ place_is_empty(void)
 		if (server_pid(server) != 0 && server_integer(server, "EVAL %s 0", script) != 0)
 			return false;
 	return true;
-}
-
-void
-place_assert_empty(void)
-{
-	if (place_is(PLACE_MAJORITY))
-		await_true(place_is_empty());
-	else
-		assert_true(place_is_empty());
 }
 
 /* The sentinels first, and they are back last: they must not make something of it that the servers are gone. */
