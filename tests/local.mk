@@ -44,8 +44,7 @@ if COMMAND_ENABLED
 test_programs += tests/tools/test_jobs tests/tools/test_commands tests/tools/test_run_frozen
 test_programs += tests/doctor/test_deployments tests/doctor/test_health tests/doctor/test_strangers
 endif
-test_programs += tests/contract/test_adopt
-test_programs += tests/contract/test_break
+test_programs += tests/contract/test_takeover
 test_programs += tests/contract/test_cancel
 test_programs += tests/contract/test_close
 test_programs += tests/contract/test_fair
@@ -122,8 +121,7 @@ test_programs += tests/unit/test_reply tests/unit/test_script tests/unit/test_su
 test_programs += tests/unit/test_tally tests/unit/test_text tests/unit/test_thread tests/unit/test_token
 test_programs += tests/unit/test_uri tests/unit/test_watchdog
 
-tests_contract_test_adopt_LDADD = $(contract_libs)
-tests_contract_test_break_LDADD = $(contract_libs)
+tests_contract_test_takeover_LDADD = $(contract_libs)
 tests_contract_test_cancel_LDADD = $(contract_libs)
 tests_contract_test_close_LDADD = $(contract_libs)
 tests_contract_test_fair_LDADD = $(contract_libs)

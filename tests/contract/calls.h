@@ -1,5 +1,5 @@
-/* All calls of a client, a lock, a semaphore, permits, a watch or a condition, as one table: what refuses one of them
- * refuses them all. */
+/* All calls of a client, a lock or several as one, a semaphore, permits, a watch or a condition, as one table: what
+ * refuses one of them refuses them all. */
 #pragma once
 
 #include <leash.h>
@@ -15,10 +15,11 @@ struct callee {
 	leash_condition *condition; /* of the lock */
 	leash_latch *latch;
 	leash_barrier *barrier;
+	leash_multi *multi; /* of the lock alone */
 };
 
-/* With a semaphore and a permit of it, "permits", which is all that there are, a watch, a condition, and gates; but for a
- * quorum, which has none. */
+/* With a set of the one lock; and a semaphore and a permit of it, "permits", which is all that there are, a watch, a
+ * condition, and gates; but for a quorum, which has none. */
 void callee_open(struct callee *callee, leash_client *client, leash_lock *lock);
 void callee_close(struct callee *callee); /* these */
 
@@ -26,3 +27,6 @@ void callee_close(struct callee *callee); /* these */
  * no `err`. Else what is wrong; it lasts until the next call. Without all of them (NULL, LEASH_INVALID) the text names the
  * call. In a callback (LEASH_IN_CALLBACK) those succeed that may be made there. */
 const char *calls_not_refused(const struct callee *callee, leash_status expected);
+
+/* Make the first of that name; `err` is what it says. */
+leash_status calls_make(const struct callee *callee, const char *name);

@@ -196,44 +196,6 @@ SENTENCE(who_waits_in_the_same_process_has_it_as_soon_as_it_is_released, .of = A
 	scene_end();
 }
 
-SENTENCE(who_leaves_at_the_moment_of_the_grant_keeps_the_lock_or_passes_it_on, .of = ALONE)
-{
-	enum { ROUNDS = 60, WAIT_MS = 8 };
-	struct actor *leaver;
-	int got = 0;
-
-	begin(LONG_MS, 5000);
-	struct actor *stayer = &scene->party[2].actor[0];
-	for (int i = 0; i < ROUNDS; i++) {
-		leaver = &scene->party[i / 2 % 2].actor[1]; /* of the holder's process, or of another */
-		assert_done(LEASH_OK, holder, actor_acquire);
-		leaver->wait_ms = WAIT_MS;
-		actor_tell(leaver, actor_acquire);
-		if (i % 2)
-			actor_tell(stayer, actor_acquire);
-		await_true(leaver->began_ns != 0);
-		while (await_now_ns() < leaver->began_ns + WAIT_MS * MS - (i % 8) * MS / 4)
-			continue;
-		assert_done(LEASH_OK, holder, actor_release);
-		actor_hear(leaver);
-		if (leaver->status == LEASH_OK) {
-			got++;
-			assert_done(LEASH_OK, leaver, actor_release);
-		} else if (leaver->status != LEASH_UNAVAILABLE) { /* there was no time for an answer */
-			assert_heard(LEASH_TIMEOUT, leaver);
-		}
-		if (i % 2 == 0)
-			actor_tell(stayer, actor_acquire);
-		assert_heard(LEASH_OK, stayer);
-		/* what is given to nobody comes back when the claim has run out, after three seconds */
-		assert_true((double)actor_took_ns(stayer) < 2500e6 * await_slowness());
-		assert_done(LEASH_OK, stayer, actor_release);
-	}
-	print_message("# %d of %d who were about to leave got it\n", got, ROUNDS);
-	await_true(place_is_empty());
-	scene_end();
-}
-
 SENTENCE(a_dead_first_waiter_is_passed_over_at_once, .but = PLACE_NO_QUEUE)
 {
 	begin(LONG_MS, 5000);

@@ -1,6 +1,8 @@
 /* See refusal.h. */
 #include "tests/contract/refusal.h"
 
+#include "tests/support/counted.h"
+
 struct server *server;
 _Thread_local leash_error err;
 
@@ -26,6 +28,59 @@ check_text(const char *names)
 		fail_msg("'%s' is not named: %s", names, err.text);
 	if (err.text[n - 1] == '.' && (n < 3 || strcmp(err.text + n - 3, "...") != 0))
 		fail_msg("it ends with a full stop: %s", err.text);
+}
+
+/* ---- things ---- */
+
+#define MAKER(type, parameters, ...) \
+	static void free_##type(void *made) { leash_##type##_free(made); } \
+	leash_##type *type##_of parameters \
+	{ \
+		leash_##type *made = NULL; \
+		assert_status(LEASH_OK, leash_##type##_new(&made, __VA_ARGS__, &err)); \
+		afterwards(free_##type, made); \
+		return made; \
+	}
+
+MAKER(condition, (leash_lock *lock, const char *name, const leash_condition_options *options), lock, name, options)
+MAKER(semaphore, (leash_client *client, const char *name, int64_t limit), client, name, limit, NULL)
+MAKER(latch, (leash_client *client, const char *name, int64_t count), client, name, count)
+MAKER(barrier, (leash_client *client, const char *name, int64_t parties), client, name, parties)
+MAKER(watch, (leash_client *client, const char *name), client, name)
+MAKER(multi, (leash_lock *const *locks, size_t count), locks, count)
+
+static void
+free_owner(void *owner)
+{
+	leash_owner_free(owner);
+}
+
+leash_owner *
+owner_of_its_own(void)
+{
+	leash_owner *owner = NULL;
+
+	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
+	afterwards(free_owner, owner);
+	return owner;
+}
+
+void
+wherever_memory_runs_out(leash_status (*act)(void), void (*check)(leash_status status))
+{
+	long used = 0, n;
+
+	for (n = 1; n == 1 || used >= n - 1; n++) {
+		counted.calls = 0;
+		counted.fail_at = n;
+		leash_status status = act();
+		used = counted.calls;
+		counted.fail_at = 0;
+		if (status != LEASH_OK)
+			assert_status(LEASH_NO_MEMORY, status);
+		check(status);
+	}
+	assert_true(n > 4);
 }
 
 /* ---- clients, and threads that wait ---- */

@@ -44,5 +44,22 @@ void begin_waiting(struct actor *actor, leash_lock *lock, int64_t wait_ms);
 void begin_turn(struct actor *actor, leash_lock *lock);
 void end_waiting(struct actor *actor); /* once it has had it, and has given it back */
 
+/* It comes in the end, and is given back. */
+#define acquires(lock) assert_status(LEASH_OK, leash_lock_acquire((lock), 60000, &err))
+#define releases(lock) assert_status(LEASH_OK, leash_lock_release((lock), &err))
+
+/* New ones, which nobody has to free: see kept.h. */
+leash_owner *owner_of_its_own(void);
+leash_condition *condition_of(leash_lock *lock, const char *name, const leash_condition_options *options);
+leash_semaphore *semaphore_of(leash_client *client, const char *name, int64_t limit);
+leash_latch *latch_of(leash_client *client, const char *name, int64_t count);
+leash_barrier *barrier_of(leash_client *client, const char *name, int64_t parties);
+leash_watch *watch_of(leash_client *client, const char *name);
+leash_multi *multi_of(leash_lock *const *locks, size_t count);
+
+/* Do it with the first piece of memory refused that it asks for, and then with the second, and so on until there was enough:
+ * each time it comes to OK or NO_MEMORY, and is checked with memory enough. */
+void wherever_memory_runs_out(leash_status (*act)(void), void (*check)(leash_status status));
+
 /* For PLACE(): $LEASH_URI leads there. */
 void refusal_open(void);

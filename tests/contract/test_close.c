@@ -26,8 +26,8 @@ SENTENCE(a_closed_client_answers_closed_for_as_long_as_there_are_handles)
 		assert_holds_nothing(lock);
 		leash_lock_alive(lock);
 	}
-	leash_lock_free(lock);
 	callee_close(&callee);
+	leash_lock_free(lock);
 	assert_status(LEASH_CLOSED, leash_lock_acquire(second, 0, &err));
 }
 

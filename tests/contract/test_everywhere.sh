@@ -11,11 +11,9 @@
 
 # Those for which fewer are enough: NAME  DEPLOYMENT,...  REASON; "-": it has its locks elsewhere
 cat >"$dir/fewer" <<'END'
-test_adopt           cluster,least,quorum  a question of its own: who is asked, and with what rights
-test_break           cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_cancel          tls,sentinel,cluster,quorum  no rights of its own
 test_close           tls,sentinel,cluster,quorum  no rights of its own
-test_conditions      sentinel,cluster,least,quorum  a kind of its own: where its keys are, and with what rights
+test_conditions      sentinel,cluster,least  a kind of its own: where its keys are, and with what rights
 test_fair            -  what fair clients are promised besides; that they keep the laws everywhere is seen by test_laws
 test_forked          tls,sentinel,cluster,quorum  no rights of its own
 test_handles         quorum                threads of one client
@@ -23,22 +21,23 @@ test_input           quorum                what a call says before anything is s
 test_inspect         cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_introduce       cluster,least,quorum  a key of its own: where it is, and with what rights
 test_kinds           cluster,least,quorum  questions of their own: who is asked, and with what rights
-test_leader          cluster,least,quorum  a question of its own: who is asked, and with what rights
+test_leader          cluster,least         a question of its own: who is asked, and with what rights
 test_least           -  goes through all deployments itself
 test_manners         tls,sentinel,cluster,quorum  no rights of its own
 test_names           cluster,quorum        keys and their slots
 test_one_write       -  what one client writes to one server
 test_owner           quorum                threads of one client
 test_preloaded       -  each test has a server of its own whose scripts an administrator has loaded
-test_readwrite       cluster,least,quorum  a kind of its own: where its keys are, and with what rights
+test_readwrite       cluster,least         a kind of its own: where its keys are, and with what rights
 test_resources       tls,sentinel,cluster,quorum  no rights of its own
 test_scan            cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_scan_lies       -  the server is a fake, which answers what no server would
 test_sharers         cluster               kinds of their own: where their keys are
 test_stats           cluster,quorum        what is counted of one server and of several
+test_takeover        cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_times           quorum                leases, which one server counts as any other does
 test_tls             -  the certificates of one server
-test_waiters         cluster,least,quorum  a question of its own: who is asked, and with what rights
+test_waiters         cluster,least         a question of its own: who is asked, and with what rights
 test_writers         cluster               a kind of its own: where its keys are
 END
 

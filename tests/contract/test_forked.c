@@ -29,7 +29,8 @@ open_for_children(leash_client *client)
 static void
 close_after_children(void)
 {
-	assert_true(leash_lock_held(parents.held));
+	assert_true(leash_lock_held(parents.held) && leash_multi_held(parents.callee.multi));
+	assert_int_equal(leash_permit_held(parents.callee.permit), parents.callee.permit != NULL);
 	assert_status(LEASH_OK, leash_lock_release(parents.held, &err));
 	callee_close(&parents.callee);
 	leash_lock_free(parents.held);
@@ -45,6 +46,7 @@ check_refused_in_child(leash_lock *lock)
 	callee.lock = lock;
 	assert_string_equal(calls_not_refused(&callee, LEASH_FORKED), "");
 	assert_holds_nothing(lock);
+	assert_false(leash_permit_held(callee.permit) || leash_multi_held(callee.multi));
 	leash_lock_alive(lock);
 }
 

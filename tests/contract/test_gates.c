@@ -5,30 +5,12 @@
 #include "tests/support/counted.h"
 #include "tests/support/kept.h"
 
-enum { COUNT_OF_LATCH = 3, PARTIES = 3, CROWD = 100 };
+enum { COUNT_OF_LATCH = 3, PARTIES = 3 };
 
 static leash_client *ours, *others;
 static leash_latch *latch, *theirs;    /* "done", of each client */
 static leash_barrier *mine, *another;  /* "meet", likewise */
 static struct actor waiter[PARTIES];
-
-static leash_latch *
-latch_of(leash_client *client, const char *name, int64_t count)
-{
-	leash_latch *made = NULL;
-
-	assert_status(LEASH_OK, leash_latch_new(&made, client, name, count, &err));
-	return made;
-}
-
-static leash_barrier *
-barrier_of(leash_client *client, const char *name, int64_t parties)
-{
-	leash_barrier *made = NULL;
-
-	assert_status(LEASH_OK, leash_barrier_new(&made, client, name, parties, &err));
-	return made;
-}
 
 static void
 open_two(void)
@@ -37,8 +19,8 @@ open_two(void)
 		actor_begin(&waiter[i], NULL, LEASH_FOREVER);
 	if (place_is(PLACE_NO_QUEUE))
 		return;
-	ours = place_client(NULL);
-	others = place_client(NULL);
+	ours = kept(open_client());
+	others = kept(open_client());
 	latch = latch_of(ours, "done", COUNT_OF_LATCH);
 	theirs = latch_of(others, "done", COUNT_OF_LATCH);
 	mine = barrier_of(ours, "meet", PARTIES);
@@ -51,15 +33,6 @@ close_two(void)
 {
 	for (int i = 0; i < PARTIES; i++)
 		actor_end(&waiter[i]);
-	leash_latch_free(latch);
-	leash_latch_free(theirs);
-	leash_barrier_free(mine);
-	leash_barrier_free(another);
-	leash_close(ours);
-	leash_close(others);
-	ours = others = NULL;
-	latch = theirs = NULL;
-	mine = another = NULL;
 	place_flush();
 }
 
@@ -90,8 +63,7 @@ await_it(struct actor *a)
 static void
 meet(struct actor *a)
 {
-	a->status = leash_barrier_wait_with(a->ctx != NULL ? a->ctx : another,
-	                                    LEASH_ACQUIRE(.wait_ms = a->wait_ms, .cancel = a->cancel), &a->err);
+	a->status = leash_barrier_wait_with(another, LEASH_ACQUIRE(.wait_ms = a->wait_ms, .cancel = a->cancel), &a->err);
 }
 
 static void
@@ -150,20 +122,6 @@ SENTENCE(a_party_counts_once_also_when_it_was_started_again, .but = PLACE_NO_QUE
 	assert_true(place_text("done", "ZSCORE leash:{done} %s", "abb2430d-c6f6-835a-860e-d9df128dbfd2:1 +") != NULL);
 }
 
-SENTENCE(each_wait_has_a_count_of_its_own, .but = PLACE_NO_QUEUE)
-{
-	leash_latch *one = latch_of(ours, "done", 1);
-
-	let_wait(0, await_it, 1);
-	count_down(NULL);
-	assert_status(LEASH_OK, leash_latch_await(one, 5000, &err));
-	assert_false(actor_is_done(&waiter[0]));
-	count_down(NULL);
-	count_down(NULL);
-	assert_heard(LEASH_OK, &waiter[0]);
-	leash_latch_free(one);
-}
-
 SENTENCE(who_does_not_want_to_wait_any_more_leaves_nothing, .but = PLACE_NO_QUEUE)
 {
 	leash_cancel *cancel = kept(leashed_cancel());
@@ -211,65 +169,23 @@ SENTENCE(an_arrival_that_is_not_answered_is_said_again_and_counts_once, .but = P
 
 /* All are let in with it. */
 static void
-be_the_last(int64_t wait_ms)
+be_the_last(void)
 {
-	assert_status(LEASH_OK, leash_barrier_wait(mine, wait_ms, &err));
+	assert_status(LEASH_OK, leash_barrier_wait(mine, 60000, &err));
 	assert_heard(LEASH_OK, &waiter[0]);
 	assert_heard(LEASH_OK, &waiter[1]);
 }
 
-SENTENCE(a_barrier_lets_all_in_at_once_and_again, .but = PLACE_NO_QUEUE)
-{
-	for (int round = 0; round < 3; round++) {
-		let_wait(0, meet, 1);
-		let_wait(1, meet, 2);
-		assert_false(actor_is_done(&waiter[0]) || actor_is_done(&waiter[1]));
-		be_the_last(60000);
-	}
-	await_true(place_is_empty());
-	assert_int_equal(stats_of(ours).lost + stats_of(others).lost + stats_of(others).abandoned, 0);
-}
-
-SENTENCE(the_last_one_need_not_wait_and_any_other_one_may_ask_whether_it_is, .but = PLACE_NO_QUEUE)
-{
-	assert_refused(LEASH_TIMEOUT, "barrier 'meet': not all parties are there", leash_barrier_wait(mine, 0, &err));
-	let_wait(0, meet, 1);
-	assert_refused(LEASH_TIMEOUT, "barrier 'meet': ", leash_barrier_wait(mine, 0, &err));
-	let_wait(1, meet, 2);
-	be_the_last(0);
-}
-
 SENTENCE(who_gave_up_is_not_counted_on, .but = PLACE_NO_QUEUE)
 {
+	assert_refused(LEASH_TIMEOUT, "barrier 'meet': not all parties are there", leash_barrier_wait(mine, 0, &err));
 	assert_refused(LEASH_TIMEOUT, "barrier 'meet': not all parties were there for all of 50 ms",
 	               leash_barrier_wait(mine, 50, &err));
 	let_wait(0, meet, 1);
 	let_wait(1, meet, 2);
 	assert_false(actor_is_done(&waiter[0]) || actor_is_done(&waiter[1]));
-	be_the_last(60000);
-}
-
-static int
-wait_in_vain(void *arg)
-{
-	(void)arg;
-	leash_client *client = place_client(NULL);
-
-	return leash_barrier_wait(barrier_of(client, "meet", PARTIES), LEASH_FOREVER, &err) == LEASH_OK;
-}
-
-SENTENCE(a_party_whose_process_died_is_not_counted_on, .but = PLACE_NO_QUEUE)
-{
-	pid_t pid = child_run(wait_in_vain, NULL);
-
-	place_await_waiting("meet", 1);
-	child_kill(pid);
-	let_wait(0, meet, 2);
-	assert_refused(LEASH_TIMEOUT, "barrier 'meet': ", leash_barrier_wait(mine, 300, &err));
-	assert_false(actor_is_done(&waiter[0]));
-	place_await_waiting("meet", 1);
-	let_wait(1, meet, 2);
-	be_the_last(60000);
+	be_the_last();
+	assert_int_equal(stats_of(ours).lost + stats_of(others).lost + stats_of(others).abandoned, 0);
 }
 
 SENTENCE(who_waits_is_there_also_over_a_new_connection, .but = PLACE_NO_QUEUE)
@@ -278,29 +194,7 @@ SENTENCE(who_waits_is_there_also_over_a_new_connection, .but = PLACE_NO_QUEUE)
 	let_wait(1, meet, 2);
 	place_cut();
 	place_say_all("CLIENT KILL TYPE pubsub");
-	be_the_last(60000);
-}
-
-SENTENCE(a_hundred_meet_and_nobody_before_the_last_has_come, .but = PLACE_NO_QUEUE)
-{
-	static struct actor crowd[CROWD];
-	leash_barrier *of[2] = {barrier_of(ours, "crowd", CROWD), barrier_of(others, "crowd", CROWD)};
-
-	for (int i = 0; i < CROWD; i++) {
-		actor_begin(&crowd[i], NULL, LEASH_FOREVER);
-		crowd[i].ctx = of[i % 2];
-		if (i == CROWD - 1)
-			place_await_waiting("crowd", CROWD - 1);
-		for (int j = 0; i == CROWD - 1 && j < i; j++)
-			assert_false(actor_is_done(&crowd[j]));
-		actor_tell(&crowd[i], meet);
-	}
-	for (int i = 0; i < CROWD; i++) {
-		assert_heard(LEASH_OK, &crowd[i]);
-		actor_end(&crowd[i]);
-	}
-	leash_barrier_free(of[0]);
-	leash_barrier_free(of[1]);
+	be_the_last();
 }
 
 /* Processes that meet each round. */
@@ -366,108 +260,26 @@ SENTENCE(nor_is_anybody_left_behind_where_connections_are_cut_again_and_again, .
 	let_go_round(30, 100);
 }
 
-/* ---- what people are told ---- */
-
-static leash_lock_info
-look(const char *name)
-{
-	leash_lock_info info = {.size = sizeof info};
-
-	assert_status(LEASH_OK, leash_lock_inspect(kept(leashed_lock(kept(open_client()), name, NULL)), &info, &err));
-	return info;
-}
-
-static bool
-note_what_for(void *arg, const leash_waiter_info *who)
-{
-	assert_true(who->count == 1 && who->limit == 3);
-	++*(int *)arg;
-	return true;
-}
-
-SENTENCE(whoever_looks_is_told_what_it_is_and_how_many_have_arrived_or_wait, .but = PLACE_NO_QUEUE)
-{
-	leash_lock_info info = look("done");
-	int waiting = 0;
-
-	assert_true(info.kind == LEASH_KIND_NONE && !info.held);
-	let_wait(0, await_it, 1);
-	let_wait(1, meet, 1);
-	info = look("done");
-	assert_true(info.kind == LEASH_KIND_LATCH && !info.held && info.out == 0 && info.permits == 3 && info.waiting == 1);
-	info = look("meet");
-	assert_true(info.kind == LEASH_KIND_BARRIER && !info.held && info.out == 0 && info.permits == 3 && info.waiting == 1);
-	assert_status(LEASH_OK, leash_lock_waiters(kept(leashed_lock(kept(open_client()), "meet", NULL)), note_what_for, &waiting, &err));
-	assert_int_equal(waiting, 1);
-	count_down(NULL);
-	info = look("done");
-	assert_true(info.kind == LEASH_KIND_LATCH && info.held && info.out == 1 && info.count == 1 && info.waiting == 1);
-	assert_true(info.remaining_ms > 80000000);
-	count_down("a");
-	count_down("b");
-	assert_heard(LEASH_OK, &waiter[0]);
-	let_wait(2, meet, 2);
-	assert_status(LEASH_OK, leash_barrier_wait(mine, 60000, &err));
-	assert_heard(LEASH_OK, &waiter[1]);
-	assert_heard(LEASH_OK, &waiter[2]);
-}
-
 /* ---- what is none ---- */
 
-SENTENCE(a_quorum_has_none_and_says_why)
-{
-	leash_latch *none = NULL;
-	leash_barrier *no = NULL;
-	leash_client *quorum;
-
-	if (!place_is(PLACE_NO_QUEUE))
-		return;
-	quorum = kept(place_client(NULL));
-	assert_refused(LEASH_UNSUPPORTED, "latch 'done': a quorum", leash_latch_new(&none, quorum, "done", 1, &err));
-	assert_refused(LEASH_UNSUPPORTED, "barrier 'meet': a quorum", leash_barrier_new(&no, quorum, "meet", 1, &err));
-	assert_true(none == NULL && no == NULL);
-}
-
+/* What the server says to each: redis/test_gate.c. */
 SENTENCE(a_name_is_used_as_one_thing, .but = PLACE_NO_QUEUE)
 {
-	leash_client *client = kept(open_client());
-	leash_lock *lock = kept(leashed_lock(client, "done", NULL)), *met = kept(leashed_lock(client, "meet", NULL));
+	leash_lock *lock = kept(leashed_lock(kept(open_client()), "done", NULL));
 	leash_barrier *barrier = NULL;
-	leash_semaphore *semaphore = NULL;
-	leash_permit *permit = NULL;
 	int64_t n;
 
 	assert_refused(LEASH_INVALID, "barrier 'done'", leash_barrier_new(&barrier, ours, "done", 3, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	acquires(lock);
 	assert_refused(LEASH_MISMATCH, "latch 'done': ", leash_latch_count_down(latch, NULL, &err));
 	assert_refused(LEASH_MISMATCH, "latch 'done': ", leash_latch_await(latch, 0, &err));
 	assert_refused(LEASH_MISMATCH, "latch 'done': ", leash_latch_arrived(latch, &n, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_refused(LEASH_MISMATCH, "barrier 'done': ", leash_barrier_wait(barrier_of(kept(open_client()), "done", 3), 0, &err));
+	releases(lock);
 	count_down(NULL);
 	assert_refused(LEASH_MISMATCH, "lock 'done'", leash_lock_acquire(lock, 0, &err));
-	let_wait(0, meet, 1);
-	assert_status(LEASH_OK, leash_semaphore_new(&semaphore, kept(open_client()), "meet", 3, NULL, &err));
-	assert_refused(LEASH_MISMATCH, "semaphore 'meet': ", leash_semaphore_acquire(semaphore, 1, 0, &permit, &err));
-	leash_semaphore_free(semaphore);
-	let_wait(1, meet, 2);
-	be_the_last(60000);
-	await_true(place_integer("meet", "EXISTS leash:{meet}") == 0);
-	assert_status(LEASH_OK, leash_lock_acquire(met, 5000, &err));
-	assert_refused(LEASH_MISMATCH, "barrier 'meet': ", leash_barrier_wait(mine, 60000, &err));
-	assert_status(LEASH_OK, leash_lock_release(met, &err));
-}
-
-SENTENCE(a_permission_that_is_missing_is_named, .but = PLACE_NO_QUEUE)
-{
-	static const char *const commands[] = {"TIME", "GET", "ZADD", "ZSCORE", "PEXPIRE", "ZREVRANGE", "EVALSHA"};
-
-	for (size_t i = 0; i < COUNT(commands); i++) {
-		place_say_all("ACL SETUSER %s -%s", place_user(), commands[i]);
-		assert_refused(LEASH_DENIED, commands[i], leash_latch_count_down(latch, NULL, &err));
-		check_text("latch 'done': ");
-		place_say_all("ACL SETUSER %s +%s", place_user(), commands[i]);
-	}
-	count_down(NULL);
+	assert_refused(LEASH_MISMATCH, "semaphore 'done': ",
+	               leash_semaphore_acquire(semaphore_of(kept(open_client()), "done", 3), 1, 0, &(leash_permit *){NULL}, &err));
 }
 
 SENTENCE(what_cannot_be_is_refused_by_name, .but = PLACE_NO_QUEUE)
@@ -489,9 +301,6 @@ SENTENCE(what_cannot_be_is_refused_by_name, .but = PLACE_NO_QUEUE)
 	assert_refused(LEASH_INVALID, "latch 'done': ", leash_latch_arrived(latch, NULL, &err));
 	assert_refused(LEASH_INVALID, "latch 'done': wait_ms is -2", leash_latch_await(latch, -2, &err));
 	assert_refused(LEASH_INVALID, "barrier 'meet': wait_ms is -2", leash_barrier_wait(mine, -2, &err));
-	assert_refused(LEASH_INVALID, "the latch is NULL", leash_latch_await(NULL, 0, &err));
-	assert_refused(LEASH_INVALID, "the latch is NULL", leash_latch_break(NULL, &err));
-	assert_refused(LEASH_INVALID, "the barrier is NULL", leash_barrier_wait(NULL, 0, &err));
 	assert_true(none == NULL && no == NULL);
 	leash_latch_free(NULL);
 	leash_barrier_free(NULL);

@@ -16,6 +16,7 @@ SENTENCE(null_arguments_are_refused_by_every_function)
 	leash_memory half = {.alloc = malloc, .realloc = NULL, .free = free};
 
 	assert_refused(LEASH_INVALID, "leash_open", leash_open(NULL, NULL, &err));
+	assert_refused(LEASH_INVALID, "leash_owner_new", leash_owner_new(NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_lock_new", leash_lock_new(NULL, client, "x", NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_lock_new", leash_lock_new(&untouched, client, NULL, NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_lock_inspect", leash_lock_inspect(lock, NULL, &err));
@@ -28,6 +29,7 @@ SENTENCE(null_arguments_are_refused_by_every_function)
 	assert_holds_nothing(NULL);
 	leash_lock_alive(NULL);
 	leash_lock_free(NULL);
+	leash_owner_free(NULL);
 	leash_close(NULL);
 	assert_int_equal(leash_set_memory(NULL), LEASH_INVALID); /* too late by now */
 	assert_int_equal(leash_set_memory(&half), LEASH_INVALID);

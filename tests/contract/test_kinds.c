@@ -1,6 +1,6 @@
-/* People look at what is held, list it and break it without being told of which kind it is: read-write locks here, and
- * permits as far as test_semaphore does not say it. What is told of a mutex is said by test_inspect, test_scan and
- * test_break. */
+/* People look at what is held and break it without being told of which kind it is: read-write locks here. What is told of
+ * permits is said by test_semaphore; of a mutex by test_inspect, test_scan and test_takeover; of gates, and a list of all
+ * kinds, by tools/gates.txt and tools/kinds.txt. Which kinds a quorum has. */
 #include "tests/contract/refusal.h"
 
 #include "tests/support/kept.h"
@@ -81,8 +81,8 @@ look(leash_lock *through)
 static void
 share(void)
 {
-	assert_status(LEASH_OK, leash_lock_acquire(reads[0], 0, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(reads[1], 0, &err));
+	acquires(reads[0]);
+	acquires(reads[1]);
 }
 
 /* ---- looking ---- */
@@ -126,70 +126,6 @@ SENTENCE(who_writes_is_told_of_and_who_waits_for_what, .but = PLACE_NO_QUEUE)
 	end_waiting(&waits);
 }
 
-SENTENCE(a_mutex_has_one_holder)
-{
-	assert_status(LEASH_OK, leash_lock_acquire(looks, 0, &err));
-	assert_string_equal(look(looks), "mutex, 1 out: 0/0");
-	assert_string_equal(last, info.holder.token);
-	assert_true(info.limit == -1);
-	if (!place_is(PLACE_NO_QUEUE))
-		assert_string_equal(look(reads[0]), "mutex, 1 out: 0/0");
-}
-
-SENTENCE(an_operators_limit_is_told_where_nobody_is_in, .but = PLACE_NO_QUEUE)
-{
-	place_say("leash:{law}:limit", "SET leash:{law}:limit 0 PX 60000");
-	assert_string_equal(look(looks), "nothing, 0 out:");
-	assert_int_equal(info.limit, 0);
-}
-
-/* ---- listing ---- */
-
-static bool
-list(void *arg, const leash_lock_info *found)
-{
-	char *text = arg;
-	size_t n = strlen(text);
-
-	assert_true(found->held && found->holder.pid == getpid() && found->remaining_ms > 0);
-	snprintf(text + n, sizeof told - n, " %s %d:%lld", found->name, (int)found->kind, (long long)found->out);
-	return true;
-}
-
-/* The keys beside that of a lock are of the same types. */
-SENTENCE(a_scan_comes_by_all_that_is_held_and_by_nothing_else, .but = PLACE_NO_QUEUE)
-{
-	static const char *const found[] = {" law 2:2", " gpu 3:3", " mutex 1:1"};
-	leash_client *other = kept(open_client());
-	leash_lock *mutex = kept(leashed_lock(other, "mutex", NULL));
-	leash_semaphore *gpu = NULL;
-	leash_permit *permit = NULL;
-	static struct actor waits;
-	size_t length = 0;
-
-	assert_status(LEASH_OK, leash_semaphore_new(&gpu, other, "gpu", 4, NULL, &err));
-	assert_status(LEASH_OK, leash_semaphore_acquire(gpu, 3, 0, &permit, &err));
-	assert_status(LEASH_OK, leash_semaphore_limit(gpu, 4, 60000, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(mutex, 0, &err));
-	share();
-	begin_waiting(&waits, writes, LEASH_FOREVER);
-	place_await_waiting("law", 1);
-	told[0] = '\0';
-	assert_status(LEASH_OK, leash_client_scan(client, NULL, list, told, &err));
-	for (size_t i = 0; i < COUNT(found); i++) {
-		assert_non_null(strstr(told, found[i]));
-		length += strlen(found[i]);
-	}
-	assert_int_equal(strlen(told), length);
-	told[0] = '\0';
-	assert_status(LEASH_OK, leash_client_scan(client, "l*", list, told, &err));
-	assert_string_equal(told, found[0]);
-	assert_status(LEASH_OK, leash_lock_break(reads[0], &err));
-	end_waiting(&waits);
-	assert_status(LEASH_OK, leash_permit_release(permit, &err));
-	leash_semaphore_free(gpu);
-}
-
 /* ---- breaking ---- */
 
 SENTENCE(all_who_read_lose_it_and_who_waited_to_write_has_it, .but = PLACE_NO_QUEUE)
@@ -215,53 +151,6 @@ SENTENCE(all_who_read_lose_it_and_who_waited_to_write_has_it, .but = PLACE_NO_QU
 	actor_end(&waits);
 }
 
-SENTENCE(readers_of_one_client_who_share_a_hold_lose_it_together, .but = PLACE_NO_QUEUE)
-{
-	leash_lock *both[2];
-	leash_owner *owners[2];
-	leash_client *ours = kept(place_client(LEASH_OPTIONS(.lease_ms = 3000)));
-
-	for (int i = 0; i < 2; i++) {
-		assert_status(LEASH_OK, leash_owner_new(&owners[i], &err));
-		both[i] = leashed_lock(ours, "law", LEASH_LOCK_OPTIONS(.mode = LEASH_READ, .owner = owners[i], .handoff_ms = 60000));
-		assert_status(LEASH_OK, leash_lock_acquire(both[i], 0, &err));
-	}
-	assert_string_equal(look(looks), "read-write, 1 out: 1/0");
-	assert_status(LEASH_OK, leash_lock_break(writes, &err));
-	for (int i = 0; i < 2; i++) {
-		await_true(!leash_lock_held(both[i])); /* at its next renewal */
-		assert_status(LEASH_LOST, leash_lock_release(both[i], &err));
-		assert_status(LEASH_OK, leash_lock_acquire(both[i], 0, &err));
-	}
-	assert_status(LEASH_OK, leash_lock_break(both[0], &err)); /* and at once where it is broken */
-	for (int i = 0; i < 2; i++) {
-		assert_false(leash_lock_held(both[i]));
-		assert_status(LEASH_LOST, leash_lock_release(both[i], &err));
-		leash_lock_free(both[i]);
-		leash_owner_free(owners[i]);
-	}
-}
-
-SENTENCE(permits_are_taken_from_all_and_who_waits_has_room, .but = PLACE_NO_QUEUE)
-{
-	leash_semaphore *gpu = NULL, *theirs = NULL;
-	leash_permit *permit[2] = {NULL}, *next = NULL;
-
-	assert_status(LEASH_OK, leash_semaphore_new(&gpu, kept(open_client()), "gpu", 4, NULL, &err));
-	assert_status(LEASH_OK, leash_semaphore_new(&theirs, client, "gpu", 4, NULL, &err));
-	assert_refused(LEASH_NOT_HELD, "semaphore 'gpu'", leash_semaphore_break(gpu, &err));
-	assert_status(LEASH_OK, leash_semaphore_acquire(gpu, 3, 0, &permit[0], &err));
-	assert_status(LEASH_OK, leash_semaphore_acquire(theirs, 1, 0, &permit[1], &err));
-	assert_status(LEASH_OK, leash_semaphore_break(gpu, &err));
-	assert_int_equal(place_integer("gpu", "EXISTS leash:{gpu}"), 0);
-	assert_status(LEASH_OK, leash_semaphore_acquire(theirs, 4, 0, &next, &err));
-	for (int i = 0; i < 2; i++)
-		assert_status(LEASH_LOST, leash_permit_release(permit[i], &err));
-	assert_status(LEASH_OK, leash_permit_release(next, &err));
-	leash_semaphore_free(gpu);
-	leash_semaphore_free(theirs);
-}
-
 SENTENCE(what_is_of_another_kind_is_left_alone, .but = PLACE_NO_QUEUE)
 {
 	share();
@@ -274,18 +163,14 @@ SENTENCE(what_is_of_another_kind_is_left_alone, .but = PLACE_NO_QUEUE)
 	assert_int_equal(place_integer("law", "HLEN leash:{law}"), 1);
 }
 
-SENTENCE(a_permission_that_is_missing_is_named_and_the_holds_stand, .but = PLACE_NO_QUEUE)
+/* What else is needed is said by test_inspect, of permits. */
+SENTENCE(a_break_that_is_not_permitted_says_how_many_it_broke_and_the_holds_stand, .but = PLACE_NO_QUEUE)
 {
-	static const char *const commands[] = {"HLEN", "ZCOUNT", "GET", "TIME", "ZREVRANGE", "EVALSHA", "ZREM"};
-
 	share();
-	for (size_t i = 0; i < COUNT(commands); i++) {
-		place_say_all("ACL SETUSER %s -%s", place_user(), commands[i]);
-		assert_refused(LEASH_DENIED, commands[i], leash_lock_break(writes, &err));
-		check_text("read-write lock 'law'");
-		place_say_all("ACL SETUSER %s +%s", place_user(), commands[i]);
-	}
+	place_say_all("ACL SETUSER %s -zrem", place_user());
+	assert_refused(LEASH_DENIED, "read-write lock 'law'", leash_lock_break(writes, &err));
 	check_text("0 of 2 holds were broken, then: ");
+	place_say_all("ACL SETUSER %s +zrem", place_user());
 	assert_string_equal(look(looks), "read-write, 2 out: 1/0 1/0");
 	assert_true(leash_lock_held(reads[0]) && leash_lock_held(reads[1]));
 }
@@ -300,4 +185,32 @@ SENTENCE(of_very_many_so_many_are_broken_as_a_call_tells_of, .but = PLACE_NO_QUE
 	assert_string_equal(place_text("law", "ZRANGE leash:{law} 0 0"), UUID ":1 1/0"); /* the longest leases are gone */
 	assert_status(LEASH_OK, leash_lock_break(writes, &err));
 	assert_refused(LEASH_NOT_HELD, "'law'", leash_lock_break(writes, &err));
+}
+
+/* ---- where there are no others ---- */
+
+SENTENCE(a_quorum_has_mutexes_without_a_queue_and_nothing_else)
+{
+	leash_semaphore *semaphore;
+	leash_condition *condition;
+	leash_latch *latch;
+	leash_barrier *barrier;
+	leash_watch *watch;
+	leash_lock *other;
+
+	if (!place_is(PLACE_NO_QUEUE))
+		return;
+	assert_refused(LEASH_UNSUPPORTED, "quorum", leash_semaphore_new(&semaphore, client, "gpu", 1, NULL, &err));
+	assert_refused(LEASH_UNSUPPORTED, "lock 'law'", leash_condition_new(&condition, looks, "more", NULL, &err));
+	assert_refused(LEASH_UNSUPPORTED, "latch 'done': a quorum", leash_latch_new(&latch, client, "done", 1, &err));
+	assert_refused(LEASH_UNSUPPORTED, "barrier 'meet': a quorum", leash_barrier_new(&barrier, client, "meet", 1, &err));
+	assert_refused(LEASH_UNSUPPORTED, "quorum", leash_watch_new(&watch, client, "law", &err));
+	assert_refused(LEASH_UNSUPPORTED, "read-write lock 'other'",
+	               leash_lock_new(&other, client, "other", LEASH_LOCK_OPTIONS(.mode = LEASH_READ), &err));
+	assert_refused(LEASH_UNSUPPORTED, "quorum",
+	               leash_lock_new(&other, client, "other", LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON), &err));
+	assert_refused(LEASH_UNSUPPORTED, "lock 'law': a quorum has no queue", leash_lock_waiters(looks, count_waiter, NULL, &err));
+	acquires(looks);
+	assert_refused(LEASH_UNSUPPORTED, "lock 'law'", leash_lock_proclaim(looks, "mine", &err));
+	releases(looks);
 }

@@ -1,8 +1,6 @@
 /* Leaders, wherever they live: clients of leash stand, proclaim and watch. What the server does: redis/test_leader.c. */
-#include "tests/support/actor.h"
+#include "tests/contract/refusal.h"
 #include "tests/support/kept.h"
-#include "tests/support/place.h"
-#include "tests/support/proxy.h"
 
 #define THEIRS "7e2d4c90-55b3-4f86-a1c4-92d07f6b3e21:51"
 
@@ -10,49 +8,30 @@ static leash_client *client;
 static leash_lock *lock, *other; /* of "law", of a client each */
 static leash_watch *watch;       /* of a third one */
 static leash_leader leader = {.size = sizeof leader};
-static leash_error err;
 
 static leash_client *
-open_client(void)
+open_patient(void)
 {
 	return kept(place_client(LEASH_OPTIONS(.lease_ms = 3000, .timeout_ms = 20000)));
-}
-
-static leash_watch *
-open_watch(leash_client *of)
-{
-	leash_watch *made = NULL;
-
-	assert_status(LEASH_OK, leash_watch_new(&made, of, "law", &err));
-	return made;
 }
 
 static void
 set_up(void)
 {
 	place_flush();
-	client = open_client();
 	if (place_is(PLACE_NO_QUEUE))
 		return;
+	client = open_patient();
 	lock = kept(leashed_lock(client, "law", NULL));
-	other = kept(leashed_lock(open_client(), "law", NULL));
-	watch = open_watch(open_client());
+	other = kept(leashed_lock(open_patient(), "law", NULL));
+	watch = watch_of(open_patient(), "law");
 }
 
-static void
-tear_down(void)
-{
-	leash_watch_free(watch);
-	watch = NULL;
-}
-
-FIXTURE(set_up, tear_down);
-PLACE(place_open);
+FIXTURE(set_up, NULL);
+PLACE(refusal_open);
 
 #define SOMEWHERE .but = PLACE_NO_QUEUE
 
-#define acquires(lock) assert_status(LEASH_OK, leash_lock_acquire((lock), 20000, &err))
-#define releases(lock) assert_status(LEASH_OK, leash_lock_release((lock), &err))
 #define proclaims(lock, value) assert_status(LEASH_OK, leash_lock_proclaim((lock), (value), &err))
 
 /* The news that come are that who has that lock says this; NULL: that nobody leads. */
@@ -147,20 +126,6 @@ SENTENCE(a_change_is_heard_of_at_once, SOMEWHERE)
 	assert_true(soon > ROUNDS / 2);
 }
 
-SENTENCE(what_was_proclaimed_stays_through_nesting_and_renewals, SOMEWHERE)
-{
-	acquires(lock);
-	proclaims(lock, "1 of us");
-	acquires(lock);
-	assert_status(LEASH_OK, leash_lock_extend(lock, 4000, &err));
-	hears_of(watch, lock, "1 of us");
-	releases(lock);
-	assert_status(LEASH_OK, leash_lock_extend(lock, 5000, &err));
-	assert_status(LEASH_OK, leash_watch_look(watch, &leader, &err));
-	assert_string_equal(leader.value, "1 of us");
-	releases(lock);
-}
-
 SENTENCE(a_value_is_never_handed_off_to_another_thread, SOMEWHERE)
 {
 	static struct actor waiter;
@@ -212,18 +177,6 @@ SENTENCE(who_proclaims_learns_that_its_hold_is_gone, SOMEWHERE)
 	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
 }
 
-SENTENCE(a_client_may_watch_what_it_stands_for, SOMEWHERE)
-{
-	leash_watch *own = open_watch(client);
-
-	acquires(lock);
-	proclaims(lock, "me");
-	hears_of(own, lock, "me");
-	releases(lock);
-	hears_of(own, NULL, "");
-	leash_watch_free(own);
-}
-
 static void
 hear_much(struct actor *actor)
 {
@@ -237,7 +190,7 @@ SENTENCE(who_watches_has_nothing_that_could_be_lost, SOMEWHERE)
 	static struct leashed_events events;
 	static struct actor those[2];
 	leash_client *of = kept(place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events)));
-	leash_watch *watches[] = {open_watch(of), open_watch(of)};
+	leash_watch *watches[] = {watch_of(of, "law"), watch_of(of, "law")};
 
 	for (int i = 0; i < 2; i++) {
 		actor_begin(&those[i], lock, 0);
@@ -254,8 +207,8 @@ SENTENCE(who_watches_has_nothing_that_could_be_lost, SOMEWHERE)
 	for (int i = 0; i < 2; i++) {
 		assert_heard(LEASH_OK, &those[i]);
 		actor_end(&those[i]);
-		leash_watch_free(watches[i]);
 	}
+	assert_int_equal(stats_of(of).acquired, 0);
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
 	assert_int_equal(events.count[LEASH_EVENT_FENCE_REGRESSION], 0);
 }
@@ -320,22 +273,20 @@ SENTENCE(a_server_that_goes_away_at_the_news_is_asked_again, .but = PLACE_ONE_SO
 {
 	static int looks;
 	struct fake *fake = kept(fake_start(answer_late, &looks));
-	leash_watch *of = open_watch(kept(leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 100))));
+	leash_watch *of = watch_of(kept(leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 100))), "law");
 
 	hears_of(of, NULL, "");
 	assert_true(looks >= 2);
-	leash_watch_free(of);
 }
 
 SENTENCE(a_watch_can_be_canceled, SOMEWHERE)
 {
-	leash_cancel *cancel = leashed_cancel();
+	leash_cancel *cancel = kept(leashed_cancel());
 
 	hears_that_nobody_leads();
 	leash_cancel_fire(cancel);
-	assert_status(LEASH_CANCELED, leash_watch_next_with(watch, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER,
-	              .cancel = cancel), &leader, &err));
-	leash_cancel_free(cancel);
+	const leash_acquire *how = LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER, .cancel = cancel);
+	assert_status(LEASH_CANCELED, leash_watch_next_with(watch, how, &leader, &err));
 }
 
 SENTENCE(what_is_no_lock_has_no_leader, SOMEWHERE)
@@ -376,7 +327,6 @@ SENTENCE(a_value_is_in_time_also_for_a_clock_that_jumped, .but = PLACE_ONE_SOCKE
 
 SENTENCE(a_request_that_was_stranded_does_not_undo_what_was_said_later, .but = PLACE_ONE_SOCKET)
 {
-	struct server *server = place_at("law");
 	struct proxy *proxy = kept(proxy_start(server_socket(server)));
 	leash_lock *led = kept(leashed_lock(kept(leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 3000))), "law", NULL));
 
@@ -399,30 +349,4 @@ SENTENCE(only_a_mutex_has_leaders, SOMEWHERE)
 	acquires(writes);
 	assert_status(LEASH_INVALID, leash_lock_proclaim(writes, "mine", &err));
 	releases(writes);
-}
-
-SENTENCE(on_a_quorum_nobody_can_be_watched)
-{
-	leash_status expected = place_is(PLACE_NO_QUEUE) ? LEASH_UNSUPPORTED : LEASH_OK;
-	leash_lock *on = kept(leashed_lock(client, "law", NULL));
-	leash_watch *made = NULL;
-
-	assert_status(expected, leash_watch_new(&made, client, "law", &err));
-	acquires(on);
-	assert_status(expected, leash_lock_proclaim(on, "mine", &err));
-	releases(on);
-	leash_watch_free(made);
-}
-
-SENTENCE(nothing_is_left_and_nothing_is_counted, SOMEWHERE)
-{
-	leash_stats stats = {.size = sizeof stats};
-	leash_client *third = open_client();
-	leash_watch *own = open_watch(third);
-
-	hears_of(own, NULL, "");
-	assert_status(LEASH_OK, leash_client_stats(third, &stats, &err));
-	assert_int_equal(stats.acquired, 0);
-	leash_watch_free(own);
-	assert_int_equal(place_integer("leash:{law}", "EXISTS leash:{law} leash:{law}:watch leash:{law}:queue"), 0);
 }

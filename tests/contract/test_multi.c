@@ -21,19 +21,18 @@ open_set(void)
 		mine[i] = kept(leashed_lock(ours, names[i], NULL));
 		theirs[i] = kept(leashed_lock(others, names[i], NULL));
 	}
-	assert_status(LEASH_OK, leash_multi_new(&all, (leash_lock *[]){mine[C], mine[A], mine[B]}, LOCKS, &err));
+	all = multi_of((leash_lock *[]){mine[C], mine[A], mine[B]}, LOCKS);
 	actor_begin(&waiter, NULL, LEASH_FOREVER);
 }
 
 static void
-close_set(void)
+end_waiter(void)
 {
 	actor_end(&waiter);
-	leash_multi_free(all);
 }
 
 PLACE(place_open_counted);
-FIXTURE(open_set, close_set);
+FIXTURE(open_set, end_waiter);
 
 static void
 acquire_all(struct actor *a)
@@ -47,18 +46,6 @@ release_all(struct actor *a)
 {
 	a->status = leash_multi_release(all, &a->err);
 	a->held = leash_multi_held(all);
-}
-
-static void
-take(leash_lock *lock)
-{
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
-}
-
-static void
-give(leash_lock *lock)
-{
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 }
 
 /* What is given back is released in the background. */
@@ -75,12 +62,12 @@ await_all_free(void)
 static void
 let_it_wait_for_b(void)
 {
-	take(theirs[B]);
+	acquires(theirs[B]);
 	actor_tell(&waiter, acquire_all);
 	await_true(place_left_ms("a") > 0);
 	place_await_waiting("b", 1);
-	take(theirs[C]);
-	give(theirs[C]);
+	acquires(theirs[C]);
+	releases(theirs[C]);
 }
 
 /* ---- all or none ---- */
@@ -104,9 +91,9 @@ SENTENCE(all_are_held_and_each_is_a_lock_like_any_other)
 SENTENCE(a_try_of_which_one_is_taken_leaves_none)
 {
 	for (int i = 0; i < LOCKS; i++) {
-		take(theirs[i]);
+		acquires(theirs[i]);
 		assert_refused(LEASH_TIMEOUT, names[i], leash_multi_acquire(all, 0, &err));
-		give(theirs[i]);
+		releases(theirs[i]);
 		await_all_free();
 	}
 }
@@ -114,7 +101,7 @@ SENTENCE(a_try_of_which_one_is_taken_leaves_none)
 SENTENCE(who_waits_has_what_comes_before_and_nothing_behind)
 {
 	let_it_wait_for_b();
-	give(theirs[B]);
+	releases(theirs[B]);
 	assert_heard(LEASH_OK, &waiter);
 	assert_true(waiter.held);
 	for (int i = 0; i < LOCKS; i++)
@@ -126,11 +113,11 @@ SENTENCE(who_waits_has_what_comes_before_and_nothing_behind)
 SENTENCE(one_after_the_other_is_waited_for)
 {
 	for (int i = 0; i < LOCKS; i++)
-		take(theirs[i]);
+		acquires(theirs[i]);
 	actor_tell(&waiter, acquire_all);
 	for (int i = 0; i < LOCKS; i++) {
 		place_await_waiting(names[i], 1);
-		give(theirs[i]);
+		releases(theirs[i]);
 	}
 	assert_heard(LEASH_OK, &waiter);
 	assert_done(LEASH_OK, &waiter, release_all);
@@ -139,9 +126,9 @@ SENTENCE(one_after_the_other_is_waited_for)
 
 SENTENCE(a_wait_that_ends_leaves_none)
 {
-	take(theirs[B]);
+	acquires(theirs[B]);
 	assert_refused(LEASH_TIMEOUT, "lock 'b': other owners had it for all of 2000 ms", leash_multi_acquire(all, 2000, &err));
-	give(theirs[B]);
+	releases(theirs[B]);
 	await_all_free();
 }
 
@@ -152,27 +139,21 @@ SENTENCE(a_canceled_wait_leaves_none)
 	leash_cancel_fire(waiter.cancel);
 	assert_heard(LEASH_CANCELED, &waiter);
 	assert_done(LEASH_CANCELED, &waiter, acquire_all);
-	give(theirs[B]);
+	releases(theirs[B]);
 	await_all_free();
 }
 
 SENTENCE(a_close_ends_the_wait)
 {
 	leash_client *client = place_client(NULL);
-	leash_lock *locks[] = {leashed_lock(client, "a", NULL), leashed_lock(client, "b", NULL)};
-	leash_multi *before = all;
+	leash_lock *locks[] = {kept(leashed_lock(client, "a", NULL)), kept(leashed_lock(client, "b", NULL))};
 
-	assert_status(LEASH_OK, leash_multi_new(&all, locks, 2, &err));
+	all = multi_of(locks, 2);
 	let_it_wait_for_b();
 	leash_close(client);
 	assert_heard(LEASH_CLOSED, &waiter);
-	assert_refused(LEASH_CLOSED, "lock 'a'", leash_multi_release(all, &err));
-	give(theirs[B]);
+	releases(theirs[B]);
 	await_all_free();
-	leash_multi_free(all);
-	leash_lock_free(locks[0]);
-	leash_lock_free(locks[1]);
-	all = before;
 }
 
 SENTENCE(where_no_server_answers_none_is_held, .but = PLACE_ONE_SOCKET)
@@ -184,30 +165,29 @@ SENTENCE(where_no_server_answers_none_is_held, .but = PLACE_ONE_SOCKET)
 	await_all_free();
 }
 
-/* Until there is memory enough for all of its life. */
+static leash_status
+live(void)
+{
+	leash_multi *set = NULL;
+	leash_status status = leash_multi_new(&set, mine, LOCKS, &err);
+
+	if (status == LEASH_OK)
+		status = leash_multi_acquire(set, 5000, &err);
+	if (status == LEASH_OK)
+		assert_status(LEASH_OK, leash_multi_release(set, &err));
+	leash_multi_free(set);
+	return status;
+}
+
+static void
+see_that_all_are_free(__attribute__((unused)) leash_status status)
+{
+	await_all_free();
+}
+
 SENTENCE(wherever_memory_runs_out_none_is_held)
 {
-	long used = 0, n;
-
-	for (n = 1; n == 1 || used >= n - 1; n++) {
-		leash_multi *set = NULL;
-		leash_status status;
-
-		counted.calls = 0;
-		counted.fail_at = n;
-		status = leash_multi_new(&set, mine, LOCKS, &err);
-		if (status == LEASH_OK)
-			status = leash_multi_acquire(set, 5000, &err);
-		if (status == LEASH_OK)
-			assert_status(LEASH_OK, leash_multi_release(set, &err));
-		else
-			assert_status(LEASH_NO_MEMORY, status);
-		leash_multi_free(set);
-		used = counted.calls;
-		counted.fail_at = 0;
-		await_all_free();
-	}
-	assert_true(n > 5);
+	wherever_memory_runs_out(live, see_that_all_are_free);
 }
 
 /* Not until the server has answered what is given back: that is not waited for. */
@@ -215,9 +195,8 @@ SENTENCE(a_cancel_and_the_end_of_the_time_end_a_wait_also_where_the_server_is_si
 {
 	leash_client *patient = kept(leashed_open(place_uri(), LEASH_OPTIONS(.timeout_ms = 60000)));
 	leash_lock *locks[] = {kept(leashed_lock(patient, "a", NULL)), kept(leashed_lock(patient, "b", NULL))};
-	leash_multi *before = all;
 
-	assert_status(LEASH_OK, leash_multi_new(&all, locks, 2, &err));
+	all = multi_of(locks, 2);
 	waiter.cancel = kept(leashed_cancel());
 	let_it_wait_for_b();
 	place_pause();
@@ -232,16 +211,14 @@ SENTENCE(a_cancel_and_the_end_of_the_time_end_a_wait_also_where_the_server_is_si
 	actor_hear(&waiter);
 	assert_int_not_equal(waiter.status, LEASH_OK);
 	place_resume();
-	give(theirs[B]);
-	leash_multi_free(all);
-	all = before;
+	releases(theirs[B]);
 }
 
 /* ---- beside holds of single locks ---- */
 
 SENTENCE(what_is_held_already_is_nested)
 {
-	take(mine[B]);
+	acquires(mine[B]);
 	assert_status(LEASH_OK, leash_multi_acquire(all, 1000, &err));
 	assert_status(LEASH_OK, leash_multi_acquire(all, 1000, &err));
 	assert_int_equal(leash_lock_depth(mine[B]), 3);
@@ -256,27 +233,27 @@ SENTENCE(what_is_held_already_is_nested)
 
 SENTENCE(to_wait_for_what_comes_before_one_that_is_held_is_refused)
 {
-	take(theirs[A]);
-	take(mine[C]);
+	acquires(theirs[A]);
+	acquires(mine[C]);
 	assert_refused(LEASH_DEADLOCK, "'c'", leash_multi_acquire(all, LEASH_FOREVER, &err));
 	assert_refused(LEASH_TIMEOUT, "lock 'a'", leash_multi_acquire(all, 0, &err));
 	assert_int_equal(leash_lock_depth(mine[C]), 1);
 	await_true(place_is_free("b"));
-	give(theirs[A]);
+	releases(theirs[A]);
 	assert_status(LEASH_OK, leash_multi_acquire(all, LEASH_FOREVER, &err));
 	assert_status(LEASH_OK, leash_multi_release(all, &err));
-	give(mine[C]);
+	releases(mine[C]);
 }
 
 SENTENCE(what_comes_behind_one_that_is_held_is_waited_for)
 {
-	take(theirs[C]);
-	take(mine[A]);
+	acquires(theirs[C]);
+	acquires(mine[A]);
 	assert_refused(LEASH_TIMEOUT, "lock 'c'", leash_multi_acquire(all, 2000, &err));
 	assert_int_equal(leash_lock_depth(mine[A]), 1);
 	await_true(place_is_free("b"));
-	give(theirs[C]);
-	give(mine[A]);
+	releases(theirs[C]);
+	releases(mine[A]);
 }
 
 /* ---- what is lost ---- */
@@ -294,13 +271,13 @@ SENTENCE(one_lost_is_the_set_lost_and_the_others_are_kept_until_the_release)
 
 SENTENCE(what_was_lost_before_is_to_be_released_first)
 {
-	take(mine[C]);
-	take(theirs[A]);
+	acquires(mine[C]);
+	acquires(theirs[A]);
 	place_take_away("c");
 	await_true(!leash_lock_held(mine[C]));
 	assert_refused(LEASH_LOST, "lock 'c'", leash_multi_acquire(all, LEASH_FOREVER, &err));
 	assert_refused(LEASH_LOST, "lock 'c'", leash_lock_release(mine[C], &err));
-	give(theirs[A]);
+	releases(theirs[A]);
 }
 
 SENTENCE(what_is_lost_while_others_are_waited_for_is_acquired_again)
@@ -308,7 +285,7 @@ SENTENCE(what_is_lost_while_others_are_waited_for_is_acquired_again)
 	let_it_wait_for_b();
 	place_take_away("a");
 	await_true(stats_of(ours).lost == 1);
-	give(theirs[B]);
+	releases(theirs[B]);
 	assert_heard(LEASH_OK, &waiter);
 	assert_true(waiter.held);
 	assert_done(LEASH_OK, &waiter, release_all);
@@ -329,18 +306,14 @@ make(leash_lock *const *locks, size_t count)
 
 SENTENCE(what_is_no_set_is_refused)
 {
-	leash_owner *owner;
-	leash_lock *owned, *limited[3], *many[LEASH_MULTI_MAX + 1];
-	static const char *const limits[] = {"no_renew", "max_hold_ms", "alive_ms"};
+	const leash_lock_options *limits[] = {LEASH_LOCK_OPTIONS(.no_renew = true), LEASH_LOCK_OPTIONS(.max_hold_ms = 60000),
+	                                      LEASH_LOCK_OPTIONS(.alive_ms = 60000)};
+	static const char *const named[] = {"no_renew", "max_hold_ms", "alive_ms"};
+	leash_lock *owned = kept(leashed_lock(ours, "owned", LEASH_LOCK_OPTIONS(.owner = owner_of_its_own())));
+	leash_lock *many[LEASH_MULTI_MAX + 1];
 
-	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
-	owned = leashed_lock(ours, "owned", LEASH_LOCK_OPTIONS(.owner = owner));
-	limited[0] = leashed_lock(ours, "limited", LEASH_LOCK_OPTIONS(.no_renew = true));
-	limited[1] = leashed_lock(ours, "limited", LEASH_LOCK_OPTIONS(.max_hold_ms = 60000));
-	limited[2] = leashed_lock(ours, "limited", LEASH_LOCK_OPTIONS(.alive_ms = 60000));
 	for (size_t i = 0; i < COUNT(many); i++)
 		many[i] = mine[A];
-
 	assert_refused(LEASH_INVALID, "leash_multi_new", make(NULL, 1));
 	assert_refused(LEASH_INVALID, "leash_multi_new", leash_multi_new(NULL, mine, 1, &err));
 	assert_refused(LEASH_INVALID, "1 to 64", make(mine, 0));
@@ -349,34 +322,11 @@ SENTENCE(what_is_no_set_is_refused)
 	assert_refused(LEASH_INVALID, "'a'", make((leash_lock *[]){mine[A], mine[B], mine[A]}, 3));
 	assert_refused(LEASH_INVALID, "one client", make((leash_lock *[]){mine[A], theirs[B]}, 2));
 	assert_refused(LEASH_INVALID, "one owner", make((leash_lock *[]){mine[A], owned}, 2));
-	for (int i = 0; i < 3; i++) {
-		assert_refused(LEASH_INVALID, limits[i], make((leash_lock *[]){mine[A], limited[i]}, 2));
-		leash_lock_free(limited[i]);
-	}
-	assert_refused(LEASH_INVALID, "leash_multi_acquire", leash_multi_acquire(NULL, 0, &err));
+	for (int i = 0; i < 3; i++)
+		assert_refused(LEASH_INVALID, named[i],
+		               make((leash_lock *[]){mine[A], kept(leashed_lock(ours, "limited", limits[i]))}, 2));
 	assert_refused(LEASH_INVALID, "lock 'a'", leash_multi_acquire(all, -2, &err));
 	assert_refused(LEASH_INVALID, "lock 'a'", leash_multi_acquire_with(all, LEASH_ACQUIRE(.lease_ms = 1), &err));
 	assert_false(leash_multi_held(NULL));
 	leash_multi_free(NULL);
-	leash_lock_free(owned);
-	leash_owner_free(owner);
-}
-
-static int
-use_as_child(void *arg)
-{
-	(void)arg;
-	assert_refused(LEASH_FORKED, "lock 'a'", leash_multi_acquire(all, 0, &err));
-	assert_refused(LEASH_FORKED, "lock 'a'", leash_multi_release(all, &err));
-	assert_false(leash_multi_held(all));
-	leash_multi_free(all);
-	return 0;
-}
-
-SENTENCE(a_forked_child_has_none_of_its_parents)
-{
-	assert_status(LEASH_OK, leash_multi_acquire(all, 0, &err));
-	child_wait(child_run(use_as_child, NULL));
-	assert_true(leash_multi_held(all));
-	assert_status(LEASH_OK, leash_multi_release(all, &err));
 }

@@ -19,13 +19,13 @@ static struct actor actors[ACTORS]; /* they use `owned` and try once */
 static leash_lock *
 open_for(leash_client *of, const char *name, leash_owner *for_whom)
 {
-	return leashed_lock(of, name, LEASH_LOCK_OPTIONS(.owner = for_whom));
+	return kept(leashed_lock(of, name, LEASH_LOCK_OPTIONS(.owner = for_whom)));
 }
 
 static leash_client *
 open_told(int64_t lease_ms)
 {
-	return place_client(LEASH_OPTIONS(.lease_ms = lease_ms, .on_event = leashed_note_event, .event_arg = &events));
+	return kept(place_client(LEASH_OPTIONS(.lease_ms = lease_ms, .on_event = leashed_note_event, .event_arg = &events)));
 }
 
 static void
@@ -41,25 +41,19 @@ set_up(void)
 	note_what_there_is();
 	memset(&events, 0, sizeof events);
 	client = open_told(0);
-	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
+	owner = owner_of_its_own();
 	owned = open_for(client, "law", owner);
 	plain = open_for(client, "law", NULL);
 	for (int i = 0; i < ACTORS; i++)
 		actor_begin(&actors[i], owned, 0);
 }
 
-/* Nothing is left, neither in memory nor in Redis. A test that frees one of these itself sets it to NULL. */
+/* Nothing is left, neither in memory nor in Redis. */
 static void
 tear_down(void)
 {
-	leash_close(client); /* lets go whoever waits still where a test has failed */
-	for (int i = 0; i < ACTORS; i++) {
-		actor_hear(&actors[i]);
+	for (int i = 0; i < ACTORS; i++)
 		actor_end(&actors[i]);
-	}
-	leash_owner_free(owner);
-	leash_lock_free(owned);
-	leash_lock_free(plain);
 	place_assert_empty();
 	nothing_is_left();
 }
@@ -68,24 +62,6 @@ FIXTURE(set_up, tear_down);
 PLACE(life_open);
 
 /* ---- any thread ---- */
-
-SENTENCE(what_one_thread_acquires_another_releases_through_any_handle_of_the_owner)
-{
-	actors[1].lock = kept(open_for(client, "law", owner));
-	for (int i = 0; i < 10; i++) {
-		struct actor *one = &actors[i % 2], *another = &actors[(i + 1) % 2];
-
-		assert_done(LEASH_OK, one, actor_acquire);
-		assert_true(one->held);
-		assert_done(LEASH_OK, another, actor_acquire);
-		assert_true(another->held && another->depth == 2 && another->fence == one->fence);
-		assert_done(LEASH_OK, one, actor_release);
-		assert_done(LEASH_OK, another, actor_release);
-		place_assert_free("law");
-		assert_done(LEASH_NOT_HELD, one, actor_release);
-	}
-	assert_int_equal(events.total, 0);
-}
 
 static void
 acquire_three_times(struct actor *a)
@@ -145,8 +121,8 @@ SENTENCE(a_thread_that_was_never_seen_before_releases_without_memory)
 
 SENTENCE(the_end_of_the_thread_that_acquired_ends_nothing)
 {
-	leash_client *brisk = kept(open_told(3000));
-	leash_lock *lock = kept(open_for(brisk, "brisk", owner));
+	leash_client *brisk = open_told(3000);
+	leash_lock *lock = open_for(brisk, "brisk", owner);
 	static struct actor a;
 
 	actor_begin(&a, lock, 0);
@@ -165,11 +141,9 @@ SENTENCE(the_end_of_the_thread_that_acquired_ends_nothing)
 
 SENTENCE(each_handle_answers_for_its_own_owner)
 {
-	leash_owner *second = NULL;
+	leash_lock *theirs = open_for(client, "law", owner_of_its_own());
 	char token[LEASH_TOKEN_MAX] = "";
 
-	assert_status(LEASH_OK, leash_owner_new(&second, &err));
-	leash_lock *theirs = open_for(client, "law", second);
 	assert_done(LEASH_OK, &actors[0], acquire_three_times);
 	assert_true(leash_lock_held(owned) && leash_lock_remaining_ms(owned) > 0);
 	assert_true(leash_lock_depth(owned) == 3 && leash_lock_fence(owned) == actors[0].fence);
@@ -187,8 +161,6 @@ SENTENCE(each_handle_answers_for_its_own_owner)
 	assert_done(LEASH_NOT_HELD, &actors[0], actor_release);
 	assert_true(!actors[0].held && actors[0].depth == 0 && actors[0].fence == 0);
 	release_times(owned, 3);
-	leash_lock_free(theirs);
-	leash_owner_free(second);
 }
 
 static void
@@ -221,7 +193,7 @@ SENTENCE(another_thread_cannot_release_extend_or_see_a_hold)
 
 SENTENCE(a_second_thread_that_acquires_for_an_owner_meanwhile_is_refused)
 {
-	leash_lock *elsewhere = kept(open_for(client, "elsewhere", owner));
+	leash_lock *elsewhere = open_for(client, "elsewhere", owner);
 	struct actor *first = &actors[0], *second = &actors[1];
 
 	assert_status(LEASH_OK, leash_lock_acquire(elsewhere, 0, &err));
@@ -264,49 +236,25 @@ expect_of_no_use(leash_lock *lock, const char *named)
 
 SENTENCE(what_a_freed_owner_holds_is_abandoned_and_its_handles_are_of_no_use)
 {
-	leash_lock *also = kept(open_for(client, "also", owner));
+	leash_owner *mortal;
 
+	assert_status(LEASH_OK, leash_owner_new(&mortal, &err));
+	leash_lock *its = open_for(client, "law", mortal), *also = open_for(client, "also", mortal);
+	actors[0].lock = its;
 	assert_done(LEASH_OK, &actors[0], acquire_three_times);
 	take_and_give_back(also);
 	assert_status(LEASH_OK, leash_lock_acquire(also, 0, &err));
-	leash_owner_free(owner);
-	owner = NULL;
+	leash_owner_free(mortal);
 	await_true(events.count[LEASH_EVENT_ABANDONED] == 2);
 	await_true(place_is_free("law") && place_is_free("also")); /* long before the lease ends */
-	expect_of_no_use(owned, "lock 'law'");
+	expect_of_no_use(its, "lock 'law'");
 	expect_of_no_use(also, "lock 'also'");
 	/* others go on, and an owner that is made later has nothing to do with it */
-	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
-	leash_lock_free(owned);
-	owned = open_for(client, "law", owner);
-	assert_int_equal(leash_lock_depth(owned), 0);
+	leash_lock *later = open_for(client, "law", owner_of_its_own());
+	assert_int_equal(leash_lock_depth(later), 0);
 	take_and_give_back(plain);
-	take_and_give_back(owned);
+	take_and_give_back(later);
 	assert_int_equal(events.total, 2);
-}
-
-static void
-free_it(struct actor *a)
-{
-	leash_lock_free(a->lock);
-	a->status = LEASH_OK;
-}
-
-SENTENCE(a_hold_is_abandoned_whichever_thread_frees_the_last_handle)
-{
-	assert_status(LEASH_OK, leash_lock_acquire(plain, 0, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(plain, 0, &err));
-	leash_lock_free(owned); /* it was not the last one yet */
-	assert_int_equal(leash_lock_depth(plain), 2);
-	assert_int_equal(events.total, 0);
-	actors[0].lock = plain;
-	assert_done(LEASH_OK, &actors[0], free_it);
-	await_true(events.count[LEASH_EVENT_ABANDONED] == 1);
-	await_true(place_is_free("law")); /* long before the lease ends */
-	plain = open_for(client, "law", NULL);
-	owned = open_for(client, "law", owner);
-	assert_int_equal(leash_lock_depth(plain), 0);
-	take_and_give_back(plain);
 }
 
 static int
@@ -340,14 +288,16 @@ SENTENCE(a_forked_child_that_frees_it_takes_nothing_from_its_parent)
 
 SENTENCE(an_owner_can_hold_locks_of_several_clients_and_outlives_them)
 {
-	leash_client *other = open_told(0), *brief = open_told(0);
-	leash_lock *same = kept(open_for(other, "law", owner)), *only = kept(open_for(other, "only", owner));
-	leash_lock *closed = kept(open_for(brief, "closed", owner));
+	leash_client *other = open_told(0), *brief = place_client(NULL);
+	leash_owner *mortal;
 
+	assert_status(LEASH_OK, leash_owner_new(&mortal, &err));
+	leash_lock *here = open_for(client, "law", mortal), *same = open_for(other, "law", mortal);
+	leash_lock *only = open_for(other, "only", mortal), *closed = open_for(brief, "closed", mortal);
 	assert_status(LEASH_OK, leash_lock_acquire(closed, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(only, 0, &err));
 	for (int i = 0; i < 3; i++) { /* clients are strangers to each other */
-		leash_lock *held = i % 2 ? same : owned, *free_one = i % 2 ? owned : same;
+		leash_lock *held = i % 2 ? same : here, *free_one = i % 2 ? here : same;
 
 		assert_status(LEASH_OK, leash_lock_acquire(held, 5000, &err));
 		assert_status(LEASH_TIMEOUT, leash_lock_acquire(free_one, 0, &err));
@@ -360,17 +310,8 @@ SENTENCE(an_owner_can_hold_locks_of_several_clients_and_outlives_them)
 	assert_status(LEASH_CLOSED, leash_lock_acquire(closed, 0, &err));
 	assert_status(LEASH_CLOSED, leash_lock_release(closed, &err));
 	assert_int_equal(leash_lock_depth(closed), 0);
-	assert_true(leash_lock_held(owned) && leash_lock_held(only));
-	leash_owner_free(owner); /* it ends with what it holds of each */
-	owner = NULL;
+	assert_true(leash_lock_held(here) && leash_lock_held(only));
+	leash_owner_free(mortal); /* it ends with what it holds of each */
 	await_true(events.count[LEASH_EVENT_ABANDONED] == 2);
 	await_true(place_is_free("law") && place_is_free("only"));
-	leash_close(other);
-}
-
-SENTENCE(arguments_that_are_missing_are_refused)
-{
-	assert_status(LEASH_INVALID, leash_owner_new(NULL, &err));
-	assert_non_null(strstr(err.text, "leash_owner_new"));
-	leash_owner_free(NULL);
 }

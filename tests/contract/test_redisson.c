@@ -1,18 +1,10 @@
 /* A lock that is shared with Redisson, wherever it lives: clients of leash meet there. With Redisson itself:
  * redisson/run.sh. */
-#include "tests/support/actor.h"
+#include "tests/contract/refusal.h"
 #include "tests/support/kept.h"
-#include "tests/support/place.h"
 
 static leash_client *client;
 static leash_lock *lock, *other; /* of "law", of a client each */
-static leash_error err;
-
-static leash_client *
-open_client(void)
-{
-	return kept(place_client(LEASH_OPTIONS(.lease_ms = 3000)));
-}
 
 static leash_lock *
 open_lock(leash_client *of)
@@ -24,20 +16,17 @@ static void
 set_up(void)
 {
 	place_flush();
-	client = open_client();
+	client = kept(place_client(LEASH_OPTIONS(.lease_ms = 3000)));
 	if (place_is(PLACE_NO_QUEUE))
 		return;
 	lock = open_lock(client);
-	other = open_lock(open_client());
+	other = open_lock(kept(place_client(LEASH_OPTIONS(.lease_ms = 3000))));
 }
 
 FIXTURE(set_up, NULL);
 PLACE(place_open);
 
 #define SOMEWHERE .but = PLACE_NO_QUEUE | PLACE_RIGHTS
-
-#define acquires(lock) assert_status(LEASH_OK, leash_lock_acquire((lock), 20000, &err))
-#define releases(lock) assert_status(LEASH_OK, leash_lock_release((lock), &err))
 
 SENTENCE(its_key_is_its_name_and_has_its_token_alone, SOMEWHERE)
 {
@@ -83,10 +72,9 @@ SENTENCE(one_at_a_time_has_it_and_who_waits_is_woken_by_a_release, SOMEWHERE)
 SENTENCE(a_set_may_have_it, SOMEWHERE)
 {
 	leash_lock *mutex = kept(leashed_lock(client, "also", NULL));
+	leash_multi *set = multi_of((leash_lock *[]){mutex, lock}, 2);
 	static struct actor holder;
-	leash_multi *set;
 
-	assert_status(LEASH_OK, leash_multi_new(&set, (leash_lock *[]){mutex, lock}, 2, &err));
 	actor_begin(&holder, other, LEASH_FOREVER);
 	assert_done(LEASH_OK, &holder, actor_acquire);
 	assert_status(LEASH_TIMEOUT, leash_multi_acquire(set, 100, &err));
@@ -95,7 +83,6 @@ SENTENCE(a_set_may_have_it, SOMEWHERE)
 	assert_heard(LEASH_OK, &holder);
 	assert_true(leash_lock_held(mutex) && leash_lock_held(lock));
 	assert_status(LEASH_OK, leash_multi_release(set, &err));
-	leash_multi_free(set);
 	actor_end(&holder);
 }
 
@@ -129,17 +116,11 @@ SENTENCE(others_have_no_part_in_it, SOMEWHERE)
 	assert_status(LEASH_MISMATCH, leash_lock_acquire(lock, 0, &err));
 }
 
-SENTENCE(what_it_cannot_be_is_said_when_it_is_made)
+SENTENCE(what_it_cannot_be_is_said, SOMEWHERE)
 {
+	const leash_lock_options *fair = LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON, .fair = true);
 	leash_lock *made = NULL;
-	bool on_quorum = place_is(PLACE_NO_QUEUE);
 
-	assert_status(LEASH_UNSUPPORTED, leash_lock_new(&made, client, "law",
-	              LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON, .fair = true), &err));
-	assert_non_null(strstr(err.text, on_quorum ? "quorum" : "RFairLock"));
-	assert_status(on_quorum ? LEASH_UNSUPPORTED : LEASH_OK, leash_lock_new(&made, client, "law",
-	              LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON), &err));
-	if (!on_quorum)
-		assert_status(LEASH_UNSUPPORTED, leash_lock_waiters(made, count_waiter, &(int){0}, &err));
-	leash_lock_free(made);
+	assert_refused(LEASH_UNSUPPORTED, "RFairLock", leash_lock_new(&made, client, "law", fair, &err));
+	assert_status(LEASH_UNSUPPORTED, leash_lock_waiters(lock, count_waiter, &(int){0}, &err));
 }

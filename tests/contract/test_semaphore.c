@@ -15,41 +15,26 @@ static struct actor waiter; /* of `theirs`; waits for `wanted` */
 static int64_t wanted;
 static leash_permit *got; /* by it */
 
-static leash_semaphore *
-semaphore_of(leash_client *client, int64_t limit)
-{
-	leash_semaphore *made = NULL;
-
-	assert_status(LEASH_OK, leash_semaphore_new(&made, client, "gpu", limit, NULL, &err));
-	return made;
-}
-
 static void
 open_two(void)
 {
 	actor_begin(&waiter, NULL, LEASH_FOREVER);
 	if (place_is(PLACE_NO_QUEUE))
 		return;
-	ours = place_client(LEASH_OPTIONS(.lease_ms = 3000));
-	others = place_client(LEASH_OPTIONS(.lease_ms = 3000));
-	mine = semaphore_of(ours, LIMIT);
-	theirs = semaphore_of(others, LIMIT);
+	ours = kept(place_client(LEASH_OPTIONS(.lease_ms = 3000)));
+	others = kept(place_client(LEASH_OPTIONS(.lease_ms = 3000)));
+	mine = semaphore_of(ours, "gpu", LIMIT);
+	theirs = semaphore_of(others, "gpu", LIMIT);
 }
 
 static void
-close_two(void)
+end_waiter(void)
 {
 	actor_end(&waiter);
-	leash_semaphore_free(mine);
-	leash_semaphore_free(theirs);
-	leash_close(ours);
-	leash_close(others);
-	ours = others = NULL;
-	mine = theirs = NULL;
 }
 
 PLACE(place_open_counted);
-FIXTURE(open_two, close_two);
+FIXTURE(open_two, end_waiter);
 
 static leash_permit *
 take(leash_semaphore *from, int64_t count)
@@ -102,6 +87,7 @@ SENTENCE(as_many_as_there_are_come_in_from_anywhere_and_no_more, .but = PLACE_NO
 
 	for (int i = 0; i < LIMIT; i++)
 		permits[i] = take(i % 2 == 0 ? mine : theirs, 1);
+	assert_in_range(leash_permit_remaining_ms(permits[0]), 1, 3000);
 	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu': ", try_for(mine, 1));
 	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu': ", leash_semaphore_acquire(theirs, 1, 100, &got, &err));
 	give(permits[2]);
@@ -112,54 +98,20 @@ SENTENCE(as_many_as_there_are_come_in_from_anywhere_and_no_more, .but = PLACE_NO
 	place_assert_free("gpu");
 }
 
-SENTENCE(several_are_acquired_together_or_none, .but = PLACE_NO_QUEUE)
-{
-	leash_permit *three = take(mine, 3);
-
-	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu': ", try_for(theirs, 2));
-	give(take(theirs, 1));
-	give(three);
-	give(take(theirs, LIMIT));
-}
-
 SENTENCE(who_wants_many_is_not_passed_by_those_who_want_few, .but = PLACE_NO_QUEUE)
 {
-	leash_permit *one = take(mine, 1);
+	leash_permit *some = take(mine, 3);
 
 	let_it_wait_for(LIMIT);
 	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu': ", try_for(mine, 1));
-	give(one);
+	assert_status(LEASH_OK, leash_permit_release_some(some, 2, &err)); /* and the other one stays */
+	assert_true(leash_permit_held(some) && leash_permit_count(some) == 1 && !actor_is_done(&waiter));
+	for (int64_t count = -1; count <= 2; count++)
+		assert_refused(LEASH_INVALID, "semaphore 'gpu': ", leash_permit_release_some(some, count, &err));
+	give(some);
 	assert_heard(LEASH_OK, &waiter);
 	assert_refused(LEASH_TIMEOUT, "semaphore 'gpu': ", try_for(mine, 1));
 	give(got);
-}
-
-SENTENCE(some_are_given_back_and_the_others_stay, .but = PLACE_NO_QUEUE)
-{
-	leash_permit *three = take(mine, 3);
-
-	let_it_wait_for(3);
-	assert_status(LEASH_OK, leash_permit_release_some(three, 2, &err));
-	assert_heard(LEASH_OK, &waiter);
-	assert_int_equal(leash_permit_count(three), 1);
-	assert_true(leash_permit_held(three));
-	for (int64_t count = -1; count <= 2; count++)
-		assert_refused(LEASH_INVALID, "semaphore 'gpu': ", leash_permit_release_some(three, count, &err));
-	give(three);
-	give(got);
-	give(take(theirs, LIMIT));
-}
-
-SENTENCE(a_wait_that_is_canceled_leaves_no_place, .but = PLACE_NO_QUEUE)
-{
-	leash_permit *all = take(mine, LIMIT);
-
-	waiter.cancel = kept(leashed_cancel());
-	let_it_wait_for(1);
-	leash_cancel_fire(waiter.cancel);
-	assert_heard(LEASH_CANCELED, &waiter);
-	give(all);
-	await_true(place_is_free("gpu"));
 }
 
 /* ---- whose they are ---- */
@@ -177,50 +129,17 @@ SENTENCE(any_thread_may_give_them_back, .but = PLACE_NO_QUEUE)
 	place_assert_free("gpu");
 }
 
-SENTENCE(each_is_a_hold_of_its_own, .but = PLACE_NO_QUEUE)
-{
-	leash_permit *a = take(mine, 1), *b = take(mine, 1);
-	char tokens[2][LEASH_TOKEN_MAX];
-
-	size_t size = leash_permit_token(a, tokens[0], LEASH_TOKEN_MAX);
-
-	assert_int_equal(size, strlen(tokens[0]));
-	leash_permit_token(b, tokens[1], LEASH_TOKEN_MAX);
-	assert_string_not_equal(tokens[0], tokens[1]);
-	assert_status(LEASH_OK, leash_permit_extend(a, place_lease_ms(60000), &err));
-	assert_in_range(leash_permit_remaining_ms(a), 3001, 60000);
-	assert_in_range(leash_permit_remaining_ms(b), 1, 3000);
-	assert_int_equal(stats_of(ours).holding, 2);
-	give(a);
-	assert_true(leash_permit_held(b));
-	give(b);
-}
-
 SENTENCE(they_outlast_the_handle_that_they_were_acquired_with, .but = PLACE_NO_QUEUE)
 {
-	leash_permit *permit = take(mine, 1);
+	leash_client *client = kept(place_client(NULL));
+	leash_semaphore *semaphore = NULL;
 
-	leash_semaphore_free(mine);
+	assert_status(LEASH_OK, leash_semaphore_new(&semaphore, client, "gpu", LIMIT, NULL, &err));
+	leash_permit *permit = take(semaphore, 1);
+	leash_semaphore_free(semaphore);
 	assert_true(leash_permit_held(permit));
 	give(permit);
-	mine = semaphore_of(ours, LIMIT);
 	place_assert_free("gpu");
-}
-
-SENTENCE(they_are_renewed_and_free_when_the_lease_of_a_client_that_died_is_over, .but = PLACE_NO_QUEUE)
-{
-	leash_permit *permit = take(mine, LIMIT);
-
-	await_true(stats_of(ours).renewed >= 3);
-	assert_true(leash_permit_held(permit));
-	let_it_wait_for(1);
-	/* so it looks like to the server: nobody renews, nobody releases */
-	place_say("leash:{gpu}", "DEL leash:{gpu}");
-	assert_heard(LEASH_OK, &waiter);
-	give(got);
-	await_true(!leash_permit_held(permit));
-	assert_int_equal(leash_permit_remaining_ms(permit), 0);
-	assert_refused(LEASH_LOST, "semaphore 'gpu': ", leash_permit_release(permit, &err));
 }
 
 static void
@@ -263,66 +182,43 @@ SENTENCE(another_client_goes_on_with_them_by_their_token, .but = PLACE_NO_QUEUE)
 	assert_refused(LEASH_LOST, "semaphore 'gpu': ", leash_permit_release(permit, &err));
 }
 
-SENTENCE(a_closed_client_gives_all_back_and_its_permits_are_still_to_be_freed, .but = PLACE_NO_QUEUE)
-{
-	leash_client *client = place_client(NULL);
-	leash_semaphore *semaphore = semaphore_of(client, LIMIT);
-	leash_permit *permits[] = {take(semaphore, 1), take(semaphore, 2)};
+static leash_permit *made;
 
-	leash_close(client);
-	place_assert_free("gpu");
-	for (int i = 0; i < 2; i++) {
-		assert_false(leash_permit_held(permits[i]));
-		assert_refused(LEASH_CLOSED, "semaphore 'gpu': ", leash_permit_release(permits[i], &err));
-	}
-	assert_refused(LEASH_CLOSED, "semaphore 'gpu': ", try_for(semaphore, 1));
+static leash_status
+make_one_and_take_two(void)
+{
+	leash_semaphore *semaphore = NULL;
+	leash_status status = leash_semaphore_new(&semaphore, ours, "gpu", LIMIT, NULL, &err);
+
+	made = NULL;
+	if (status == LEASH_OK)
+		status = leash_semaphore_acquire(semaphore, 2, 5000, &made, &err);
 	leash_semaphore_free(semaphore);
+	return status;
 }
 
-static int
-use_as_child(void *permit)
+static void
+give_them_back(leash_status status)
 {
-	assert_false(leash_permit_held(permit));
-	assert_refused(LEASH_FORKED, "semaphore 'gpu': ", try_for(mine, 1));
-	assert_refused(LEASH_FORKED, "semaphore 'gpu': ", leash_permit_extend(permit, 3000, &err));
-	assert_refused(LEASH_FORKED, "semaphore 'gpu': ", leash_permit_release(permit, &err));
-	leash_semaphore_free(mine);
-	return 0;
+	if (status == LEASH_OK)
+		give(made);
+	await_true(place_is_free("gpu"));
 }
 
-SENTENCE(a_forked_child_has_none_of_its_parents, .but = PLACE_NO_QUEUE)
+SENTENCE(permits_are_broken_for_all_and_whoever_comes_next_has_room, .but = PLACE_NO_QUEUE)
 {
-	leash_permit *permit = take(mine, 1);
+	leash_permit *permit[] = {take(mine, 3), take(theirs, 1)};
 
-	child_wait(child_run(use_as_child, permit));
-	assert_true(leash_permit_held(permit));
-	give(permit);
+	assert_status(LEASH_OK, leash_semaphore_break(mine, &err));
+	assert_refused(LEASH_NOT_HELD, "semaphore 'gpu'", leash_semaphore_break(mine, &err));
+	give(take(theirs, LIMIT));
+	for (int i = 0; i < 2; i++)
+		assert_refused(LEASH_LOST, "semaphore 'gpu': ", leash_permit_release(permit[i], &err));
 }
 
 SENTENCE(wherever_memory_runs_out_none_is_held, .but = PLACE_NO_QUEUE)
 {
-	long used = 0, n;
-
-	for (n = 1; n == 1 || used >= n - 1; n++) {
-		leash_semaphore *made = NULL;
-		leash_permit *permit = NULL;
-		leash_status status;
-
-		counted.calls = 0;
-		counted.fail_at = n;
-		status = leash_semaphore_new(&made, ours, "gpu", LIMIT, NULL, &err);
-		if (status == LEASH_OK)
-			status = leash_semaphore_acquire(made, 2, 5000, &permit, &err);
-		used = counted.calls;
-		counted.fail_at = 0;
-		if (status == LEASH_OK)
-			give(permit);
-		else
-			assert_status(LEASH_NO_MEMORY, status);
-		leash_semaphore_free(made);
-		await_true(place_is_free("gpu"));
-	}
-	assert_true(n > 4);
+	wherever_memory_runs_out(make_one_and_take_two, give_them_back);
 }
 
 /* ---- what is told of it ---- */
@@ -362,7 +258,7 @@ told(void)
 	assert_status(LEASH_OK, inspect());
 	assert_int_equal(info.size, sizeof info);
 	assert_string_equal(info.name, "gpu");
-	assert_int_equal(info.kind, info.out == 0 ? LEASH_KIND_NONE : info.permits > 0 ? LEASH_KIND_SEMAPHORE : LEASH_KIND_READ_WRITE);
+	assert_int_equal(info.kind, info.out == 0 ? LEASH_KIND_NONE : LEASH_KIND_SEMAPHORE);
 	assert_true(info.out == 0 || seen.count == 0 || strcmp(info.holder.token, seen.permit[0].who.token) == 0);
 	n = snprintf(text, sizeof text, "%lld out, %u wait, limit %lld:", (long long)info.out, info.waiting,
 	             (long long)info.limit);
@@ -372,11 +268,19 @@ told(void)
 	return text;
 }
 
+static bool
+note_wanted(void *count, const leash_waiter_info *first)
+{
+	*(int64_t *)count = first->count;
+	return false;
+}
+
 SENTENCE(all_that_is_out_is_told_with_who_has_it_and_how_many_wait, .but = PLACE_NO_QUEUE)
 {
 	leash_client *known = kept(place_client(LEASH_OPTIONS(.client_name = "renderer", .lease_ms = place_lease_ms(60000))));
-	leash_semaphore *wide = semaphore_of(known, 5);
+	leash_semaphore *wide = semaphore_of(known, "gpu", 5);
 	leash_permit *two, *one;
+	int64_t wanted_by_first = 0;
 	char token[LEASH_TOKEN_MAX];
 
 	assert_string_equal(told(), "0 out, 0 wait, limit -1:");
@@ -395,48 +299,12 @@ SENTENCE(all_that_is_out_is_told_with_who_has_it_and_how_many_wait, .but = PLACE
 	seen.most = 0;
 	assert_status(LEASH_OK, leash_semaphore_inspect(mine, &info, NULL, NULL, &err));
 	assert_int_equal(info.out, 3);
+	assert_status(LEASH_OK, leash_semaphore_waiters(mine, note_wanted, &wanted_by_first, &err));
+	assert_int_equal(wanted_by_first, 3);
 	give(two);
 	assert_heard(LEASH_OK, &waiter);
 	give(got);
 	give(one);
-	leash_semaphore_free(wide);
-}
-
-static struct {
-	size_t count;
-	int64_t wants[2];
-	leash_waiter_info last;
-} queue;
-
-static bool
-note_waiter(void *arg, const leash_waiter_info *of)
-{
-	(void)arg;
-	assert_int_equal(of->position, queue.count + 1);
-	queue.wants[queue.count++ % 2] = of->count;
-	queue.last = *of;
-	return true;
-}
-
-SENTENCE(who_waits_is_told_with_how_many_it_wants, .but = PLACE_NO_QUEUE)
-{
-	static const char add[] = "ZADD leash:{gpu}:queue %s %s";
-	leash_permit *all = take(mine, LIMIT);
-
-	memset(&queue, 0, sizeof queue);
-	assert_status(LEASH_OK, leash_semaphore_waiters(mine, note_waiter, NULL, &err));
-	assert_int_equal(queue.count, 0);
-	let_it_wait_for(3);
-	place_say("leash:{gpu}", add, "9000000000000000", TOKEN " w 3000");
-	assert_status(LEASH_OK, leash_semaphore_waiters(mine, note_waiter, NULL, &err));
-	assert_true(queue.count == 2 && queue.wants[0] == 3 && queue.wants[1] == 0);
-	assert_string_equal(queue.last.who.token, TOKEN);
-	place_say("leash:{gpu}", add, "9000000000000001", TOKEN " x 3000");
-	assert_refused(LEASH_MISMATCH, "semaphore 'gpu': ", leash_semaphore_waiters(mine, note_waiter, NULL, &err));
-	place_say("leash:{gpu}", "ZREM leash:{gpu}:queue %s %s", TOKEN " x 3000", TOKEN " w 3000");
-	give(all);
-	assert_heard(LEASH_OK, &waiter);
-	give(got);
 }
 
 SENTENCE(an_operators_limit_is_for_all_and_for_a_while, .but = PLACE_NO_QUEUE)
@@ -460,30 +328,10 @@ SENTENCE(an_operators_limit_is_for_all_and_for_a_while, .but = PLACE_NO_QUEUE)
 	give(take(mine, 4)); /* who waits comes in when it has ended by itself */
 }
 
-SENTENCE(who_waits_and_has_room_comes_in_when_the_limit_is_raised_or_ends, .but = PLACE_NO_QUEUE)
-{
-	static const int64_t limits[][2] = {{3, 60000}, {0, 0}};
-
-	for (size_t i = 0; i < COUNT(limits); i++) {
-		leash_permit *one = take(mine, 1);
-
-		assert_status(LEASH_OK, leash_semaphore_limit(mine, 1, 60000, &err));
-		let_it_wait_for(2);
-		assert_string_equal(told(), "1 out, 1 wait, limit 1: 1/4");
-		assert_status(LEASH_OK, leash_semaphore_limit(mine, limits[i][0], limits[i][1], &err));
-		assert_int_equal(place_integer("gpu", "ZCARD leash:{gpu}"), 3);
-		assert_heard(LEASH_OK, &waiter);
-		give(got);
-		give(one);
-	}
-	assert_status(LEASH_OK, leash_semaphore_limit(mine, 0, 0, &err));
-}
-
 SENTENCE(a_limit_whose_answer_is_lost_is_said_again, .but = PLACE_ONE_SOCKET)
 {
 	struct proxy *proxy = kept(proxy_start(server_socket(deployment_server(place))));
-	leash_client *far = leashed_open(proxy_uri(proxy), NULL);
-	leash_semaphore *semaphore = semaphore_of(far, LIMIT);
+	leash_semaphore *semaphore = semaphore_of(kept(leashed_open(proxy_uri(proxy), NULL)), "gpu", LIMIT);
 
 	assert_status(LEASH_OK, leash_semaphore_limit(semaphore, 3, 60000, &err));
 	for (int i = 0; i < 2; i++) {
@@ -496,8 +344,6 @@ SENTENCE(a_limit_whose_answer_is_lost_is_said_again, .but = PLACE_ONE_SOCKET)
 		assert_string_equal(place_text("gpu", "GET leash:{gpu}:limit"), i == 0 ? "0" : "1");
 	}
 	assert_status(LEASH_OK, leash_semaphore_limit(semaphore, 0, 0, &err));
-	leash_semaphore_free(semaphore);
-	leash_close(far);
 }
 
 /* So many holds of 2 permits, of clients that nobody knows. */
@@ -554,77 +400,7 @@ SENTENCE(what_is_no_semaphore_is_a_mismatch, .but = PLACE_NO_QUEUE)
 	place_flush();
 }
 
-SENTENCE(what_others_than_leash_may_hold_is_told, .but = PLACE_NO_QUEUE)
-{
-	place_say("leash:{gpu}", "ZADD leash:{gpu} 99999999999999999 %s", TOKEN " w");
-	assert_string_equal(told(), "1 out, 0 wait, limit -1: 0/0");
-	place_flush();
-	place_say("leash:{gpu}", "ZADD leash:{gpu} 99999999999999999 %s", TOKEN " 1/0");
-	assert_string_equal(told(), "1 out, 0 wait, limit -1: 1/0");
-	place_flush();
-}
-
-static leash_status
-ask_who_waits(void)
-{
-	return leash_semaphore_waiters(mine, note_waiter, NULL, &err);
-}
-
-static leash_status
-limit(void)
-{
-	return leash_semaphore_limit(mine, 3, 60000, &err);
-}
-
-SENTENCE(a_permission_that_is_missing_is_named, .but = PLACE_NO_QUEUE)
-{
-	static const struct {
-		leash_status (*ask)(void);
-		const char *commands[9];
-	} needs[] = {
-		{inspect, {"TIME", "GET", "HLEN", "ZCOUNT", "ZREVRANGE", "EVALSHA"}},
-		{ask_who_waits, {"ZRANGEBYSCORE"}},
-		{limit, {"ZCOUNT", "GET", "SET", "EVALSHA"}},
-	};
-	leash_permit *permit = take(mine, 1);
-
-	for (size_t i = 0; i < COUNT(needs); i++)
-		for (const char *const *command = needs[i].commands; *command != NULL; command++) {
-			place_say_all("ACL SETUSER %s -%s", place_user(), *command);
-			assert_refused(LEASH_DENIED, *command, needs[i].ask());
-			check_text("semaphore 'gpu': ");
-			place_say_all("ACL SETUSER %s +%s", place_user(), *command);
-		}
-	give(permit);
-	place_say("leash:{gpu}:limit", "DEL leash:{gpu}:limit");
-}
-
-SENTENCE(a_server_that_stands_still_is_unavailable, .but = PLACE_NO_QUEUE)
-{
-	leash_permit *permit = take(mine, 1);
-
-	place_pause();
-	assert_refused(LEASH_UNAVAILABLE, "semaphore 'gpu': ", inspect());
-	assert_refused(LEASH_UNAVAILABLE, "semaphore 'gpu': ", leash_semaphore_limit(mine, 0, 0, &err));
-	place_resume();
-	await_true(inspect() == LEASH_OK);
-	assert_int_equal(info.out, 1);
-	give(permit);
-}
-
 /* ---- what is none ---- */
-
-SENTENCE(a_quorum_has_none_and_says_why)
-{
-	leash_semaphore *none = NULL;
-	leash_client *quorum = NULL;
-
-	if (!place_is(PLACE_NO_QUEUE))
-		return;
-	quorum = kept(place_client(NULL));
-	assert_refused(LEASH_UNSUPPORTED, "quorum", leash_semaphore_new(&none, quorum, "gpu", 1, NULL, &err));
-	assert_null(none);
-}
 
 SENTENCE(a_lock_and_a_semaphore_of_one_name_are_a_mismatch, .but = PLACE_NO_QUEUE)
 {
@@ -644,37 +420,32 @@ SENTENCE(what_cannot_be_is_refused_by_name, .but = PLACE_NO_QUEUE)
 {
 	leash_semaphore *none = NULL;
 	leash_permit *permit = NULL;
-	leash_owner *owner;
+	const leash_lock_options *owned = LEASH_LOCK_OPTIONS(.owner = owner_of_its_own());
 
-	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
 	assert_refused(LEASH_INVALID, "leash_semaphore_new", leash_semaphore_new(NULL, ours, "gpu", 1, NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_semaphore_new", leash_semaphore_new(&none, ours, "", 1, NULL, &err));
 	assert_refused(LEASH_INVALID, "the limit is 0", leash_semaphore_new(&none, ours, "gpu", 0, NULL, &err));
 	assert_refused(LEASH_INVALID, "the limit is 1000001", leash_semaphore_new(&none, ours, "gpu", 1000001, NULL, &err));
-	assert_refused(LEASH_INVALID, "semaphore 'gpu': permits have no owner", leash_semaphore_new(&none, ours, "gpu", 1, LEASH_LOCK_OPTIONS(.owner = owner), &err));
+	assert_refused(LEASH_INVALID, "semaphore 'gpu': permits have no owner",
+	               leash_semaphore_new(&none, ours, "gpu", 1, owned, &err));
 	assert_refused(LEASH_INVALID, "semaphore 'gpu': lease_ms is 1, ",
 	               leash_semaphore_new(&none, ours, "gpu", 1, LEASH_LOCK_OPTIONS(.lease_ms = 1), &err));
 	assert_refused(LEASH_INVALID, "semaphore 'gpu': lease_ms is 1, ",
 	               leash_semaphore_acquire_with(mine, 1, LEASH_ACQUIRE(.lease_ms = 1), &permit, &err));
 	assert_refused(LEASH_INVALID, "count is 0", leash_semaphore_acquire(mine, 0, 0, &permit, &err));
 	assert_refused(LEASH_INVALID, "count is 5", leash_semaphore_acquire(mine, LIMIT + 1, 0, &permit, &err));
-	assert_refused(LEASH_INVALID, "leash_semaphore_acquire", leash_semaphore_acquire(NULL, 1, 0, &permit, &err));
 	assert_refused(LEASH_INVALID, "leash_semaphore_acquire", leash_semaphore_acquire(mine, 1, 0, NULL, &err));
 	assert_refused(LEASH_INVALID, "semaphore 'gpu': ", leash_semaphore_acquire(mine, 1, -2, &permit, &err));
 	assert_refused(LEASH_INVALID, "semaphore 'gpu': ", leash_semaphore_adopt(mine, 1, "x", &permit, &err));
 	assert_refused(LEASH_INVALID, "leash_permit_release", leash_permit_release(NULL, &err));
-	assert_refused(LEASH_INVALID, "leash_permit_extend", leash_permit_extend(NULL, 1000, &err));
 	assert_null(none);
 	assert_null(permit);
 	assert_false(leash_permit_held(NULL));
 	assert_int_equal(leash_permit_count(NULL), 0);
 	leash_permit_alive(NULL);
 	leash_semaphore_free(NULL);
-	assert_refused(LEASH_INVALID, "leash_semaphore_inspect", leash_semaphore_inspect(NULL, &info, see, NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_semaphore_inspect", leash_semaphore_inspect(mine, NULL, see, NULL, &err));
-	assert_refused(LEASH_INVALID, "leash_semaphore_waiters", leash_semaphore_waiters(NULL, note_waiter, NULL, &err));
 	assert_refused(LEASH_INVALID, "semaphore 'gpu': ", leash_semaphore_waiters(mine, NULL, NULL, &err));
-	assert_refused(LEASH_INVALID, "leash_semaphore_limit", leash_semaphore_limit(NULL, 1, 1, &err));
 	assert_refused(LEASH_INVALID, "'gpu': the limit is -1", leash_semaphore_limit(mine, -1, 1, &err));
 	assert_refused(LEASH_INVALID, "'gpu': the limit is 1000001", leash_semaphore_limit(mine, 1000001, 1, &err));
 	assert_refused(LEASH_INVALID, "'gpu': for_ms is -1", leash_semaphore_limit(mine, 1, -1, &err));
@@ -683,5 +454,4 @@ SENTENCE(what_cannot_be_is_refused_by_name, .but = PLACE_NO_QUEUE)
 		info.size = (size_t[]){0, offsetof(leash_lock_info, holder) - 1, 65537}[size];
 		assert_refused(LEASH_INVALID, "lock_info", leash_semaphore_inspect(mine, &info, see, NULL, &err));
 	}
-	leash_owner_free(owner);
 }

@@ -86,18 +86,6 @@ keep(leash_lock *lock, int64_t lease_ms)
 	}
 }
 
-SENTENCE(a_fence_stays_for_as_long_as_the_lock_is_held)
-{
-	leash_client *client = kept(place_client(LEASH_OPTIONS(.lease_ms = 400, .fence_ttl_ms = 1000)));
-	leash_lock *lock = kept(leashed_lock(client, "stays", NULL));
-
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
-	for (int i = 0; i < 6; i++)
-		keep(lock, 400);
-	await_true(place_integer("stays", "PTTL leash:{stays}:fence") > 0); /* likewise */
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-}
-
 SENTENCE(the_shortest_and_the_longest_lease_are_taken_wherever_they_are_given)
 {
 	static const char *const names[] = {"by-client", "by-lock", "by-acquire"};

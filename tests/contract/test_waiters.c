@@ -203,12 +203,3 @@ SENTENCE(a_client_that_is_closed_meanwhile_ends_it, .but = PLACE_NO_QUEUE)
 	make_places(1000);
 	assert_status(LEASH_CLOSED, leash_lock_waiters(wanted, close_it, theirs, &err));
 }
-
-SENTENCE(where_there_is_no_queue_that_is_said)
-{
-	if (place_is(PLACE_NO_QUEUE))
-		assert_refused(LEASH_UNSUPPORTED, "lock 'wanted': a quorum has no queue", ask(0));
-	else
-		assert_status(LEASH_OK, ask(0));
-	assert_int_equal(seen.count, 0);
-}

@@ -33,6 +33,8 @@ SCENE(who_leaves_gives_its_place_back,
       "ann acquires; QUEUED; ann leaves -> ann waits, acquire 1, release 1; LEFT -> ann CANCELED, nothing told")
 SCENE(who_leaves_before_it_has_a_place_gives_back_what_it_may_have,
       "ann acquires; ann leaves -> ann waits, acquire 1, release 1; QUEUED; LEFT -> ann CANCELED")
+SCENE(a_close_ends_the_wait_and_gives_the_place_back,
+      "ann acquires; QUEUED; later 50 LEFT; close_client -> ann CLOSED, acquire 1, release 1, now 50")
 SCENE(a_signal_that_came_as_it_left_is_not_lost,
       "ann acquires; QUEUED; ann leaves -> ann waits; ann leaves -> ann waits; RELEASED -> ann OK")
 SCENE(who_was_signaled_does_not_leave_any_more,

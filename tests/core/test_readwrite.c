@@ -101,6 +101,9 @@ SCENE(a_release_ends_the_extension_of_its_own_owner_alone, BOTH_READ ";"
       "ann extends 60000 -> renew 1; bob releases -> bob OK, ann waits; KEPT -> ann OK, ann left 60000 - 600 - 2")
 SCENE(who_ends_is_abandoned_and_the_others_read_on, BOTH_READ ";"
       "abandon ann -> told ann ABANDONED, ann left 0, bob left 29698, nothing sent; abandon bob -> release 1")
+SCENE(a_break_takes_it_from_all_who_share_it,
+      BOTH_READ "; carl breaks 1; RELEASED -> carl OK, told bob LOST, told ann LOST, ann left 0, bob left 0;"
+      "ann releases; bob releases -> ann LOST, bob LOST")
 SCENE(what_is_held_when_the_last_handle_goes_is_abandoned, BOTH_READ ";"
       "free_handle -> release 1, ann left 0, bob left 0")
 SCENE(a_client_that_is_closed_releases_all, BOTH_READ "; close_client -> ann left 0, bob left 0, release 1, release 1")

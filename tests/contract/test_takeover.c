@@ -1,28 +1,35 @@
-/* Adopting a hold of another process: it goes on here, with the same fence, as if it had been acquired here. Its terms
- * and its end, who else of this client wants it, and answers that are lost or late: core/test_owner.c and
- * core/test_single.c; what the server does to the lease: redis/test_steps.c. */
+/* Taking over: a hold of another process is adopted, and goes on here with the same fence, as if it had been acquired here;
+ * or it is broken, and the next one gets the lock. Terms and ends, holds of the very client, and answers that are lost or
+ * late: core/test_owner.c and core/test_single.c; what the server does to the lease:
+ * redis/test_steps.c; one that stands still or does not permit it: test_inspect.c. */
 #include "tests/contract/refusal.h"
 
 #include "tests/support/kept.h"
 
 #include <unistd.h>
 
-/* Of each test: a client that adopts, and one that had the lock before, in the same process for convenience. */
+/* Of each test: a client that takes over, and one that had the lock before, in the same process for convenience. */
 static leash_client *client;
-static leash_lock *lock, *held;      /* of "law", of each */
-static struct leashed_events events; /* of the one that adopts */
+static leash_lock *lock, *held;              /* of "law", of each */
+static struct leashed_events events, theirs; /* likewise */
 static char token[LEASH_TOKEN_MAX];  /* of `held`, after hold() */
 static uint64_t fence;               /* likewise */
+
+static leash_client *
+open_told(struct leashed_events *of)
+{
+	memset(of, 0, sizeof *of);
+	return kept(place_client(LEASH_OPTIONS(.lease_ms = 3000, .on_event = leashed_note_event, .event_arg = of)));
+}
 
 static void
 set_up(void)
 {
 	place_resume();
 	place_flush();
-	memset(&events, 0, sizeof events);
-	client = kept(place_client(LEASH_OPTIONS(.lease_ms = 3000, .on_event = leashed_note_event, .event_arg = &events)));
+	client = open_told(&events);
 	lock = kept(leashed_lock(client, "law", NULL));
-	held = kept(leashed_lock(kept(open_client()), "law", NULL));
+	held = kept(leashed_lock(open_told(&theirs), "law", NULL));
 }
 
 FIXTURE(set_up, NULL);
@@ -40,7 +47,7 @@ hold(void)
 		await_true(server_integer(place_with("leash:{law}", i), "HEXISTS leash:{law} %s", token) == 1);
 }
 
-/* ---- it goes on ---- */
+/* ---- adopting ---- */
 
 SENTENCE(an_adopted_hold_is_one_as_any_other_with_the_same_token_and_fence)
 {
@@ -119,8 +126,6 @@ SENTENCE(the_hold_of_a_process_that_was_killed_goes_on_for_as_long_as_one_likes_
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
 }
 
-/* ---- what is not to be had ---- */
-
 SENTENCE(what_nobody_holds_by_that_token_is_not_held_and_nothing_is_changed)
 {
 	assert_refused(LEASH_NOT_HELD, "lock 'law'", leash_lock_adopt(lock, TOKEN, &err)); /* free */
@@ -137,27 +142,16 @@ SENTENCE(what_nobody_holds_by_that_token_is_not_held_and_nothing_is_changed)
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
 }
 
+/* Which forms are none is said by unit/test_token. */
 SENTENCE(what_is_no_token_is_refused_and_told_why)
 {
 	static const struct {
 		const char *token, *why;
 	} cases[] = {
-		{NULL, "NULL"},
-		{"", "empty"},
-		{"x", "too short"},
-		{UUID, "too short"},
-		{UUID ":", "too short"},
-		{UUID ":123456789012345678901", "too long"},
-		{UUID ":12345678901234567890123456789012345678901234567890", "too long"},
-		{"0c6f1d52x8a1e-4b7e-9d0a-3f1c5e7a9b10:42", "UUID"},
-		{"0c6f1d5-28a1e-4b7e-9d0a-3f1c5e7a9b10:42", "UUID"},
-		{"0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b1g:42", "UUID"},
-		{" " UUID ":4", "UUID"},
-		{UUID "-42", "colon"},
-		{UUID ":x", "number"},
-		{UUID ":4 2", "number"},
-		{UUID ":-42", "number"},
-		{UUID ":42\n", "number"},
+		{NULL, "NULL"}, {"", "empty"}, {"x", "too short"}, {UUID ":", "too short"},
+		{UUID ":123456789012345678901", "too long"}, {UUID ":12345678901234567890123456789012345678901234567890", "too long"},
+		{"0c6f1d52x8a1e-4b7e-9d0a-3f1c5e7a9b10:42", "UUID"}, {"0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b1g:42", "UUID"},
+		{" " UUID ":4", "UUID"}, {UUID "-42", "colon"}, {UUID ":4 2", "number"}, {UUID ":42\n", "number"},
 	};
 	struct monitor *monitor = kept(monitor_start(place_at("law")));
 
@@ -183,7 +177,7 @@ SENTENCE(a_token_of_this_clients_own_is_refused)
 	assert_refused(LEASH_INVALID, "owner", leash_lock_adopt(lock, mine, &err));
 }
 
-SENTENCE(a_key_of_another_kind_is_a_mismatch_and_a_permission_that_is_missing_is_named)
+SENTENCE(what_is_there_of_another_kind_is_not_adopted)
 {
 	place_say("leash:{law}", "SET leash:{law} x");
 	assert_refused(LEASH_MISMATCH, "lock 'law'", leash_lock_adopt(lock, TOKEN, &err));
@@ -192,13 +186,75 @@ SENTENCE(a_key_of_another_kind_is_a_mismatch_and_a_permission_that_is_missing_is
 	place_say("leash:{law}", "SET leash:{law}:queue x");
 	assert_refused(place_is(PLACE_NO_QUEUE) ? LEASH_NOT_HELD : LEASH_MISMATCH, "lock 'law'",
 	               leash_lock_adopt(lock, TOKEN, &err));
-	place_say("leash:{law}", "DEL leash:{law}:queue");
+}
 
-	hold();
-	place_say_all("ACL SETUSER %s -hexists", place_user());
-	assert_refused(LEASH_DENIED, "HEXISTS", leash_lock_adopt(lock, token, &err));
-	place_say_all("ACL SETUSER %s +hexists", place_user());
-	assert_false(leash_lock_held(lock));
-	assert_true(leash_lock_held(held));
-	assert_status(LEASH_OK, leash_lock_release(held, &err));
+/* ---- breaking ---- */
+
+static leash_lock_info
+look(void)
+{
+	leash_lock_info info = {.size = sizeof info};
+
+	assert_status(LEASH_OK, leash_lock_inspect(lock, &info, &err));
+	return info;
+}
+
+SENTENCE(the_holder_learns_of_it_at_its_next_renewal_and_the_next_one_has_a_larger_fence)
+{
+	static struct actor next;
+
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	fence = leash_lock_fence(held);
+	begin_waiting(&next, kept(leashed_lock(kept(open_client()), "law", NULL)), LEASH_FOREVER);
+	place_await_waiting("law", 1);
+	assert_status(LEASH_OK, leash_lock_break(lock, &err));
+	actor_hear(&next);
+	leash_lock_info info = look();
+	assert_true(info.held && info.fence > fence);
+	assert_false(leash_lock_held(lock)); /* the one who broke it has nothing of it */
+	await_true(!leash_lock_held(held));
+	await_true(theirs.count[LEASH_EVENT_LOST] == 1);
+	assert_status(LEASH_LOST, leash_lock_release(held, &err));
+	assert_string_equal(look().holder.token, info.holder.token);
+	end_waiting(&next);
+	assert_int_equal(theirs.count[LEASH_EVENT_LOST], 1);
+	/* where one server after another breaks it, it may be in jeopardy first */
+	assert_true(theirs.total == 1 || place_is(PLACE_MAJORITY));
+}
+
+SENTENCE(what_nobody_has_is_not_held)
+{
+	assert_refused(LEASH_NOT_HELD, "lock 'law'", leash_lock_break(lock, &err));
+	take_and_give_back(held);
+	assert_refused(LEASH_NOT_HELD, "lock 'law'", leash_lock_break(lock, &err));
+	/* nor is one whose lease is over, though somebody waits */
+	place_say("leash:{law}", "ZADD leash:{law}:queue -1 " UUID " 5 %s", TOKEN " 3000");
+	assert_refused(LEASH_NOT_HELD, "lock 'law'", leash_lock_break(lock, &err));
+}
+
+SENTENCE(a_key_that_would_never_expire_is_broken_too_and_what_was_broken_is_free)
+{
+	place_say("leash:{law}", "HSET leash:{law} " TOKEN " 1");
+	assert_status(LEASH_OK, leash_lock_break(lock, &err));
+	place_assert_free("law");
+	assert_status(LEASH_NOT_HELD, leash_lock_break(lock, NULL));
+	take_and_give_back(lock);
+}
+
+SENTENCE(what_is_not_a_lock_is_a_mismatch_and_is_left_alone)
+{
+	static const char *const made_by[] = {
+		"SET leash:{law} 1", "HSET leash:{law} user ann", "HSET leash:{law} " TOKEN " 1 user ann",
+		"HSET leash:{law} " TOKEN " 1 " UUID ":1 1",
+	};
+	static const char digest[] = "return redis.sha1hex(redis.call('DUMP', 'leash:{law}'))";
+
+	for (size_t i = 0; i < COUNT(made_by); i++) {
+		place_flush();
+		place_say("leash:{law}", made_by[i]);
+		const char *was = place_text("law", "EVAL %s 0", digest);
+		assert_refused(LEASH_MISMATCH, "lock 'law'", leash_lock_break(lock, &err));
+		assert_string_equal(place_text("law", "EVAL %s 0", digest), was);
+		assert_int_equal(place_integer("law", "DBSIZE"), 1);
+	}
 }
