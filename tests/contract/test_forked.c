@@ -131,68 +131,58 @@ let_connections_rest(void)
 	} while (count_fds(false) != n);
 }
 
+/* Descriptors: those that are no eventfds, and those that are. */
 static int
-count_in_child(void *arg)
+count_in_child(void *counts)
 {
-	*(int *)arg = count_fds(false);
+	((int *)counts)[0] = count_fds(false);
+	((int *)counts)[1] = count_fds(true);
 	return 0;
 }
 
+/* Before it closes the client, and behind that. */
 static int
-close_in_child(void *arg)
+close_in_child(void *counts)
 {
-	int before = count_fds(false), events_before = count_fds(true), least = *(int *)arg;
-
+	count_in_child(counts);
 	leash_close(parents.client);
-	if (before > least && count_fds(false) == least && events_before > count_fds(true))
-		return 0;
-	fprintf(stderr, "%d of %d descriptors were closed, and %d eventfds\n", before - count_fds(false), before - least,
-	        events_before - count_fds(true));
-	return 1;
+	return count_in_child((int *)counts + 2);
 }
 
 SENTENCE(close_in_a_child_closes_all_copies_of_the_descriptors)
 {
-	int before = count_fds(false), *least = child_share(sizeof *least);
+	int before = count_fds(false), *counts = child_share(6 * sizeof *counts), *least = &counts[4];
 
 	child_wait(child_run(count_in_child, least)); /* what a child has of a parent without a client */
 	leash_close(open_client()); /* has all the eventfds made that one client needs */
 	int events = count_fds(true);
 	open_for_children(open_client());
 	let_connections_rest();
-	child_wait(child_run(close_in_child, least));
+	child_wait(child_run(close_in_child, counts));
+	assert_true(counts[0] > *least);
+	assert_int_equal(counts[2], *least);
+	assert_true(counts[1] > counts[3]);
 	close_after_children();
 	assert_int_equal(count_fds(false), before);
 	assert_true(count_fds(true) <= events);
 }
 
-/* How many it closes. */
-static int
-count_closed_in_child(void *arg)
-{
-	int before = count_fds(false);
-
-	leash_close(parents.client);
-	*(int *)arg = before - count_fds(false);
-	return 0;
-}
-
 SENTENCE(close_in_a_child_closes_copies_of_connections_that_are_being_made, .but = PLACE_ONE_SOCKET)
 {
 	struct proxy *proxy = kept(proxy_start(server_socket(server)));
-	int *closed = child_share(2 * sizeof *closed);
+	int *counts = child_share(8 * sizeof *counts), *again = counts + 4;
 
 	open_for_children(leashed_open(proxy_uri(proxy), NULL));
 	await_true(proxy_open(proxy) == 2);
-	child_wait(child_run(count_closed_in_child, &closed[0]));
-	assert_true(closed[0] > 2);
+	child_wait(child_run(close_in_child, counts));
+	assert_true(counts[0] - counts[2] > 2);
 	proxy_hold(proxy, PROXY_BOTH); /* so that nobody answers to a hello */
 	proxy_reset_all(proxy);
-	for (int i = 0; i < 20 && closed[1] != closed[0]; i++) { /* else it was forked between two attempts */
+	for (int i = 0; i < 20 && again[0] - again[2] != counts[0] - counts[2]; i++) { /* else it was forked between two attempts */
 		await_true(proxy_open(proxy) == 2);
-		child_wait(child_run(count_closed_in_child, &closed[1]));
+		child_wait(child_run(close_in_child, again));
 	}
-	assert_int_equal(closed[1], closed[0]);
+	assert_int_equal(again[0] - again[2], counts[0] - counts[2]);
 	proxy_release(proxy);
 	await_true(leash_lock_extend(parents.held, 30000, NULL) == LEASH_OK);
 	close_after_children();

@@ -48,7 +48,8 @@ SENTENCE(who_holds_says_who_it_is)
 	long long pid, since;
 
 	int64_t after = wall_ms();
-	assert_int_equal(place_introductions(), 0); /* it has not asked for anything yet */
+	assert_status(LEASH_OK, leash_lock_inspect(lock, &(leash_lock_info){.size = sizeof(leash_lock_info)}, &err));
+	assert_int_equal(place_introductions(), 0); /* it has only looked */
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	key_of(lock, key);
 	await_true(deployment_integer(place, key, "EXISTS %s", key) == 1); /* in a cluster another server may be told it */
@@ -174,20 +175,4 @@ SENTENCE(it_costs_one_command_in_half_a_minute)
 		assert_int_equal(monitor_count(monitor, ":client:"), 1);
 	if (deployment_server(place)) /* others talk to their servers of other things */
 		assert_int_equal(monitor_count(monitor, NULL), 2001);
-}
-
-SENTENCE(who_only_looks_says_nothing)
-{
-	leash_client *holder = kept(place_client(NULL)), *looker = kept(place_client(NULL));
-	leash_lock *held = kept(leashed_lock(holder, "seen", NULL)), *seen = kept(leashed_lock(looker, "seen", NULL));
-	leash_lock_info info = {.size = sizeof info};
-
-	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	if (deployment_cluster(place)) /* where it is said to another server, it may be said a moment later */
-		await_true(place_introductions() == 1);
-	assert_status(LEASH_OK, leash_lock_inspect(seen, &info, &err));
-	assert_int_equal(info.holder.pid, getpid());
-	assert_string_not_equal(info.holder.program, "");
-	await_true(place_introductions() == 1);
-	assert_status(LEASH_OK, leash_lock_release(held, &err));
 }

@@ -18,7 +18,6 @@ static struct {
 	struct callee callee;
 	const char *wrong; /* "" */
 	leash_status open, release;
-	bool memory_only;
 	_Atomic int called, lines;
 	_Atomic bool ready;
 } inside;
@@ -27,15 +26,11 @@ static void
 call_everything(void)
 {
 	leash_client *none = NULL;
-	char token[LEASH_TOKEN_MAX];
 
 	inside.wrong = calls_not_refused(&inside.callee, LEASH_IN_CALLBACK);
 	inside.release = inside.callee.permit != NULL ? leash_permit_release(inside.callee.permit, &err) : LEASH_IN_CALLBACK;
 	inside.open = leash_open(&none, LEASH_OPTIONS(.uri = place_uri()), &err);
-	/* callbacks own nothing */
-	inside.memory_only = !leash_lock_held(inside.held) && leash_lock_remaining_ms(inside.held) == 0 &&
-	                     leash_lock_depth(inside.held) == 0 && leash_lock_fence(inside.held) == 0 &&
-	                     leash_lock_token(inside.held, token, sizeof token) == 0;
+	assert_holds_nothing(inside.held); /* callbacks own nothing */
 	leash_lock_alive(inside.held);
 	leash_cancel_fire(inside.cancel);
 	leash_close(inside.client); /* does nothing */
@@ -65,7 +60,6 @@ check_inside(void)
 	assert_int_equal(inside.open, LEASH_IN_CALLBACK);
 	assert_int_equal(inside.release, LEASH_IN_CALLBACK);
 	assert_true(inside.callee.permit == NULL || leash_permit_held(inside.callee.permit));
-	assert_true(inside.memory_only);
 	assert_true(leash_cancel_is_fired(inside.cancel));
 	/* the client is alive */
 	assert_true(leash_lock_held(inside.held));
@@ -322,7 +316,7 @@ SENTENCE(who_is_canceled_while_it_fires_a_cancel_wakes_all_who_wait)
 struct canceled {
 	leash_lock *lock;
 	bool asynchronous;
-	_Atomic bool may_release, inside;
+	_Atomic bool inside;
 	_Atomic leash_status acquired, released;
 };
 
@@ -343,25 +337,6 @@ acquire_and_be_canceled(void *arg)
 	return UNDER_ASAN ? NULL : c;
 }
 
-/* Amid a call, which goes on. */
-static void
-cancel_amid_call(pthread_t thread)
-{
-	await_ms(50); /* until it sleeps */
-	pthread_cancel(thread);
-	await_ms(50);
-	assert_int_equal(pthread_tryjoin_np(thread, NULL), EBUSY);
-}
-
-static void
-end_canceled(pthread_t thread, const struct canceled *c)
-{
-	void *result;
-
-	pthread_join(thread, &result);
-	assert_ptr_not_equal(result, c); /* canceled: glibc does not always say so */
-}
-
 SENTENCE(a_thread_that_is_canceled_amid_a_wait_goes_on_waiting_and_leaves_nothing)
 {
 	static struct leashed_events events;
@@ -373,14 +348,19 @@ SENTENCE(a_thread_that_is_canceled_amid_a_wait_goes_on_waiting_and_leaves_nothin
 	for (int asynchronous = 0; asynchronous <= may_be_asynchronous; asynchronous++) {
 		struct canceled c = {.lock = lock, .asynchronous = asynchronous};
 		pthread_t thread;
+		void *result;
 
 		assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
 		assert_int_equal(pthread_create(&thread, NULL, acquire_and_be_canceled, &c), 0);
 		await_true(c.inside);
 		place_await_waiting("canceled", 1);
-		cancel_amid_call(thread);
+		await_ms(50); /* until it sleeps */
+		pthread_cancel(thread);
+		await_ms(50);
+		assert_int_equal(pthread_tryjoin_np(thread, NULL), EBUSY); /* the call goes on */
 		assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-		end_canceled(thread, &c);
+		pthread_join(thread, &result);
+		assert_ptr_not_equal(result, &c); /* canceled: glibc does not always say so */
 		if (asynchronous)
 			await_true(events.count[LEASH_EVENT_ABANDONED] == 1); /* it ended with the call, and held the lock */
 		else
@@ -389,41 +369,6 @@ SENTENCE(a_thread_that_is_canceled_amid_a_wait_goes_on_waiting_and_leaves_nothin
 		take_and_give_back(lock);
 	}
 	assert_int_equal(events.total, may_be_asynchronous);
-}
-
-static void *
-release_and_be_canceled(void *arg)
-{
-	struct canceled *c = arg;
-
-	c->acquired = leash_lock_acquire(c->lock, 5000, NULL);
-	await_true(c->may_release);
-	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
-	c->inside = true;
-	leash_status status = leash_lock_release(c->lock, NULL);
-	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL);
-	c->released = status;
-	return c;
-}
-
-SENTENCE(a_thread_that_is_canceled_amid_a_release_releases, .but = PLACE_ONE_SOCKET)
-{
-	struct proxy *proxy = kept(proxy_start(server_socket(server)));
-	leash_client *client = kept(leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 30000)));
-	struct canceled c = {.lock = kept(leashed_lock(client, "canceled", NULL)), .acquired = LEASH_UNKNOWN};
-	pthread_t thread;
-
-	if (UNDER_TSAN || UNDER_ASAN)
-		return;
-	assert_int_equal(pthread_create(&thread, NULL, release_and_be_canceled, &c), 0);
-	await_true(c.acquired == LEASH_OK);
-	proxy_hold(proxy, PROXY_TO_CLIENT);
-	c.may_release = true;
-	await_true(c.inside && place_is_free("canceled"));
-	cancel_amid_call(thread);
-	proxy_release(proxy);
-	end_canceled(thread, &c);
-	take_and_give_back(c.lock);
 }
 
 static void *

@@ -94,16 +94,6 @@ SENTENCE(where_its_holder_died_it_is_free_when_the_lease_ends, SOMEWHERE)
 	releases(lock);
 }
 
-SENTENCE(what_is_unlocked_by_force_is_lost_at_the_next_renewal, SOMEWHERE)
-{
-	acquires(lock);
-	place_say("leash:{law}", "DEL law");
-	await_true_for(!leash_lock_held(lock), 3);
-	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
-	acquires(lock);
-	releases(lock);
-}
-
 SENTENCE(others_have_no_part_in_it, SOMEWHERE)
 {
 	leash_lock *mutex = kept(leashed_lock(client, "law", NULL));

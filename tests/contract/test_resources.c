@@ -1,6 +1,7 @@
 /* Memory and descriptors: how much is taken, what happens when there is no more, and what a process leaves when it ends. */
 #include "tests/contract/life.h"
 
+#include "tests/contract/calls.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/kept.h"
 #include "tests/support/resident.h"
@@ -140,60 +141,26 @@ close:
 	assert_true(leash_lock_held(theirs));
 }
 
-/* ---- what people ask, where memory may run out anywhere ---- */
-
-enum question { INSPECT, WAITERS, SCAN, ADOPT, BREAK, QUESTIONS };
-
-static leash_status
-ask(enum question question, leash_client *client, leash_lock *lock, const char *token)
-{
-	leash_lock_info info;
-	leash_status status;
-	int seen = 0;
-
-	switch (question) {
-	case INSPECT:
-		memset(&info, 0x5a, sizeof info);
-		info.size = sizeof info;
-		status = leash_lock_inspect(lock, &info, &err);
-		assert_true(status == LEASH_OK ? info.held : info.name[0] == 0x5a);
-		return status;
-	case WAITERS:
-		return leash_lock_waiters(lock, count_waiter, &seen, &err);
-	case SCAN:
-		status = leash_client_scan(client, NULL, count_lock, &seen, &err);
-		assert_true(status != LEASH_OK || seen == 1);
-		return status;
-	case ADOPT:
-		status = leash_lock_adopt(lock, token, &err);
-		assert_true(leash_lock_held(lock) == (status == LEASH_OK));
-		return status;
-	default:
-		return leash_lock_break(lock, &err);
-	}
-}
-
+/* The lock is held by hand, for each question anew. */
 SENTENCE(whoever_asks_where_memory_runs_out_is_told_so_and_nothing_is_left)
 {
+	static const char *const questions[] = {"leash_lock_inspect", "leash_client_scan", "leash_lock_adopt", "leash_lock_break",
+	                                        "leash_lock_waiters"};
 	leash_client *client = kept(open_client());
-	leash_lock *held = kept(leashed_lock(kept(open_client()), "asked", NULL));
-	leash_lock *lock = kept(leashed_lock(client, "asked", NULL));
-	char token[LEASH_TOKEN_MAX];
+	const struct callee callee = {.client = client, .lock = kept(leashed_lock(client, "asked", NULL))};
 
-	for (int question = 0; question < QUESTIONS; question++) {
-		long failed = 0;
+	for (size_t i = 0; i < COUNT(questions) - place_is(PLACE_NO_QUEUE); i++) { /* which has no waiters, whatever memory it has */
+		long failed = 0, used = 0;
 
-		if (question == WAITERS && place_is(PLACE_NO_QUEUE))
-			continue; /* UNSUPPORTED, whatever memory there is */
-		for (long n = 1;; n++) {
-			assert_status(LEASH_OK, leash_lock_acquire(held, 5000, &err));
-			leash_lock_token(held, token, sizeof token);
+		for (long n = 1; used >= n - 1; n++) {
+			place_say("leash:{asked}", "HSET leash:{asked} " TOKEN " 1");
+			place_say("leash:{asked}", "PEXPIRE leash:{asked} %d", (int)place_lease_ms(60000));
 			await_rest();
 			counted.calls = 0;
 			long before = counted.blocks;
 			counted.fail_at = n;
-			leash_status status = ask((enum question)question, client, lock, token);
-			long used = counted.calls;
+			leash_status status = calls_make(&callee, questions[i]);
+			used = counted.calls;
 			counted.fail_at = 0;
 			if (used >= n && status != LEASH_OK) {
 				assert_status(LEASH_NO_MEMORY, status);
@@ -203,16 +170,13 @@ SENTENCE(whoever_asks_where_memory_runs_out_is_told_so_and_nothing_is_left)
 			} else {
 				assert_status(LEASH_OK, status);
 			}
-			if (question == ADOPT && status == LEASH_OK)
-				assert_status(LEASH_OK, leash_lock_release(lock, &err));
-			status = leash_lock_release(held, &err);
-			assert_true(status == LEASH_OK || status == LEASH_LOST);
-			place_assert_free("asked");
-			if (used < n)
-				break;
+			assert_true(leash_lock_held(callee.lock) == (status == LEASH_OK && strstr(questions[i], "adopt") != NULL));
+			if (leash_lock_held(callee.lock))
+				assert_status(LEASH_OK, leash_lock_release(callee.lock, &err));
+			place_say("leash:{asked}", "DEL leash:{asked}");
 		}
-		printf("# question %d: memory ran out at %ld calls\n", question, failed);
-		assert_true(failed > 0 || question == INSPECT);
+		printf("# %s: memory ran out at %ld calls\n", questions[i], failed);
+		assert_true(failed > 0 || i == 0);
 	}
 }
 

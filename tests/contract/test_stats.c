@@ -48,27 +48,6 @@ SENTENCE(a_client_that_has_done_nothing_has_done_nothing)
 	assert_int_equal(stats.connects, deployment_masters(place)); /* none was lost */
 }
 
-/* What counts as what is said by core/test_counts. */
-SENTENCE(what_was_acquired_and_what_became_of_it_is_told)
-{
-	leash_lock *last = leashed_lock(client, "last", NULL);
-	leash_lock *lost = kept(leashed_lock(client, "lost", LEASH_LOCK_OPTIONS(.lease_ms = 3000)));
-	leash_lock *theirs = kept(leashed_lock(kept(open_client()), "law", NULL));
-
-	take_and_give_back(lock);
-	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
-	assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 0, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(last, 0, &err));
-	leash_lock_free(last);
-	await_true((ask(client), stats.abandoned == 1));
-	assert_status(LEASH_OK, leash_lock_acquire(lost, 0, &err));
-	await_true((ask(client), stats.renewed >= 2));
-	place_take_away("lost");
-	await_true((ask(client), stats.lost == 1));
-	assert_true(stats.acquired == 3 && stats.released == 1 && stats.gave_up == 1 && stats.holding == 0);
-	assert_true(stats.renewals_failed >= 1 && stats.handed_on == 0 && stats.waited == 0 && stats.waiting == 0);
-}
-
 static void *
 churn(void *arg)
 {

@@ -25,17 +25,21 @@ tear_down(void)
 FIXTURE(set_up, tear_down);
 GROUP(start_server, stop_server);
 
-SENTENCE(its_keys_are_its_own)
+SENTENCE(its_keys_are_its_own_and_who_has_it_is_found_by_them)
 {
+	leash_lock_info info = {.size = sizeof info};
 	char token[LEASH_TOKEN_MAX];
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	leash_lock_token(lock, token, sizeof token);
-	const char *text = server_text(server, "GET leash:{gate}");
-	assert_int_equal(strncmp(text, token, strlen(token)), 0);
+	assert_int_equal(strncmp(server_text(server, "GET leash:{gate}"), token, strlen(token)), 0);
 	assert_int_equal(server_integer(server, "EXISTS leash:{gate}:fence"), 0);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_status(LEASH_OK, leash_lock_inspect(lock, &info, &err));
+	assert_true(info.held && info.fence == leash_lock_fence(lock));
+	assert_string_equal(info.holder.token, token);
+	assert_status(LEASH_OK, leash_lock_break(lock, &err));
 	assert_int_equal(server_integer(server, "EXISTS leash:{gate}"), 0);
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
 }
 
 SENTENCE(a_second_acquire_is_refused_in_the_name_of_the_kind)
@@ -48,21 +52,6 @@ SENTENCE(a_second_acquire_is_refused_in_the_name_of_the_kind)
 	assert_true(leash_lock_held(lock) && leash_lock_depth(lock) == 1 && leash_lock_fence(lock) == fence);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
-}
-
-SENTENCE(who_has_it_is_found_by_its_keys)
-{
-	leash_lock_info info = {.size = sizeof info};
-	char token[LEASH_TOKEN_MAX];
-
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	leash_lock_token(lock, token, sizeof token);
-	assert_status(LEASH_OK, leash_lock_inspect(lock, &info, &err));
-	assert_true(info.held);
-	assert_string_equal(info.holder.token, token);
-	assert_int_equal(info.fence, leash_lock_fence(lock));
-	assert_status(LEASH_OK, leash_lock_break(lock, &err));
-	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
 }
 
 SENTENCE(handles_of_one_name_are_of_one_kind)
