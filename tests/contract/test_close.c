@@ -49,29 +49,6 @@ SENTENCE(close_ends_calls_that_are_under_way_whatever_they_are_doing)
 	}
 }
 
-SENTENCE(close_does_not_wait_at_all_for_a_server_that_is_gone)
-{
-	leash_client *client = open_client();
-	leash_lock *held = kept(leashed_lock(client, "held", NULL)), *wanted = kept(leashed_lock(client, "wanted", NULL));
-	leash_lock *theirs = kept(leashed_lock(kept(open_client()), "wanted", NULL));
-	struct actor waiter;
-
-	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
-	begin_waiting(&waiter, wanted, LEASH_FOREVER);
-	place_await_waiting("wanted", 1);
-	place_kill();
-	lag_begin();
-	int64_t begun = await_now_ns();
-	leash_close(client);
-	int64_t took_ns = await_now_ns() - begun;
-	assert_true((double)(took_ns - lag_end()) < 2000e6 * await_slowness());
-	assert_heard(LEASH_CLOSED, &waiter);
-	actor_end(&waiter);
-	assert_false(leash_lock_held(held));
-	place_restart();
-}
-
 /* ---- threads that end ---- */
 
 static void *

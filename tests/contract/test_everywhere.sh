@@ -20,7 +20,6 @@ test_handles         quorum                threads of one client
 test_input           quorum                what a call says before anything is sent
 test_inspect         cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_introduce       cluster,least,quorum  a key of its own: where it is, and with what rights
-test_kinds           cluster,least,quorum  questions of their own: who is asked, and with what rights
 test_leader          cluster,least         a question of its own: who is asked, and with what rights
 test_least           -  goes through all deployments itself
 test_manners         tls,sentinel,cluster,quorum  no rights of its own
@@ -28,7 +27,7 @@ test_names           cluster,quorum        keys and their slots
 test_one_write       -  what one client writes to one server
 test_owner           quorum                threads of one client
 test_preloaded       -  each test has a server of its own whose scripts an administrator has loaded
-test_readwrite       cluster,least         a kind of its own: where its keys are, and with what rights
+test_readwrite       cluster,least,quorum  a kind of its own: where its keys are, and with what rights
 test_resources       tls,sentinel,cluster,quorum  no rights of its own
 test_scan            cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_scan_lies       -  the server is a fake, which answers what no server would

@@ -2,7 +2,6 @@
  * redis/test_gate.c. */
 #include "tests/contract/refusal.h"
 #include "tests/support/child.h"
-#include "tests/support/counted.h"
 #include "tests/support/kept.h"
 
 enum { COUNT_OF_LATCH = 3, PARTIES = 3 };

@@ -27,23 +27,6 @@ pause_for(int64_t us)
 		nanosleep(&t, NULL);
 }
 
-static void
-go_in_and_out(struct crowd *c, leash_lock *lock, int64_t pause_us)
-{
-	leash_error err = {0};
-	bool held = false;
-
-	if (leash_lock_acquire(lock, LEASH_FOREVER, &err) == LEASH_OK) {
-		judge_enter(c->judge, 0, leash_lock_fence(lock));
-		pause_for(pause_us);
-		held = leash_lock_held(lock);
-		judge_leave(c->judge, 0);
-		c->rounds++;
-	}
-	if ((!held || leash_lock_release(lock, &err) != LEASH_OK) && c->wrong++ == 0)
-		c->err = err;
-}
-
 /* Each round has a handle of its own; often it is the only one there is. */
 static void *
 come_and_go(void *arg)
@@ -54,8 +37,18 @@ come_and_go(void *arg)
 
 	while (await_now_ns() < c->end) {
 		leash_lock *lock = leashed_lock(c->client, "crowd", NULL);
+		leash_error err = {0};
+		bool held = false;
 
-		go_in_and_out(c, lock, rand_r(&seed) % pause_us / 2);
+		if (leash_lock_acquire(lock, LEASH_FOREVER, &err) == LEASH_OK) {
+			judge_enter(c->judge, 0, leash_lock_fence(lock));
+			pause_for(rand_r(&seed) % pause_us / 2);
+			held = leash_lock_held(lock);
+			judge_leave(c->judge, 0);
+			c->rounds++;
+		}
+		if ((!held || leash_lock_release(lock, &err) != LEASH_OK) && c->wrong++ == 0)
+			c->err = err;
 		leash_lock_free(lock);
 		pause_for(rand_r(&seed) % pause_us);
 	}

@@ -1,6 +1,7 @@
 /* The user with no more rights than it needs, as docs/deployments.md has it: all that it is for works, in every
  * deployment, also without EVAL where the scripts are loaded beforehand; and each right is needed, as without it
  * something is refused in words that name it, and no key stays for ever. */
+#include "tests/support/actor.h"
 #include "tests/support/cluster.h"
 #include "tests/support/leashed.h"
 #include "tests/support/least.h"
@@ -20,7 +21,7 @@ static int64_t lease_ms = 3000, patience_ms = 10000;
 static struct {
 	pthread_mutex_t mutex;
 	char text[65536];
-} told = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+} told = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static void
 note(const char *text)
@@ -79,70 +80,40 @@ is_told(const char *rule)
 
 /* ---- the life of a lock ---- */
 
-struct permits {
-	leash_semaphore *mine, *theirs;
-};
-
-static bool
-count_permit(void *arg, const leash_hold_info *hold)
-{
-	(void)arg, (void)hold;
-	return true;
-}
-
 struct life {
 	leash_client *mine, *other, *one_more;
 	leash_lock *lock, *theirs, *third; /* of each */
 	char name[32];
-	pthread_t thread;
-	_Atomic int ended;
-	bool acquired;
-	char token[LEASH_TOKEN_MAX];
-	_Atomic int told, done;
+	struct actor actor; /* a thread of the other one's: it acquires, is adopted from, and meets at gates */
 };
 
-/* The other one: acquires, is adopted. */
-static void *
-wait_and_hold(void *arg)
-{
-	struct life *life = arg;
-
-	life->acquired = went_well(leash_lock_acquire(life->theirs, patience_ms, &err));
-	leash_lock_token(life->theirs, life->token, sizeof life->token);
-	life->ended = 1;
-	await_true(life->done);
-	if (life->acquired)
-		leash_lock_release(life->theirs, NULL); /* it was adopted meanwhile, if all went well */
-	return NULL;
-}
-
 static bool
-waits(struct life *life)
+waits(const struct life *life)
 {
 	char key[64];
 
 	snprintf(key, sizeof key, "leash:{%s}:queue", life->name);
-	return life->ended || deployment_integer(deployment, key, "EXISTS %s", key) == 1;
+	return actor_is_done(&life->actor) || deployment_integer(deployment, key, "EXISTS %s", key) == 1;
 }
 
 /* In a quorum there is no queue: who waits is seen by nobody. */
 static void
-hand_over(struct life *life)
+let_other_wait(struct life *life)
 {
-	bool is_queue = deployment_kind(deployment) != DEPLOYMENT_QUORUM;
 	int64_t limit = await_limit_ns(2);
 
-	pthread_create(&life->thread, NULL, wait_and_hold, life);
-	while (is_queue && !waits(life) && !await_is_past(limit))
+	actor_tell(&life->actor, actor_acquire);
+	if (deployment_kind(deployment) == DEPLOYMENT_QUORUM)
+		return;
+	while (!waits(life) && !await_is_past(limit))
 		await_ms(1);
-	if (is_queue)
-		try(leash_lock_waiters(life->lock, count_waiter, &(int){0}, &err));
+	try(leash_lock_waiters(life->lock, count_waiter, &(int){0}, &err));
 }
 
 static void
 await_renewal(struct life *life)
 {
-	leash_stats before = { .size = sizeof before }, now = before;
+	leash_stats before = {.size = sizeof before}, now = before;
 	int64_t limit = await_limit_ns(5);
 
 	leash_client_stats(life->mine, &before, NULL);
@@ -166,9 +137,21 @@ give_up(struct life *life)
 }
 
 static void
+adopt_from_other(struct actor *a)
+{
+	const struct life *life = a->ctx;
+	char token[LEASH_TOKEN_MAX];
+
+	leash_lock_token(a->lock, token, sizeof token);
+	if (try(leash_lock_adopt(life->lock, token, &err)))
+		try(leash_lock_release(life->lock, &err));
+	leash_lock_release(a->lock, NULL); /* it was adopted meanwhile, if all went well */
+}
+
+static void
 use(struct life *life)
 {
-	leash_lock_info info = { .size = sizeof info };
+	leash_lock_info info = {.size = sizeof info};
 	bool held = try(leash_lock_acquire(life->lock, 2000, &err));
 	int locks = 0;
 
@@ -181,17 +164,19 @@ use(struct life *life)
 		assert_true(info.held || !held);
 	if (try(leash_client_scan(life->other, NULL, count_lock, &locks, &err)))
 		assert_true(locks > 0 || !held);
-	hand_over(life);
+	let_other_wait(life);
 	if (held)
 		await_renewal(life);
 	give_up(life);
 	if (held)
 		try(leash_lock_release(life->lock, &err));
-	await_true(life->ended);
-	if (life->acquired && try(leash_lock_adopt(life->lock, life->token, &err)))
-		try(leash_lock_release(life->lock, &err));
-	life->done = 1;
-	pthread_join(life->thread, NULL);
+	actor_hear(&life->actor);
+	if (life->actor.status == LEASH_OK) {
+		actor_tell(&life->actor, adopt_from_other);
+		actor_hear(&life->actor);
+	} else {
+		note(life->actor.err.text);
+	}
 	if (try(leash_lock_acquire(life->theirs, patience_ms, &err))) {
 		try(leash_lock_break(life->lock, &err));
 		leash_lock_release(life->theirs, NULL);
@@ -215,53 +200,56 @@ use_another(struct life *life, const char *which, const leash_lock_options *opti
 	leash_lock_free(lock);
 }
 
-/* Permits are all that there are, so that the other one waits, and is let in by an operator. */
-static void *
-wait_for_permits(void *arg)
+static bool
+count_permit(__attribute__((unused)) void *arg, __attribute__((unused)) const leash_hold_info *hold)
 {
-	struct permits *p = arg;
-	leash_permit *permit = NULL;
-
-	if (try(leash_semaphore_acquire(p->theirs, 2, patience_ms, &permit, &err)))
-		leash_permit_release(permit, NULL);
-	return NULL;
+	return true;
 }
 
 static void
-share(struct life *life)
+take_two(struct actor *a)
 {
-	leash_lock_info info = { .size = sizeof info };
-	struct permits p;
-	leash_permit *permit = NULL, *adopted = NULL;
-	char name[48], token[LEASH_TOKEN_MAX];
-	pthread_t thread;
+	leash_permit *permit = NULL;
 
-	snprintf(name, sizeof name, "%s-permits", life->name);
-	assert_int_equal(leash_semaphore_new(&p.mine, life->mine, name, 3, NULL, &err), LEASH_OK);
-	assert_int_equal(leash_semaphore_new(&p.theirs, life->other, name, 3, NULL, &err), LEASH_OK);
-	if (try(leash_semaphore_acquire(p.mine, 2, 3000, &permit, &err))) {
-		try(leash_permit_extend(permit, 4500, &err));
-		pthread_create(&thread, NULL, wait_for_permits, &p);
-		await_ms(20);
-		try(leash_semaphore_waiters(p.mine, count_waiter, &(int){0}, &err));
-		try(leash_semaphore_limit(p.mine, 4, 60000, &err));
-		try(leash_semaphore_limit(p.mine, 0, 0, &err));
-		try(leash_semaphore_inspect(p.mine, &info, count_permit, NULL, &err));
-		leash_permit_token(permit, token, sizeof token);
-		if (try(leash_semaphore_adopt(p.theirs, 2, token, &adopted, &err)))
-			try(leash_permit_release(adopted, &err));
-		leash_permit_release(permit, NULL); /* it was adopted meanwhile, if all went well */
-		pthread_join(thread, NULL);
-	}
-	leash_semaphore_free(p.mine);
-	leash_semaphore_free(p.theirs);
+	if (try(leash_semaphore_acquire(a->semaphore, 2, patience_ms, &permit, &err)))
+		leash_permit_release(permit, NULL);
 }
 
-static void *
-meet(void *barrier)
+/* Permits are all that there are, so that the other one waits, and is let in by an operator. */
+static void
+share(struct life *life)
 {
-	try(leash_barrier_wait(barrier, patience_ms, &err));
-	return NULL;
+	leash_lock_info info = {.size = sizeof info};
+	leash_semaphore *mine, *theirs;
+	leash_permit *permit = NULL, *adopted = NULL;
+	char name[48], token[LEASH_TOKEN_MAX];
+
+	snprintf(name, sizeof name, "%s-permits", life->name);
+	assert_int_equal(leash_semaphore_new(&mine, life->mine, name, 3, NULL, &err), LEASH_OK);
+	assert_int_equal(leash_semaphore_new(&theirs, life->other, name, 3, NULL, &err), LEASH_OK);
+	life->actor.semaphore = theirs;
+	if (try(leash_semaphore_acquire(mine, 2, 3000, &permit, &err))) {
+		try(leash_permit_extend(permit, 4500, &err));
+		actor_tell(&life->actor, take_two);
+		await_ms(20);
+		try(leash_semaphore_waiters(mine, count_waiter, &(int){0}, &err));
+		try(leash_semaphore_limit(mine, 4, 60000, &err));
+		try(leash_semaphore_limit(mine, 0, 0, &err));
+		try(leash_semaphore_inspect(mine, &info, count_permit, NULL, &err));
+		leash_permit_token(permit, token, sizeof token);
+		if (try(leash_semaphore_adopt(theirs, 2, token, &adopted, &err)))
+			try(leash_permit_release(adopted, &err));
+		leash_permit_release(permit, NULL); /* it was adopted meanwhile, if all went well */
+		actor_hear(&life->actor);
+	}
+	leash_semaphore_free(mine);
+	leash_semaphore_free(theirs);
+}
+
+static void
+meet(struct actor *a)
+{
+	try(leash_barrier_wait(a->ctx, patience_ms, &err));
 }
 
 /* One waits at a latch until the other has arrived, and then they meet. */
@@ -271,7 +259,6 @@ pass_gates(struct life *life)
 	leash_latch *latch = NULL;
 	leash_barrier *mine = NULL, *theirs = NULL;
 	char name[48];
-	pthread_t thread;
 
 	snprintf(name, sizeof name, "%s-latch", life->name);
 	assert_int_equal(leash_latch_new(&latch, life->mine, name, 1, &err), LEASH_OK);
@@ -282,9 +269,10 @@ pass_gates(struct life *life)
 	snprintf(name, sizeof name, "%s-barrier", life->name);
 	assert_int_equal(leash_barrier_new(&mine, life->mine, name, 2, &err), LEASH_OK);
 	assert_int_equal(leash_barrier_new(&theirs, life->other, name, 2, &err), LEASH_OK);
-	pthread_create(&thread, NULL, meet, theirs);
-	meet(mine);
-	pthread_join(thread, NULL);
+	life->actor.ctx = theirs;
+	actor_tell(&life->actor, meet);
+	try(leash_barrier_wait(mine, patience_ms, &err));
+	actor_hear(&life->actor);
 	leash_barrier_free(mine);
 	leash_barrier_free(theirs);
 }
@@ -309,9 +297,8 @@ static void
 live(void)
 {
 	static int lives;
-	leash_options options =
-		*LEASH_OPTIONS(.uri = uri, .lease_ms = lease_ms, .timeout_ms = 3000, .on_log = note_line);
-	struct life life = { .ended = 0 };
+	leash_options options = *LEASH_OPTIONS(.uri = uri, .lease_ms = lease_ms, .timeout_ms = 3000, .on_log = note_line);
+	struct life life = {.lock = NULL};
 
 	told.text[0] = '\0';
 	snprintf(life.name, sizeof life.name, "life-%d", lives++);
@@ -322,6 +309,8 @@ live(void)
 	life.lock = leashed_lock(life.mine, life.name, NULL);
 	life.theirs = leashed_lock(life.other, life.name, NULL);
 	life.third = leashed_lock(life.one_more, life.name, NULL);
+	actor_begin(&life.actor, life.theirs, patience_ms);
+	life.actor.ctx = &life;
 	use(&life);
 	if (deployment_kind(deployment) != DEPLOYMENT_QUORUM) {
 		share(&life);
@@ -334,6 +323,7 @@ live(void)
 	}
 	if (deployment_cluster(deployment) != NULL)
 		use_another(&life, "moved", NULL, move);
+	actor_end(&life.actor);
 	leash_lock_free(life.lock);
 	leash_lock_free(life.theirs);
 	leash_lock_free(life.third);

@@ -1,7 +1,6 @@
 /* Several locks as one: all of them or none, in what order they are waited for, and what is told when one of them is in
  * the way. That who names them in another order does not wait in a circle: test_examples.sh (both_accounts). */
 #include "tests/contract/refusal.h"
-#include "tests/support/counted.h"
 #include "tests/support/kept.h"
 
 enum { A, B, C, LOCKS };

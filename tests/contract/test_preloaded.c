@@ -46,6 +46,7 @@ SENTENCE(scripts_that_are_not_loaded_are_named_and_not_sent)
 	assert_non_null(strstr(err.text, "leash scripts --load"));
 	assert_non_null(strstr(err.text, "unix://"));
 	assert_int_equal(monitor_count(monitor, "\"EVAL\""), 0);
+	assert_false(leash_script_at(0, NULL));
 	assert_int_equal(server_integer(server, "EXISTS leash:{orders}"), 0);
 }
 
@@ -63,17 +64,6 @@ SENTENCE(scripts_that_are_forgotten_endanger_a_hold_until_they_are_loaded_again)
 	load_scripts();
 	assert_status(LEASH_OK, leash_lock_extend(lock, 60000, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-}
-
-SENTENCE(loading_without_permission_is_denied_and_says_which)
-{
-	char workers[512];
-
-	server_text(server, "ACL SETUSER worker on >secret ~* &* +@all -script");
-	snprintf(workers, sizeof workers, "unix://worker:secret@%s", server_socket(server));
-	assert_int_equal(leash_scripts_load(LEASH_OPTIONS(.uri = workers), &err), LEASH_DENIED);
-	assert_non_null(strstr(err.text, "SCRIPT LOAD"));
-	assert_false(leash_script_at(0, NULL));
 }
 
 SENTENCE(each_server_of_a_quorum_gets_them_whatever_is_wrong_with_another)

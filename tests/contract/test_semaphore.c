@@ -1,8 +1,6 @@
 /* Permits: how many are out at most, who gets them, and whose they are. That they are renewed, lost and waited for as
  * locks are is said by core/test_shared.c; what the server does: redis/test_share.c. */
 #include "tests/contract/refusal.h"
-#include "tests/support/child.h"
-#include "tests/support/counted.h"
 #include "tests/support/kept.h"
 
 #include <unistd.h>
@@ -326,24 +324,6 @@ SENTENCE(an_operators_limit_is_for_all_and_for_a_while, .but = PLACE_NO_QUEUE)
 	assert_string_equal(told(), "0 out, 0 wait, limit -1:");
 	assert_status(LEASH_OK, leash_semaphore_limit(mine, 0, 300, &err));
 	give(take(mine, 4)); /* who waits comes in when it has ended by itself */
-}
-
-SENTENCE(a_limit_whose_answer_is_lost_is_said_again, .but = PLACE_ONE_SOCKET)
-{
-	struct proxy *proxy = kept(proxy_start(server_socket(deployment_server(place))));
-	leash_semaphore *semaphore = semaphore_of(kept(leashed_open(proxy_uri(proxy), NULL)), "gpu", LIMIT);
-
-	assert_status(LEASH_OK, leash_semaphore_limit(semaphore, 3, 60000, &err));
-	for (int i = 0; i < 2; i++) {
-		if (i == 0)
-			proxy_cut_request(proxy, "evalsha");
-		else
-			proxy_cut_reply(proxy, "evalsha", 1);
-		assert_status(LEASH_OK, leash_semaphore_limit(semaphore, i, 60000, &err));
-		assert_true(proxy_hit(proxy));
-		assert_string_equal(place_text("gpu", "GET leash:{gpu}:limit"), i == 0 ? "0" : "1");
-	}
-	assert_status(LEASH_OK, leash_semaphore_limit(semaphore, 0, 0, &err));
 }
 
 /* So many holds of 2 permits, of clients that nobody knows. */

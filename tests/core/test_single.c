@@ -612,5 +612,7 @@ SCENE(a_close_ends_the_wait_at_once_and_takes_back_what_was_asked_for,
 SCENE(a_close_lasts_until_no_request_can_come_and_no_longer, "ann acquires 2000; cut; cancel ann; reconnect;"
       "GONE; later 260 GONE; later 770 GONE; later 1780 GONE; later 2100 GONE;" /* to those 250, 500, 1000 ms apart */
       "close_client -> now 2100") /* the request may come until its 2 s are over */
+SCENE(a_close_does_not_wait_for_a_server_that_is_gone,
+      "ann holds; bob acquires; cut; close_client -> bob CLOSED, ann left 0, now 0")
 SCENE(a_close_ends_an_adoption_at_once, "ann adopts -> heartbeat 1; close_client -> ann CLOSED")
 SCENE(a_close_releases_what_is_held, "ann holds; later 50 RELEASED; close_client -> release 1, now 50")
