@@ -1,7 +1,7 @@
 /* See calls.h. */
 #include "tests/contract/calls.h"
 
-#include "tests/contract/refusal.h"
+#include "tests/contract/interface.h"
 
 static leash_leader leader = {.size = sizeof leader};
 

@@ -1,9 +1,7 @@
 /* Cancel: the threads that wait with it return, whoever fires it and whenever, and nothing is left behind. What is asked
  * of the server and who is next: core/test_owner.c; that a callback may fire it: test_manners. Each test runs for
  * plain and for fair locks. */
-#include "tests/contract/life.h"
-
-#include "tests/support/kept.h"
+#include "tests/contract/interface.h"
 #include "tests/support/sanitizer.h"
 
 #include <signal.h>

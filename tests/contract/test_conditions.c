@@ -1,7 +1,6 @@
 /* Conditions: who waits gives the lock up, is woken by a signal, and has the lock again; and what else ends a wait. What
  * the server does is said by redis/test_share.c, what comes in between by core/test_conditions.c. */
-#include "tests/contract/refusal.h"
-#include "tests/support/kept.h"
+#include "tests/contract/interface.h"
 
 #define QUEUE "jobs?more"
 

@@ -1,8 +1,6 @@
 /* Forked children: what is their parent's is not theirs, and they may have a client of their own. */
-#include "tests/contract/life.h"
-
 #include "tests/contract/calls.h"
-#include "tests/support/kept.h"
+#include "tests/contract/interface.h"
 #include "tests/support/sanitizer.h"
 
 #include <unistd.h>

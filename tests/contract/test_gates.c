@@ -1,8 +1,6 @@
 /* Latches and barriers: whom they let in, and when. What waiting is otherwise is said of locks; what the server does:
  * redis/test_gate.c. */
-#include "tests/contract/refusal.h"
-#include "tests/support/child.h"
-#include "tests/support/kept.h"
+#include "tests/contract/interface.h"
 
 enum { COUNT_OF_LATCH = 3, PARTIES = 3 };
 

@@ -1,8 +1,6 @@
 /* Inspecting a lock: what the server knows of it, and what is made of it where others wrote into the server. */
 #include "tests/contract/calls.h"
-#include "tests/contract/refusal.h"
-
-#include "tests/support/kept.h"
+#include "tests/contract/interface.h"
 
 /* Of each test. */
 static leash_client *client;
@@ -21,7 +19,7 @@ set_up(void)
 }
 
 FIXTURE(set_up, NULL);
-PLACE(refusal_open);
+PLACE(interface_open);
 
 static void
 inspect(void)

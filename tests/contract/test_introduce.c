@@ -1,14 +1,11 @@
 /* Who has it: what a client tells about itself in Redis, for how long, and that nothing hangs on it. A forked child takes
- * nothing of it back: it sends not a byte on its parent's connections (test_forked). Who waits tells
- * it, too (test_waiters), and it goes with each client that is closed (the laws). */
+ * nothing of it back: it sends not a byte on its parent's connections (test_forked). Who waits tells it, too
+ * (test_waiters), and it goes with each client that is closed (the laws). */
+#include "tests/contract/interface.h"
 #include "tests/support/cluster.h"
-#include "tests/support/kept.h"
-#include "tests/support/place.h"
 
 #include <time.h>
 #include <unistd.h>
-
-static leash_error err;
 
 static int64_t
 wall_ms(void)
@@ -123,9 +120,9 @@ SENTENCE(who_lost_everything_is_told_again)
 }
 
 static int64_t
-connections_to(struct server *server)
+connections_to(struct server *of)
 {
-	return atoll(strstr(server_text(server, "INFO stats"), "total_connections_received:") + 27);
+	return atoll(strstr(server_text(of, "INFO stats"), "total_connections_received:") + 27);
 }
 
 /* It may do all that locks need, and not write that. */

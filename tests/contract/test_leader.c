@@ -1,6 +1,5 @@
 /* Leaders, wherever they live: clients of leash stand, proclaim and watch. What the server does: redis/test_leader.c. */
-#include "tests/contract/refusal.h"
-#include "tests/support/kept.h"
+#include "tests/contract/interface.h"
 
 #define THEIRS "7e2d4c90-55b3-4f86-a1c4-92d07f6b3e21:51"
 
@@ -28,7 +27,7 @@ set_up(void)
 }
 
 FIXTURE(set_up, NULL);
-PLACE(refusal_open);
+PLACE(interface_open);
 
 #define SOMEWHERE .but = PLACE_NO_QUEUE
 

@@ -1,8 +1,6 @@
 /* Callbacks, and what a call must not disturb: errno, cancellation, signals. */
-#include "tests/contract/life.h"
-
 #include "tests/contract/calls.h"
-#include "tests/support/kept.h"
+#include "tests/contract/interface.h"
 #include "tests/support/sanitizer.h"
 
 #include <dirent.h>

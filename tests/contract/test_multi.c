@@ -1,7 +1,7 @@
 /* Several locks as one: all of them or none, in what order they are waited for, and what is told when one of them is in
- * the way. That who names them in another order does not wait in a circle: test_examples.sh (both_accounts). */
-#include "tests/contract/refusal.h"
-#include "tests/support/kept.h"
+ * the way. That who names them in another order does not wait in a circle: test_examples.sh (both_accounts); that whatever a
+ * try or a wait ends with leaves what was held before, and nothing else: the simulator (sim/acts.c). */
+#include "tests/contract/interface.h"
 
 enum { A, B, C, LOCKS };
 
@@ -87,16 +87,6 @@ SENTENCE(all_are_held_and_each_is_a_lock_like_any_other)
 	await_all_free();
 }
 
-SENTENCE(a_try_of_which_one_is_taken_leaves_none)
-{
-	for (int i = 0; i < LOCKS; i++) {
-		acquires(theirs[i]);
-		assert_refused(LEASH_TIMEOUT, names[i], leash_multi_acquire(all, 0, &err));
-		releases(theirs[i]);
-		await_all_free();
-	}
-}
-
 SENTENCE(who_waits_has_what_comes_before_and_nothing_behind)
 {
 	let_it_wait_for_b();
@@ -123,14 +113,6 @@ SENTENCE(one_after_the_other_is_waited_for)
 	await_all_free();
 }
 
-SENTENCE(a_wait_that_ends_leaves_none)
-{
-	acquires(theirs[B]);
-	assert_refused(LEASH_TIMEOUT, "lock 'b': other owners had it for all of 2000 ms", leash_multi_acquire(all, 2000, &err));
-	releases(theirs[B]);
-	await_all_free();
-}
-
 SENTENCE(a_canceled_wait_leaves_none)
 {
 	waiter.cancel = kept(leashed_cancel());
@@ -152,15 +134,6 @@ SENTENCE(a_close_ends_the_wait)
 	leash_close(client);
 	assert_heard(LEASH_CLOSED, &waiter);
 	releases(theirs[B]);
-	await_all_free();
-}
-
-SENTENCE(where_no_server_answers_none_is_held, .but = PLACE_ONE_SOCKET)
-{
-	place_pause();
-	assert_refused(LEASH_UNAVAILABLE, "lock 'a'", leash_multi_acquire(all, 0, &err));
-	assert_refused(LEASH_UNAVAILABLE, "lock 'a'", leash_multi_acquire(all, 200, &err));
-	place_resume();
 	await_all_free();
 }
 
@@ -248,7 +221,7 @@ SENTENCE(what_comes_behind_one_that_is_held_is_waited_for)
 {
 	acquires(theirs[C]);
 	acquires(mine[A]);
-	assert_refused(LEASH_TIMEOUT, "lock 'c'", leash_multi_acquire(all, 2000, &err));
+	assert_refused(LEASH_TIMEOUT, "lock 'c': other owners had it for all of 2000 ms", leash_multi_acquire(all, 2000, &err));
 	assert_int_equal(leash_lock_depth(mine[A]), 1);
 	await_true(place_is_free("b"));
 	releases(theirs[C]);

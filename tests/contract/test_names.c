@@ -1,8 +1,7 @@
 /* Names: what Redis is told is never broken by one. That no two make the same key is said by unit/test_text, that no text
  * is broken by fault/test_hostile_input. */
-#include "tests/contract/refusal.h"
+#include "tests/contract/interface.h"
 #include "tests/support/cluster.h"
-#include "tests/support/kept.h"
 
 static const struct {
 	const char *name, *encoded;
@@ -80,7 +79,7 @@ hold_and_wait(leash_client *holder, leash_client *other, const char *name, const
 	place_assert_free(encoded);
 }
 
-PLACE(refusal_open);
+PLACE(interface_open);
 
 SENTENCE(every_name_makes_its_very_own_keys_in_one_slot)
 {

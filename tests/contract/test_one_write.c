@@ -1,8 +1,6 @@
 /* What goes out in one write: where a turn of a process ends, the release and the request of who is next; and all that
  * is asked for a set of locks. */
-#include "tests/contract/refusal.h"
-
-#include "tests/support/kept.h"
+#include "tests/contract/interface.h"
 
 #include <arpa/inet.h>
 #include <linux/tcp.h>

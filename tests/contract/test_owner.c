@@ -1,8 +1,6 @@
 /* Owners: who holds is who the handle says, whichever thread calls; or that thread. How owners exclude each other,
  * nest and end, and what handles of one name must agree on: core/test_owner.c. */
-#include "tests/contract/life.h"
-
-#include "tests/support/kept.h"
+#include "tests/contract/interface.h"
 #include "tests/support/sanitizer.h"
 
 #include <errno.h>

@@ -2,8 +2,7 @@
  * makes of answers: core/test_readwrite.c; what the server does: redis/test_share.c. And that people look at what is held
  * and break it without being told of which kind it is; of permits that is said by test_semaphore, of a mutex by
  * test_inspect and test_takeover, of gates, and of a list of all kinds, by tools/gates.txt and tools/kinds.txt. */
-#include "tests/contract/refusal.h"
-#include "tests/support/kept.h"
+#include "tests/contract/interface.h"
 
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 /* A lock that is shared with Redisson, wherever it lives: clients of leash meet there. With Redisson itself:
  * redisson/run.sh. */
-#include "tests/contract/refusal.h"
-#include "tests/support/kept.h"
+#include "tests/contract/interface.h"
 
 static leash_client *client;
 static leash_lock *lock, *other; /* of "law", of a client each */

@@ -2,10 +2,8 @@
  * small steps. A script that the server has forgotten is sent again for who inspects (test_inspect), by the same way.
  *
  * LEASH_TEST_LOCKS: how many locks there are in the large test (default 100,000). */
-#include "tests/contract/life.h"
-
+#include "tests/contract/interface.h"
 #include "tests/support/asleep.h"
-#include "tests/support/kept.h"
 #include "tests/support/knob.h"
 #include "tests/support/sanitizer.h"
 
@@ -45,6 +43,8 @@ static struct seen {
 	size_t unknown;     /* whose holders are not known */
 	char names[64][LEASH_NAME_MAX + 8];
 	leash_lock_info last;
+	size_t at;          /* the visit in which that is done; 0: in each */
+	void (*act)(void);  /* or NULL */
 } seen;
 
 static bool
@@ -58,14 +58,22 @@ see(void *arg, const leash_lock_info *info)
 	seen.last = *info;
 	seen.unknown += info->holder.pid == 0;
 	seen.count++;
+	if (seen.act != NULL && (seen.at == 0 || seen.at == seen.count))
+		seen.act();
 	return seen.count != seen.most;
+}
+
+static leash_status
+scan_amid(leash_client *of, const char *pattern, size_t at, void (*act)(void))
+{
+	seen = (struct seen){.at = at, .act = act};
+	return leash_client_scan(of, pattern, see, NULL, &err);
 }
 
 static leash_status
 scan(const char *pattern, size_t most)
 {
-	memset(&seen, 0, sizeof seen);
-	seen.most = most;
+	seen = (struct seen){.most = most};
 	return leash_client_scan(client, pattern, see, NULL, &err);
 }
 
@@ -245,10 +253,9 @@ SENTENCE(a_visit_that_says_enough_is_the_last)
 	assert_int_equal(seen.count, 7);
 }
 
-static bool
-use_leash(void *arg, const leash_lock_info *info)
+static void
+use_leash(void)
 {
-	size_t *n = arg;
 	leash_lock *lock = leashed_lock(client, "zz visit", NULL);
 	leash_lock_info again = {.size = sizeof again};
 
@@ -256,75 +263,60 @@ use_leash(void *arg, const leash_lock_info *info)
 	assert_status(LEASH_OK, leash_lock_inspect(lock, &again, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	leash_lock_free(lock);
-	(void)info;
-	++*n;
-	return true;
 }
 
 SENTENCE(a_visit_may_call_leash)
 {
-	size_t n = 0;
-
 	make_locks("visit", 300);
-	assert_status(LEASH_OK, leash_client_scan(client, "visit*", use_leash, &n, &err));
-	assert_int_equal(n, 300);
+	assert_status(LEASH_OK, scan_amid(client, "visit*", 0, use_leash));
+	assert_int_equal(seen.count, 300);
 }
 
-static bool
-close_at_third(void *theirs, const leash_lock_info *info)
+static leash_client *theirs;
+
+static void
+close_theirs(void)
 {
-	see(NULL, info);
-	if (seen.count == 3)
-		leash_close(theirs);
-	return true;
+	leash_close(theirs);
 }
 
 SENTENCE(a_client_that_is_closed_meanwhile_ends_it)
 {
-	leash_client *theirs = place_client(LEASH_OPTIONS(.timeout_ms = 20000));
-
-	seen.count = 0;
+	theirs = place_client(LEASH_OPTIONS(.timeout_ms = 20000));
 	make_locks("closed", 1000);
 	int64_t begun = await_now_ns();
-	assert_status(LEASH_CLOSED, leash_client_scan(theirs, NULL, close_at_third, theirs, &err));
+	assert_status(LEASH_CLOSED, scan_amid(theirs, NULL, 3, close_theirs));
 	assert_in_range(seen.count, 3, 64);
 	assert_true(await_now_ns() - begun < 15000 * MS); /* close did not wait for it, with a timeout of 20 s */
 }
 
-static bool
-pause_at_tenth(void *arg, const leash_lock_info *info)
+static void
+stand_still(void)
 {
-	see(arg, info);
-	if (seen.count == 10)
-		place_pause();
-	return true;
+	place_pause();
 }
 
 SENTENCE(a_server_that_stands_still_meanwhile_is_unavailable)
 {
 	leash_client *impatient = kept(place_client(LEASH_OPTIONS(.timeout_ms = 2000))); /* a slow machine comes so far */
 
-	seen.count = 0;
 	make_locks("frozen", 1000);
-	assert_status(LEASH_UNAVAILABLE, leash_client_scan(impatient, NULL, pause_at_tenth, NULL, &err));
+	assert_status(LEASH_UNAVAILABLE, scan_amid(impatient, NULL, 10, stand_still));
 	assert_true(place_is(PLACE_ONE_SOCKET) || strstr(err.text, server_socket(server)) != NULL);
 	assert_in_range(seen.count, 10, 64);
-	/* and it cannot be begun */
-	assert_status(LEASH_UNAVAILABLE, leash_client_scan(impatient, NULL, see, NULL, &err));
 	place_resume();
 }
 
-static bool
-end_thread(void *arg, const leash_lock_info *info)
+static void
+end_thread(void)
 {
-	(void)arg, (void)info;
 	pthread_exit(NULL);
 }
 
 static void *
-scan_and_end(void *arg)
+scan_and_end(__attribute__((unused)) void *arg)
 {
-	leash_status status = leash_client_scan(client, NULL, end_thread, arg, NULL);
+	leash_status status = scan_amid(client, NULL, 1, end_thread);
 
 	(void)status;
 	abort();
@@ -341,6 +333,25 @@ SENTENCE(a_thread_that_ends_in_a_visit_leaves_nothing)
 	assert_int_equal(count_fds(false), fds);
 }
 
+static pid_t child;
+
+static void
+fork_one(void)
+{
+	child = fork();
+}
+
+SENTENCE(a_child_that_is_forked_in_a_visit_leaves_the_scan_to_its_parent)
+{
+	make_locks("forked", 1000);
+	leash_status status = scan_amid(client, NULL, 1, fork_one);
+	if (child == 0)
+		_exit(status == LEASH_FORKED && seen.count == 1 ? 0 : 1);
+	child_wait(child);
+	assert_status(LEASH_OK, status);
+	assert_int_equal(seen.count, 1000);
+}
+
 /* ---- refusals ---- */
 
 SENTENCE(a_pattern_has_at_most_1024_bytes)
@@ -355,26 +366,4 @@ SENTENCE(a_pattern_has_at_most_1024_bytes)
 	pattern[1024] = '\0';
 	assert_status(LEASH_OK, scan(pattern, 0));
 	assert_int_equal(seen.count, 1);
-}
-
-static bool
-fork_once(void *child, const leash_lock_info *info)
-{
-	if (*(pid_t *)child == -1)
-		*(pid_t *)child = fork();
-	return see(NULL, info);
-}
-
-SENTENCE(a_child_that_is_forked_in_a_visit_leaves_the_scan_to_its_parent)
-{
-	pid_t child = -1, parent = getpid();
-
-	seen.count = seen.most = 0;
-	make_locks("forked", 1000);
-	leash_status status = leash_client_scan(client, NULL, fork_once, &child, &err);
-	if (getpid() != parent)
-		_exit(status == LEASH_FORKED && seen.count == 1 ? 0 : 1);
-	child_wait(child);
-	assert_status(LEASH_OK, status);
-	assert_int_equal(seen.count, 1000);
 }

@@ -1,7 +1,6 @@
 /* Permits: how many are out at most, who gets them, and whose they are. That they are renewed, lost and waited for as
  * locks are is said by core/test_shared.c; what the server does: redis/test_share.c. */
-#include "tests/contract/refusal.h"
-#include "tests/support/kept.h"
+#include "tests/contract/interface.h"
 
 #include <unistd.h>
 

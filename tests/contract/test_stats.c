@@ -1,7 +1,5 @@
 /* What a client says it has done. That a callback may ask is said by test_manners, with calls.c. */
-#include "tests/contract/refusal.h"
-
-#include "tests/support/kept.h"
+#include "tests/contract/interface.h"
 
 /* Of each test. */
 static leash_client *client;
@@ -19,7 +17,7 @@ set_up(void)
 }
 
 FIXTURE(set_up, NULL);
-PLACE(refusal_open);
+PLACE(interface_open);
 
 /* Numbers that change just now may be from different moments: then it adds up when it is asked again. */
 static bool

@@ -2,9 +2,7 @@
  * or it is broken, and the next one gets the lock. Terms and ends, holds of the very client, and answers that are lost or
  * late: core/test_owner.c and core/test_single.c; what the server does to the lease:
  * redis/test_steps.c; one that stands still or does not permit it: test_inspect.c. */
-#include "tests/contract/refusal.h"
-
-#include "tests/support/kept.h"
+#include "tests/contract/interface.h"
 
 #include <unistd.h>
 
@@ -33,7 +31,7 @@ set_up(void)
 }
 
 FIXTURE(set_up, NULL);
-PLACE(refusal_open);
+PLACE(interface_open);
 
 /* Known to all servers: of a quorum some may be late, and while the former client lives it goes on asking those for
  * their votes. */

@@ -1,11 +1,9 @@
 /* Times: leases and waits at and beyond their limits, for how long a fence is kept, and a TTL that somebody took away.
  * That no key is ever told a TTL of zero or less is seen in the simulator's worlds (sim/judge.c). When a hold is
  * renewed: core/test_single and unit/test_watchdog. */
-#include "tests/contract/refusal.h"
+#include "tests/contract/interface.h"
 
-#include "tests/support/kept.h"
-
-PLACE(refusal_open);
+PLACE(interface_open);
 
 SENTENCE(leases_out_of_range_are_refused_wherever_they_are_given)
 {

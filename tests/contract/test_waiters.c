@@ -1,7 +1,5 @@
 /* Who waits: leash_lock_waiters() tells of each place in the queue, first comes first, whatever the server says. */
-#include "tests/contract/refusal.h"
-
-#include "tests/support/kept.h"
+#include "tests/contract/interface.h"
 
 #include <unistd.h>
 
@@ -17,7 +15,7 @@ open_one(void)
 }
 
 FIXTURE(open_one, NULL);
-PLACE(refusal_open);
+PLACE(interface_open);
 
 /* What is told to who asks. */
 struct seen {
