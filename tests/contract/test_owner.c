@@ -159,32 +159,12 @@ SENTENCE(each_handle_answers_for_its_own_owner)
 	assert_done(LEASH_NOT_HELD, &actors[0], actor_release);
 	assert_true(!actors[0].held && actors[0].depth == 0 && actors[0].fence == 0);
 	release_times(owned, 3);
-}
-
-static void
-use_what_another_thread_holds(struct actor *a)
-{
-	a->status = leash_lock_release(a->lock, &a->err);
-	assert_holds_nothing(a->lock);
-	leash_lock_alive(a->lock);
-	if (a->status == LEASH_NOT_HELD)
-		a->status = leash_lock_extend(a->lock, 1000, &a->err);
-	if (a->status == LEASH_NOT_HELD)
-		a->status = leash_lock_acquire(a->lock, 30, &a->err);
-}
-
-SENTENCE(another_thread_cannot_release_extend_or_see_a_hold)
-{
-	assert_status(LEASH_OK, leash_lock_acquire(plain, 0, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(plain, 0, &err));
-	actors[0].lock = plain;
-	assert_done(LEASH_TIMEOUT, &actors[0], use_what_another_thread_holds);
-	assert_non_null(strstr(actors[0].err.text, "lock 'law'"));
-	assert_true(leash_lock_held(plain));
-	assert_int_equal(leash_lock_depth(plain), 2);
-	await_true(place_integer("law", "HLEN leash:{law}") == 1); /* of a quorum some servers may be late */
-	assert_int_equal(place_integer("law", "EXISTS leash:{law}:queue"), 0);
-	release_times(plain, 2);
+	/* nor has another thread anything of what a thread holds */
+	acquires(plain);
+	assert_done(LEASH_TIMEOUT, &actors[0], actor_acquire);
+	assert_done(LEASH_NOT_HELD, &actors[0], actor_release);
+	assert_true(!actors[0].held && actors[0].depth == 0 && actors[0].fence == 0);
+	releases(plain);
 }
 
 /* ---- one thread at a time ---- */

@@ -241,7 +241,9 @@ SENTENCE(what_is_of_another_kind_is_left_alone, QUEUED)
 	place_flush();
 	place_say("leash:{law}", "HSET leash:{law} " TOKEN " 1");
 	assert_refused(LEASH_MISMATCH, "read-write lock 'law'", leash_lock_break(third.writes, &err));
-	assert_int_equal(place_integer("law", "HLEN leash:{law}"), 1);
+	place_say("leash:{law}", "HSET leash:{law} user ann");
+	assert_refused(LEASH_MISMATCH, "lock 'law'", leash_lock_break(looks, &err));
+	assert_int_equal(place_integer("law", "HLEN leash:{law}"), 2);
 }
 
 /* What else is needed is said by test_inspect, of permits. */

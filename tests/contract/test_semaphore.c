@@ -113,16 +113,16 @@ SENTENCE(who_wants_many_is_not_passed_by_those_who_want_few, .but = PLACE_NO_QUE
 
 /* ---- whose they are ---- */
 
-static void
-release_it(struct actor *a)
+static void *
+release_it(void *permit)
 {
-	a->status = leash_permit_release(a->ctx, &a->err);
+	give(permit);
+	return NULL;
 }
 
 SENTENCE(any_thread_may_give_them_back, .but = PLACE_NO_QUEUE)
 {
-	waiter.ctx = take(mine, 2);
-	assert_done(LEASH_OK, &waiter, release_it);
+	in_a_thread(release_it, take(mine, 2));
 	place_assert_free("gpu");
 }
 
@@ -325,58 +325,6 @@ SENTENCE(an_operators_limit_is_for_all_and_for_a_while, .but = PLACE_NO_QUEUE)
 	give(take(mine, 4)); /* who waits comes in when it has ended by itself */
 }
 
-/* So many holds of 2 permits, of clients that nobody knows. */
-static void
-make_holds(long long holds)
-{
-	place_flush();
-	place_integer("gpu", "EVAL %s 1 leash:{gpu} %lld",
-	              "local ends = redis.call('TIME')[1] * 1000000 + 60000000 "
-	              "for i = 1, tonumber(ARGV[1]) do "
-	              "local who = string.format('0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b%02d:%d 2/1000000', i % 90, i) "
-	              "redis.call('ZADD', KEYS[1], ends + i, who, ends + i, who .. ' 2') end "
-	              "return redis.call('PEXPIRE', KEYS[1], 60000)", holds);
-}
-
-SENTENCE(of_many_those_are_told_of_that_last_longest, .but = PLACE_NO_QUEUE)
-{
-	static const int holds[] = {1, 63, 64, 65, LEASH_HOLDS_MAX, LEASH_HOLDS_MAX + 1, 5000};
-
-	for (size_t i = 0; i < COUNT(holds); i++) {
-		char last[16];
-
-		make_holds(holds[i]);
-		assert_status(LEASH_OK, inspect());
-		assert_int_equal(info.out, 2 * holds[i]);
-		assert_int_equal(seen.count, holds[i] < LEASH_HOLDS_MAX ? holds[i] : LEASH_HOLDS_MAX);
-		snprintf(last, sizeof last, ":%d", holds[i]);
-		assert_string_equal(strchr(seen.permit[0].who.token, ':'), last);
-	}
-	place_flush();
-}
-
-SENTENCE(what_is_no_semaphore_is_a_mismatch, .but = PLACE_NO_QUEUE)
-{
-	static const char add[] = "ZADD leash:{gpu} 99999999999999999 %s";
-	static const struct {
-		const char *command, *who;
-	} none[] = {
-		{"SET leash:{gpu} 1", ""}, {"HSET leash:{gpu} %s 1", "user"}, {"SET leash:{gpu}:queue 1", ""},
-		{"SADD leash:{gpu}:fence 1", ""}, {"SADD leash:{gpu}:limit 1", ""}, {"ZADD leash:{gpu} inf %s", TOKEN " 1/4"},
-		{add, "x"}, {add, TOKEN}, {add, TOKEN " x"}, {add, TOKEN " 0/4"}, {add, UUID ":1\n1/4"}, /* unit/test_lock_line has all */
-	};
-
-	for (size_t i = 0; i < COUNT(none); i++) {
-		place_flush();
-		place_say("leash:{gpu}", none[i].command, none[i].who);
-		assert_refused(LEASH_MISMATCH, "semaphore 'gpu': ", inspect());
-		assert_true(info.out == INT64_C(0x5a5a5a5a5a5a5a5a) && seen.count == 0);
-		if (none[i].command != add && strstr(none[i].command, "fence") == NULL && strstr(none[i].command, " inf") == NULL)
-			assert_refused(LEASH_MISMATCH, "semaphore 'gpu': ", leash_semaphore_limit(mine, 1, 1000, &err));
-	}
-	place_flush();
-}
-
 /* ---- what is none ---- */
 
 SENTENCE(a_lock_and_a_semaphore_of_one_name_are_a_mismatch, .but = PLACE_NO_QUEUE)
@@ -391,6 +339,11 @@ SENTENCE(a_lock_and_a_semaphore_of_one_name_are_a_mismatch, .but = PLACE_NO_QUEU
 	permit = take(mine, 1);
 	assert_refused(LEASH_MISMATCH, "lock 'gpu'", leash_lock_acquire(lock, 0, &err));
 	give(permit);
+	place_say("leash:{gpu}", "SET leash:{gpu} 1");
+	assert_refused(LEASH_MISMATCH, "semaphore 'gpu': ", inspect());
+	assert_true(info.out == INT64_C(0x5a5a5a5a5a5a5a5a) && seen.count == 0);
+	assert_refused(LEASH_MISMATCH, "semaphore 'gpu': ", leash_semaphore_limit(mine, 1, 1000, &err));
+	place_flush();
 }
 
 SENTENCE(what_cannot_be_is_refused_by_name, .but = PLACE_NO_QUEUE)

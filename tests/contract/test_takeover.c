@@ -175,17 +175,6 @@ SENTENCE(a_token_of_this_clients_own_is_refused)
 	assert_refused(LEASH_INVALID, "owner", leash_lock_adopt(lock, mine, &err));
 }
 
-SENTENCE(what_is_there_of_another_kind_is_not_adopted)
-{
-	place_say("leash:{law}", "SET leash:{law} x");
-	assert_refused(LEASH_MISMATCH, "lock 'law'", leash_lock_adopt(lock, TOKEN, &err));
-	assert_string_equal(place_text("law", "GET leash:{law}"), "x");
-	place_say("leash:{law}", "DEL leash:{law}");
-	place_say("leash:{law}", "SET leash:{law}:queue x");
-	assert_refused(place_is(PLACE_NO_QUEUE) ? LEASH_NOT_HELD : LEASH_MISMATCH, "lock 'law'",
-	               leash_lock_adopt(lock, TOKEN, &err));
-}
-
 /* ---- breaking ---- */
 
 static leash_lock_info
@@ -237,22 +226,4 @@ SENTENCE(a_key_that_would_never_expire_is_broken_too_and_what_was_broken_is_free
 	place_assert_free("law");
 	assert_status(LEASH_NOT_HELD, leash_lock_break(lock, NULL));
 	take_and_give_back(lock);
-}
-
-SENTENCE(what_is_not_a_lock_is_a_mismatch_and_is_left_alone)
-{
-	static const char *const made_by[] = {
-		"SET leash:{law} 1", "HSET leash:{law} user ann", "HSET leash:{law} " TOKEN " 1 user ann",
-		"HSET leash:{law} " TOKEN " 1 " UUID ":1 1",
-	};
-	static const char digest[] = "return redis.sha1hex(redis.call('DUMP', 'leash:{law}'))";
-
-	for (size_t i = 0; i < COUNT(made_by); i++) {
-		place_flush();
-		place_say("leash:{law}", made_by[i]);
-		const char *was = place_text("law", "EVAL %s 0", digest);
-		assert_refused(LEASH_MISMATCH, "lock 'law'", leash_lock_break(lock, &err));
-		assert_string_equal(place_text("law", "EVAL %s 0", digest), was);
-		assert_int_equal(place_integer("law", "DBSIZE"), 1);
-	}
 }

@@ -396,6 +396,8 @@ SCENE(what_is_just_being_released_is_not_adopted_again,
 SCENE(who_adopts_has_nothing_of_what_was_broken_meanwhile_by_this_client,
       "ann adopts; bob breaks; HELD; RELEASED -> bob OK, ann fence 0")
 
+SCENE(what_is_no_lock_is_not_adopted,
+      "ann adopts; refuse WRONGTYPE Operation against a key -> ann MISMATCH, ann why lock 'orders', nothing told")
 SCENE(an_adoption_whose_answer_was_lost_is_asked_for_again,
       "ann adopts; cut; reconnect -> heartbeat 1, heartbeat 1; answer_fence " THEIRS " -> ann OK, ann fence " THEIRS)
 SCENE(a_server_that_stands_still_leaves_the_others_hold_as_it_was,
