@@ -244,7 +244,6 @@ contract_sources =
 contract_sources += tests/contract/calls.c tests/contract/calls.h
 contract_sources += tests/contract/laws.c tests/contract/laws.h
 contract_sources += tests/contract/interface.c tests/contract/interface.h
-contract_sources += tests/contract/scene.c tests/contract/scene.h
 
 check_LTLIBRARIES += tests/contract/libcontract.la
 tests_contract_libcontract_la_SOURCES = $(contract_sources)
