@@ -74,7 +74,6 @@ test_programs += tests/contract/test_sharers
 test_programs += tests/contract/test_stats
 test_programs += tests/contract/test_times
 test_programs += tests/contract/test_tls
-test_programs += tests/contract/test_waiters
 test_programs += tests/contract/test_writers
 test_programs += tests/fault/test_cluster
 test_programs += tests/fault/test_cut
@@ -149,7 +148,6 @@ tests_contract_test_scan_LDADD = $(contract_libs)
 tests_contract_test_scan_lies_LDADD = $(public_libs)
 tests_contract_test_times_LDADD = $(contract_libs)
 tests_contract_test_tls_LDADD = $(public_libs)
-tests_contract_test_waiters_LDADD = $(contract_libs)
 tests_contract_test_sharers_LDADD = $(contract_libs)
 tests_contract_test_writers_LDADD = $(contract_libs)
 tests_doctor_test_deployments_LDADD = tools/doctor/libdoctor.la $(LDADD)
@@ -241,7 +239,7 @@ tests_judge_test_verdict_LDADD = $(trial_libs)
 
 # What the programs of the contract have in common; others may have laws, too.
 contract_sources =
-contract_sources += tests/contract/calls.c tests/contract/calls.h
+contract_sources += tests/contract/calls.c
 contract_sources += tests/contract/laws.c tests/contract/laws.h
 contract_sources += tests/contract/interface.c tests/contract/interface.h
 

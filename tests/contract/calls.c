@@ -1,6 +1,4 @@
-/* See calls.h. */
-#include "tests/contract/calls.h"
-
+/* All calls as one table. See interface.h. */
 #include "tests/contract/interface.h"
 
 static leash_leader leader = {.size = sizeof leader};

@@ -122,21 +122,6 @@ begin_waiting(struct actor *a, leash_lock *lock, int64_t wait_ms)
 	actor_tell(a, actor_acquire);
 }
 
-static void
-take_turn(struct actor *a)
-{
-	actor_acquire(a);
-	if (a->held)
-		actor_release(a);
-}
-
-void
-begin_turn(struct actor *a, leash_lock *lock)
-{
-	actor_begin(a, lock, LEASH_FOREVER);
-	actor_tell(a, take_turn);
-}
-
 void
 end_waiting(struct actor *a)
 {

@@ -41,9 +41,8 @@ leash_stats stats_of(leash_client *client);
 /* How often all servers that take writes have executed a command since CONFIG RESETSTAT. */
 int64_t calls_of(const char *command);
 
-/* A thread that waits for a lock, or takes one turn: waits for ever, and gives it back at once. */
+/* A thread that waits for a lock. */
 void begin_waiting(struct actor *actor, leash_lock *lock, int64_t wait_ms);
-void begin_turn(struct actor *actor, leash_lock *lock);
 void end_waiting(struct actor *actor); /* once it has had it, and has given it back */
 
 /* It comes in the end, and is given back. */
@@ -98,3 +97,33 @@ long process_number(const char *field);
 void await_rest(void);
 /* Those that are eventfds, or those that are not. Of the former leash keeps some for its next client. */
 int count_fds(bool events);
+
+/* ---- all calls of a client, a lock or several as one, a semaphore, permits, a watch or a condition, as one table: what
+ * refuses one of them refuses them all (calls.c) ---- */
+
+/* What they are made on. Without a semaphore its calls are left out, and those of a watch and a condition, unless there
+ * is no lock either. */
+struct callee {
+	leash_client *client;
+	leash_lock *lock;
+	leash_semaphore *semaphore;
+	leash_permit *permit;
+	leash_watch *watch;
+	leash_condition *condition; /* of the lock */
+	leash_latch *latch;
+	leash_barrier *barrier;
+	leash_multi *multi; /* of the lock alone */
+};
+
+/* With a set of the one lock; and a semaphore and a permit of it, "permits", which is all that there are, a watch, a
+ * condition, and gates; but for a quorum, which has none. */
+void callee_open(struct callee *callee, leash_client *client, leash_lock *lock);
+void callee_close(struct callee *callee); /* these */
+
+/* "", if each is refused with that status, and its text names the lock, semaphore or gate, the client or the call; also with
+ * no `err`. Else what is wrong; it lasts until the next call. Without all of them (NULL, LEASH_INVALID) the text names the
+ * call. In a callback (LEASH_IN_CALLBACK) those succeed that may be made there. */
+const char *calls_not_refused(const struct callee *callee, leash_status expected);
+
+/* Make the first of that name; `err` is what it says. */
+leash_status calls_make(const struct callee *callee, const char *name);

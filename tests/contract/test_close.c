@@ -1,6 +1,5 @@
 /* Clients that are closed in the middle of calls, and threads that end while they hold. What a close does to those who
  * hold and wait is said by the laws; who ends after a loss, by core/test_owner.c. */
-#include "tests/contract/calls.h"
 #include "tests/contract/interface.h"
 
 /* ---- close ---- */

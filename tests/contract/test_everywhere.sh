@@ -36,7 +36,6 @@ test_stats           cluster,quorum        what is counted of one server and of 
 test_takeover        cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_times           quorum                leases, which one server counts as any other does
 test_tls             -  the certificates of one server
-test_waiters         cluster,least         a question of its own: who is asked, and with what rights
 test_writers         cluster               a kind of its own: where its keys are
 END
 

@@ -1,5 +1,4 @@
 /* Forked children: what is their parent's is not theirs, and they may have a client of their own. */
-#include "tests/contract/calls.h"
 #include "tests/contract/interface.h"
 #include "tests/support/sanitizer.h"
 

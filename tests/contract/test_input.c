@@ -1,6 +1,5 @@
 /* Bad input: whatever an application hands over is taken as documented or refused, with a status and one line of text
  * that says what and where. Names and times have tests of their own; which URIs are refused, and why, unit/test_uri says. */
-#include "tests/contract/calls.h"
 #include "tests/contract/interface.h"
 
 PLACE(interface_open);

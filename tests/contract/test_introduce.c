@@ -1,6 +1,6 @@
 /* Who has it: what a client tells about itself in Redis, for how long, and that nothing hangs on it. A forked child takes
  * nothing of it back: it sends not a byte on its parent's connections (test_forked). Who waits tells it, too
- * (test_waiters), and it goes with each client that is closed (the laws). */
+ * (test_inspect), and it goes with each client that is closed (the laws). */
 #include "tests/contract/interface.h"
 #include "tests/support/cluster.h"
 

@@ -99,20 +99,6 @@ SENTENCE(who_waits_has_what_comes_before_and_nothing_behind)
 	await_all_free();
 }
 
-SENTENCE(one_after_the_other_is_waited_for)
-{
-	for (int i = 0; i < LOCKS; i++)
-		acquires(theirs[i]);
-	actor_tell(&waiter, acquire_all);
-	for (int i = 0; i < LOCKS; i++) {
-		place_await_waiting(names[i], 1);
-		releases(theirs[i]);
-	}
-	assert_heard(LEASH_OK, &waiter);
-	assert_done(LEASH_OK, &waiter, release_all);
-	await_all_free();
-}
-
 SENTENCE(a_canceled_wait_leaves_none)
 {
 	waiter.cancel = kept(leashed_cancel());

@@ -53,23 +53,6 @@ wait_for(leash_lock *lock)
 
 /* ---- who is in ---- */
 
-SENTENCE(readers_of_two_processes_are_in_together_and_a_writer_alone, QUEUED)
-{
-	acquires(ours.reads);
-	acquires(theirs.reads);
-	assert_int_equal(leash_lock_fence(ours.reads), leash_lock_fence(theirs.reads));
-	assert_status(LEASH_DEADLOCK, leash_lock_acquire(theirs.writes, 0, &err));
-	releases(theirs.reads);
-	assert_status(LEASH_TIMEOUT, leash_lock_acquire(theirs.writes, 0, &err));
-	releases(ours.reads);
-	acquires(theirs.writes);
-	assert_true(leash_lock_held(theirs.reads));
-	assert_status(LEASH_TIMEOUT, leash_lock_acquire(ours.reads, 0, &err));
-	assert_status(LEASH_TIMEOUT, leash_lock_acquire(ours.writes, 0, &err));
-	releases(theirs.writes);
-	place_assert_empty();
-}
-
 SENTENCE(who_came_behind_a_writer_who_waits_waits_too, QUEUED)
 {
 	uint64_t fence;

@@ -85,14 +85,6 @@ SENTENCE(a_set_may_have_it, SOMEWHERE)
 	actor_end(&holder);
 }
 
-SENTENCE(where_its_holder_died_it_is_free_when_the_lease_ends, SOMEWHERE)
-{
-	place_say("leash:{law}", "HSET law 7e2d4c90-55b3-4f86-a1c4-92d07f6b3e21:51 1");
-	place_say("leash:{law}", "PEXPIRE law 1500");
-	acquires(lock);
-	releases(lock);
-}
-
 SENTENCE(others_have_no_part_in_it, SOMEWHERE)
 {
 	leash_lock *mutex = kept(leashed_lock(client, "law", NULL));

@@ -1,5 +1,4 @@
 /* Memory and descriptors: how much is taken, what happens when there is no more, and what a process leaves when it ends. */
-#include "tests/contract/calls.h"
 #include "tests/contract/interface.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/resident.h"
