@@ -8,11 +8,9 @@
  * at once, or one lease later where one was killed; and of those who were killed, who they were. */
 #include "tests/contract/laws.h"
 
-#include "tests/support/actor.h"
+#include "tests/contract/interface.h"
 #include "tests/support/judge.h"
 #include "tests/support/least.h"
-#include "tests/support/monitor.h"
-#include "tests/support/place.h"
 
 #include <stdatomic.h>
 
@@ -56,7 +54,6 @@ static leash_lock *
 open_lock(struct party *p, const char *name)
 {
 	leash_lock *lock = NULL;
-	leash_error err;
 
 	if (kind->open == NULL)
 		return leashed_lock(p->client, name, &p->options);
@@ -68,7 +65,6 @@ static leash_semaphore *
 open_permits(struct party *p, const char *name)
 {
 	leash_semaphore *permits;
-	leash_error err;
 
 	assert_status(LEASH_OK, leash_semaphore_new(&permits, p->client, name, 1, &p->options, &err));
 	return permits;

@@ -19,7 +19,7 @@ test_forked          tls,sentinel,cluster,quorum  no rights of its own
 test_handles         quorum                threads of one client
 test_input           quorum                what a call says before anything is sent
 test_inspect         cluster,least,quorum  a question of its own: who is asked, and with what rights
-test_introduce       cluster,least,quorum  a key of its own: where it is, and with what rights
+test_introduce       cluster,least,quorum  a key of its own, and what is counted of several servers
 test_leader          cluster,least         a question of its own: who is asked, and with what rights
 test_least           -  goes through all deployments itself
 test_manners         tls,sentinel,cluster,quorum  no rights of its own
@@ -32,7 +32,6 @@ test_resources       tls,sentinel,cluster,quorum  no rights of its own
 test_scan            cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_scan_lies       -  the server is a fake, which answers what no server would
 test_sharers         cluster               kinds of their own: where their keys are
-test_stats           cluster,quorum        what is counted of one server and of several
 test_takeover        cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_times           quorum                leases, which one server counts as any other does
 test_tls             -  the certificates of one server

@@ -1,11 +1,14 @@
 /* Who has it: what a client tells about itself in Redis, for how long, and that nothing hangs on it. A forked child takes
  * nothing of it back: it sends not a byte on its parent's connections (test_forked). Who waits tells it, too
- * (test_inspect), and it goes with each client that is closed (the laws). */
+ * (test_inspect), and it goes with each client that is closed (the laws). And what a client says it has done; what counts as
+ * what is said by core/test_counts, that a callback may ask by test_manners. */
 #include "tests/contract/interface.h"
 #include "tests/support/cluster.h"
 
 #include <time.h>
 #include <unistd.h>
+
+/* ---- who it is ---- */
 
 static int64_t
 wall_ms(void)
@@ -26,15 +29,6 @@ key_of(const leash_lock *lock, char key[96])
 	snprintf(key, 96, "leash:client:%.36s", token);
 	return key;
 }
-
-static void
-see_that_nobody_is_known(void)
-{
-	await_true(place_introductions() == 0);
-}
-
-FIXTURE(NULL, see_that_nobody_is_known);
-PLACE(place_open);
 
 SENTENCE(who_holds_says_who_it_is)
 {
@@ -172,4 +166,156 @@ SENTENCE(it_costs_one_command_in_half_a_minute)
 		assert_int_equal(monitor_count(monitor, ":client:"), 1);
 	if (deployment_server(place)) /* others talk to their servers of other things */
 		assert_int_equal(monitor_count(monitor, NULL), 2001);
+}
+
+/* ---- what it has done ---- */
+
+static leash_client *client; /* which has done nothing so far */
+static leash_lock *lock;  /* "law" */
+static leash_stats stats; /* of the last answer */
+
+static void
+set_up(void)
+{
+	client = kept(open_client());
+	lock = kept(leashed_lock(client, "law", NULL));
+}
+
+static void
+see_that_nobody_is_known(void)
+{
+	await_true(place_introductions() == 0);
+}
+
+FIXTURE(NULL, see_that_nobody_is_known);
+PLACE(interface_open);
+
+#define OF_ONE BETWEEN(set_up, see_that_nobody_is_known)
+
+/* Numbers that change just now may be from different moments: then it adds up when it is asked again. */
+static bool
+adds_up(leash_client *whom)
+{
+	memset(&stats, 0x5a, sizeof stats);
+	stats.size = sizeof stats;
+	assert_status(LEASH_OK, leash_client_stats(whom, &stats, &err));
+	assert_int_equal(stats.size, sizeof stats);
+	return stats.acquired == stats.released + stats.lost + stats.abandoned + stats.holding;
+}
+
+static void
+ask(leash_client *whom)
+{
+	await_true(adds_up(whom));
+}
+
+SENTENCE(a_client_that_has_done_nothing_has_done_nothing, OF_ONE)
+{
+	await_true((ask(client), stats.connected && (stats.listening || place_is(PLACE_NO_QUEUE))));
+	assert_true(stats.acquired == 0 && stats.gave_up == 0 && stats.renewed == 0 && stats.renewals_failed == 0);
+	assert_true(stats.waiting == 0 && stats.commands == 0);
+	assert_int_equal(stats.connects, deployment_masters(place)); /* none was lost */
+}
+
+static void *
+churn(void *arg)
+{
+	leash_client *whose = arg;
+
+	for (int i = 0; i < 300; i++) {
+		leash_lock *brief = leashed_lock(whose, i % 2 ? "odd" : "even", NULL);
+
+		if (leash_lock_acquire(brief, 1000, NULL) == LEASH_OK)
+			leash_lock_release(brief, NULL);
+		leash_lock_free(brief);
+	}
+	return NULL;
+}
+
+SENTENCE(numbers_never_go_back_while_threads_make_and_free_locks, OF_ONE)
+{
+	pthread_t threads[3];
+	leash_stats before = {.size = sizeof before};
+	unsigned asked = 0;
+
+	for (size_t i = 0; i < COUNT(threads); i++)
+		pthread_create(&threads[i], NULL, churn, client);
+	do {
+		assert_status(LEASH_OK, leash_client_stats(client, &stats, &err));
+		assert_true(stats.acquired >= before.acquired && stats.released >= before.released);
+		assert_true(stats.commands >= before.commands);
+		assert_true(stats.acquired - stats.released <= COUNT(threads));
+		before = stats;
+		asked++;
+	} while (stats.acquired < 500);
+	for (size_t i = 0; i < COUNT(threads); i++)
+		pthread_join(threads[i], NULL);
+	ask(client);
+	assert_true(asked > 1 && stats.acquired + stats.gave_up == 900 && stats.holding == 0 && stats.waiting == 0);
+}
+
+SENTENCE(commands_are_those_that_the_server_got, OF_ONE, .but = PLACE_MANY_SERVERS)
+{
+	struct monitor *monitor = kept(monitor_start(place_at("law")));
+
+	take_and_give_back(lock); /* it has listened, and introduced itself */
+	ask(client);
+	uint64_t before = stats.commands;
+	monitor_mark(monitor);
+	for (int i = 0; i < 50; i++)
+		take_and_give_back(lock);
+	ask(client);
+	assert_int_equal(stats.commands - before, monitor_count(monitor, NULL));
+	assert_true(stats.commands - before >= 100);
+}
+
+SENTENCE(a_connection_that_is_lost_is_told_and_counted_when_it_is_back, .but = PLACE_ONE_SOCKET)
+{
+	struct proxy *proxy = kept(proxy_start(server_socket(server)));
+	leash_client *far = kept(leashed_open(proxy_uri(proxy), NULL));
+	leash_lock *theirs = kept(leashed_lock(far, "far", NULL));
+
+	for (int i = 0; i < 100; i++)
+		take_and_give_back(theirs);
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	await_true((ask(far), stats.connected && stats.listening));
+	uint64_t before = stats.commands;
+	assert_true(stats.connects == 1 && before > 200);
+	proxy_refuse(proxy, true);
+	proxy_reset_all(proxy);
+	await_true((ask(far), !stats.connected && !stats.listening));
+	assert_true(stats.connects == 1 && stats.holding == 1);
+	proxy_refuse(proxy, false);
+	await_true((ask(far), stats.connected && stats.listening));
+	assert_true(stats.connects == 2 && stats.commands >= before);
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+}
+
+SENTENCE(a_server_whose_clock_is_an_hour_ahead_is_an_hour_ahead, .but = PLACE_ONE_SOCKET)
+{
+	struct server *clocked = kept(server_start_clocked(NULL));
+	static const int64_t aheads[] = {3600000, 0, -3600000};
+
+	for (size_t i = 0; i < COUNT(aheads); i++) {
+		server_set_clock(clocked, aheads[i]);
+		leash_client *there = leashed_open(server_uri(clocked), NULL);
+		ask(there);
+		assert_in_range(stats.server_ahead_ms - aheads[i] + 60000, 0, 120000);
+		leash_close(there);
+	}
+}
+
+SENTENCE(a_server_that_stands_still_delays_nobody_who_asks, OF_ONE)
+{
+	struct monitor *monitor = monitor_start(place_at("law"));
+
+	monitor_mark(monitor);
+	for (int i = 0; i < 100; i++)
+		ask(client);
+	assert_int_equal(monitor_count(monitor, NULL), 0); /* memory only */
+	monitor_stop(monitor);
+	place_pause();
+	for (int i = 0; i < 100; i++)
+		ask(client);
+	place_resume();
 }

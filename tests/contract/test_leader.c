@@ -90,39 +90,36 @@ SENTENCE(each_leader_is_heard_of_in_its_order, SOMEWHERE)
 	}
 }
 
-static void *
-await_news(void *arg)
+static void
+await_news(struct actor *a)
 {
-	int64_t *heard_ns = arg;
-
-	assert_status(LEASH_OK, leash_watch_next(watch, 60000, &leader, &err));
-	*heard_ns = await_now_ns();
-	return NULL;
+	a->status = leash_watch_next(watch, 60000, &leader, &a->err);
+	a->ended_ns = await_now_ns();
 }
 
 SENTENCE(a_change_is_heard_of_at_once, SOMEWHERE)
 {
 	enum { ROUNDS = 10 };
+	struct actor actor;
 	int soon = 0;
 
+	actor_begin(&actor, NULL, 0);
 	hears_that_nobody_leads();
 	for (int i = 0; i < ROUNDS; i++) {
-		int64_t heard_ns, said_ns;
-		pthread_t thread;
-
 		acquires(lock);
 		hears_of(watch, lock, "");
-		pthread_create(&thread, NULL, await_news, &heard_ns);
+		actor_tell(&actor, await_news);
 		await_ms(60 + 20 * (i % 5)); /* it waits */
 		lag_begin();
-		said_ns = await_now_ns();
+		int64_t said_ns = await_now_ns();
 		proclaims(lock, "now");
-		pthread_join(thread, NULL);
-		soon += heard_ns - said_ns < 100 * MS + lag_end(); /* who was not told looks after a second */
+		assert_heard(LEASH_OK, &actor);
+		soon += actor.ended_ns - said_ns < 100 * MS + lag_end(); /* who was not told looks after a second */
 		releases(lock);
 		hears_that_nobody_leads();
 	}
 	assert_true(soon > ROUNDS / 2);
+	actor_end(&actor);
 }
 
 SENTENCE(a_value_is_never_handed_off_to_another_thread, SOMEWHERE)

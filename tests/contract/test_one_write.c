@@ -29,10 +29,9 @@ segments(struct server *to)
 SENTENCE(a_release_and_the_next_request_go_out_in_one_write)
 {
 	struct server *to = kept(server_start_tcp(NULL));
-	leash_client *client;
+	leash_client *client = kept(leashed_open(server_uri_tcp(to), LEASH_OPTIONS(.lease_ms = 600000, .timeout_ms = 60000)));
 	struct actor next;
 
-	client = kept(leashed_open(server_uri_tcp(to), LEASH_OPTIONS(.lease_ms = 600000, .timeout_ms = 60000)));
 	leash_lock *lock = kept(leashed_lock(client, "written", LEASH_LOCK_OPTIONS(.no_handoff = true)));
 	uint64_t before = segments(to);
 	take_and_give_back(lock);
@@ -52,12 +51,11 @@ SENTENCE(all_locks_of_a_set_are_asked_for_in_one_write_and_released_in_one)
 	struct server *to = kept(server_start_tcp(NULL));
 	leash_client *client = kept(leashed_open(server_uri_tcp(to), LEASH_OPTIONS(.lease_ms = 600000, .timeout_ms = 60000)));
 	leash_lock *locks[8];
-	leash_multi *set;
 	uint64_t before, asked = UINT64_MAX, released = UINT64_MAX;
 
 	for (int i = 0; i < 8; i++)
 		locks[i] = kept(leashed_lock(client, (char[]){(char)('a' + i), 0}, NULL));
-	assert_status(LEASH_OK, leash_multi_new(&set, locks, 8, &err));
+	leash_multi *set = multi_of(locks, 8);
 	/* the least: the first turn loads the scripts, and in any of them the client's thread may still be reading, and
 	 * write what there is so far */
 	for (int turn = 0; turn < 20; turn++) {
@@ -70,5 +68,4 @@ SENTENCE(all_locks_of_a_set_are_asked_for_in_one_write_and_released_in_one)
 	}
 	assert_int_equal(asked, 1);
 	assert_int_equal(released, 1);
-	leash_multi_free(set);
 }
