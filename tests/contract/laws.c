@@ -208,25 +208,16 @@ clear_scene(void)
 /* ---- acts ---- */
 
 static void
-enter(const struct actor *a)
+tell_judge(const struct actor *a, bool enters)
 {
-	const struct party *p = a->ctx;
+	bool shares = ((const struct party *)a->ctx)->options.mode == LEASH_READ;
 
-	if (p->options.mode == LEASH_READ)
+	if (!enters)
+		(shares ? judge_leave_shared : judge_leave)(scene->judge, 0);
+	else if (shares)
 		judge_enter_shared(scene->judge, 0);
 	else
 		judge_enter(scene->judge, 0, a->lock != NULL ? leash_lock_fence(a->lock) : 0);
-}
-
-static void
-leave(const struct actor *a)
-{
-	const struct party *p = a->ctx;
-
-	if (p->options.mode == LEASH_READ)
-		judge_leave_shared(scene->judge, 0);
-	else
-		judge_leave(scene->judge, 0);
 }
 
 /* Acquire (in `wait_ms` or less), nest now and then, release: `turns` times, of which `count` came about. */
@@ -246,14 +237,14 @@ take_turns(struct actor *a)
 		}
 		if (a->status != LEASH_OK)
 			return;
-		enter(a);
+		tell_judge(a, true);
 		if (nests)
 			a->status = actor_take(a, LEASH_ACQUIRE(.wait_ms = 0));
 		if (i % 4 == 0)
 			await_ms(1);
 		if (nests && a->status == LEASH_OK)
 			a->status = actor_give(a);
-		leave(a);
+		tell_judge(a, false);
 		if (a->status == LEASH_OK)
 			a->status = actor_give(a);
 		a->count++;

@@ -16,14 +16,12 @@ test_close           tls,sentinel,cluster,quorum  no rights of its own
 test_conditions      sentinel,cluster,least  a kind of its own: where its keys are, and with what rights
 test_fair            -  what fair clients are promised besides; that they keep the laws everywhere is seen by test_laws
 test_forked          tls,sentinel,cluster,quorum  no rights of its own
-test_handles         quorum                threads of one client
-test_input           quorum                what a call says before anything is sent
+test_input           cluster,quorum        what a call says before anything is sent; keys and their slots
 test_inspect         cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_introduce       cluster,least,quorum  a key of its own, and what is counted of several servers
 test_leader          cluster,least         a question of its own: who is asked, and with what rights
 test_least           -  goes through all deployments itself
 test_manners         tls,sentinel,cluster,quorum  no rights of its own
-test_names           cluster,quorum        keys and their slots
 test_one_write       -  what one client writes to one server
 test_owner           quorum                threads of one client
 test_preloaded       -  each test has a server of its own whose scripts an administrator has loaded

@@ -134,8 +134,6 @@ SENTENCE(who_does_not_want_to_wait_any_more_leaves_nothing, .but = PLACE_NO_QUEU
 	assert_heard(LEASH_CANCELED, &waiter[1]);
 	assert_heard(LEASH_CANCELED, &waiter[2]);
 	await_true(place_is_empty());
-	waiter[0].wait_ms = LEASH_FOREVER;
-	waiter[1].cancel = waiter[2].cancel = NULL;
 }
 
 SENTENCE(a_latch_that_is_broken_begins_anew, .but = PLACE_NO_QUEUE)
