@@ -95,6 +95,17 @@ take_and_give_back(leash_lock *lock)
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 }
 
+void
+use_own_client(void)
+{
+	leash_client *client = open_client();
+	leash_lock *lock = leashed_lock(client, "own", NULL);
+
+	take_and_give_back(lock);
+	leash_lock_free(lock);
+	leash_close(client);
+}
+
 leash_stats
 stats_of(leash_client *client)
 {
@@ -113,6 +124,19 @@ calls_of(const char *command)
 	for (size_t i = 0; (at = deployment_master(place, i)) != NULL; i++)
 		calls += server_calls(at, command);
 	return calls;
+}
+
+static void
+end_actor(void *actor)
+{
+	actor_end(actor);
+}
+
+void
+begin_actor(struct actor *a, leash_lock *lock, int64_t wait_ms)
+{
+	actor_begin(a, lock, wait_ms);
+	afterwards(end_actor, a);
 }
 
 void

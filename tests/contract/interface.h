@@ -36,10 +36,16 @@ void spoil_error(void);
 /* It can be had within 5 s: by then what was released in the background is free. */
 void take_and_give_back(leash_lock *lock);
 
+/* The same of a lock of a client that is opened for it, as a child may; "own". */
+void use_own_client(void);
+
 leash_stats stats_of(leash_client *client);
 
 /* How often all servers that take writes have executed a command since CONFIG RESETSTAT. */
 int64_t calls_of(const char *command);
+
+/* An actor that nobody has to end; so it must not be on the stack. */
+void begin_actor(struct actor *actor, leash_lock *lock, int64_t wait_ms);
 
 /* A thread that waits for a lock. */
 void begin_waiting(struct actor *actor, leash_lock *lock, int64_t wait_ms);

@@ -32,7 +32,7 @@ set_up(void)
 	theirs = open_lock(other, "law");
 	cancel = kept(leashed_cancel());
 	for (int i = 0; i < ACTORS; i++) {
-		actor_begin(&actors[i], mine, LEASH_FOREVER);
+		begin_actor(&actors[i], mine, LEASH_FOREVER);
 		actors[i].cancel = cancel;
 	}
 }
@@ -57,8 +57,6 @@ static void
 tear_down(void)
 {
 	place_resume();
-	for (int i = 0; i < ACTORS; i++)
-		actor_end(&actors[i]);
 	await_true(place_introductions() == 0);
 	place_assert_empty();
 	nothing_is_left();

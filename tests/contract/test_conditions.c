@@ -18,7 +18,7 @@ lock_of(leash_client *client, leash_mode mode)
 static void
 open_two(void)
 {
-	actor_begin(&waiter, NULL, LEASH_FOREVER);
+	begin_actor(&waiter, NULL, LEASH_FOREVER);
 	waiter.turns = 1;
 	if (place_is(PLACE_NO_QUEUE))
 		return;
@@ -30,14 +30,8 @@ open_two(void)
 	their_more = condition_of(theirs, "more", NULL);
 }
 
-static void
-end_waiter(void)
-{
-	actor_end(&waiter);
-}
-
 PLACE(place_open_counted);
-FIXTURE(open_two, end_waiter);
+FIXTURE(open_two, NULL);
 
 /* Acquire it so often, wait by `their_more`, or by the condition that is `ctx`, and give it back. */
 static void

@@ -368,17 +368,14 @@ SENTENCE(names_without_a_byte_or_with_too_many_are_refused)
 {
 	leash_client *client = kept(open_client());
 	leash_lock *untouched = (leash_lock *)(uintptr_t)1;
-	char *name = malloc(100001);
+	static char name[100001];
 
-	assert_non_null(name);
 	assert_refused(LEASH_INVALID, "name", leash_lock_new(&untouched, client, "", NULL, &err));
 	memset(name, 'x', 100000);
-	name[100000] = '\0';
 	assert_refused(LEASH_INVALID, "xxxxxxxx", leash_lock_new(&untouched, client, name, NULL, &err));
 	name[513] = '\0';
 	assert_refused(LEASH_INVALID, "512", leash_lock_new(&untouched, client, name, NULL, &err));
 	memset(name, '\n', 513);
 	assert_refused(LEASH_INVALID, "\\x0a", leash_lock_new(&untouched, client, name, NULL, &err));
 	assert_ptr_equal(untouched, (leash_lock *)(uintptr_t)1);
-	free(name);
 }

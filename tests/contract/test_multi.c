@@ -21,17 +21,11 @@ open_set(void)
 		theirs[i] = kept(leashed_lock(others, names[i], NULL));
 	}
 	all = multi_of((leash_lock *[]){mine[C], mine[A], mine[B]}, LOCKS);
-	actor_begin(&waiter, NULL, LEASH_FOREVER);
-}
-
-static void
-end_waiter(void)
-{
-	actor_end(&waiter);
+	begin_actor(&waiter, NULL, LEASH_FOREVER);
 }
 
 PLACE(place_open_counted);
-FIXTURE(open_set, end_waiter);
+FIXTURE(open_set, NULL);
 
 static void
 acquire_all(struct actor *a)

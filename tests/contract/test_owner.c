@@ -47,15 +47,13 @@ set_up(void)
 	owned = open_for(client, "law", owner);
 	plain = open_for(client, "law", NULL);
 	for (int i = 0; i < ACTORS; i++)
-		actor_begin(&actors[i], owned, 0);
+		begin_actor(&actors[i], owned, 0);
 }
 
 /* Nothing is left, neither in memory nor in Redis. */
 static void
 tear_down(void)
 {
-	for (int i = 0; i < ACTORS; i++)
-		actor_end(&actors[i]);
 	place_assert_empty();
 	nothing_is_left();
 }
@@ -205,9 +203,8 @@ SENTENCE(a_second_thread_that_acquires_for_an_owner_meanwhile_is_refused)
 static void
 expect_of_no_use(leash_lock *lock, const char *named)
 {
-	assert_status(LEASH_INVALID, leash_lock_acquire(lock, 0, &err));
-	assert_non_null(strstr(err.text, named));
-	assert_non_null(strstr(err.text, "owner"));
+	assert_refused(LEASH_INVALID, named, leash_lock_acquire(lock, 0, &err));
+	check_text("owner");
 	assert_status(LEASH_INVALID, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER), &err));
 	assert_status(LEASH_INVALID, leash_lock_adopt(lock, TOKEN, &err));
 	assert_status(LEASH_INVALID, leash_lock_release(lock, &err));

@@ -95,7 +95,8 @@ SENTENCE(a_name_is_of_one_kind, QUEUED)
 {
 	leash_lock *none = NULL;
 
-	assert_status(LEASH_INVALID, leash_lock_new(&none, client, "law", LEASH_LOCK_OPTIONS(.mode = LEASH_READ), &err));
+	assert_refused(LEASH_INVALID, "it is open in this client and is of another kind there: handles of one name must agree",
+	               leash_lock_new(&none, client, "law", LEASH_LOCK_OPTIONS(.mode = LEASH_READ), &err));
 	acquires(ours.reads);
 	assert_status(LEASH_MISMATCH, leash_lock_acquire(looks, 0, &err));
 	assert_status(LEASH_INVALID, leash_lock_upgrade(looks, &err));
@@ -255,26 +256,20 @@ SENTENCE(of_very_many_so_many_are_broken_as_a_call_tells_of, QUEUED)
 
 /* ---- where there are no others ---- */
 
+#define NOT_MADE(type, names, ...) \
+	assert_refused(LEASH_UNSUPPORTED, names, leash_##type##_new(&(leash_##type *){NULL}, __VA_ARGS__, &err))
+
 SENTENCE(a_quorum_has_mutexes_without_a_queue_and_nothing_else)
 {
-	leash_semaphore *semaphore;
-	leash_condition *condition;
-	leash_latch *latch;
-	leash_barrier *barrier;
-	leash_watch *watch;
-	leash_lock *other;
-
 	if (!place_is(PLACE_NO_QUEUE))
 		return;
-	assert_refused(LEASH_UNSUPPORTED, "quorum", leash_semaphore_new(&semaphore, client, "gpu", 1, NULL, &err));
-	assert_refused(LEASH_UNSUPPORTED, "lock 'law'", leash_condition_new(&condition, looks, "more", NULL, &err));
-	assert_refused(LEASH_UNSUPPORTED, "latch 'done': a quorum", leash_latch_new(&latch, client, "done", 1, &err));
-	assert_refused(LEASH_UNSUPPORTED, "barrier 'meet': a quorum", leash_barrier_new(&barrier, client, "meet", 1, &err));
-	assert_refused(LEASH_UNSUPPORTED, "quorum", leash_watch_new(&watch, client, "law", &err));
-	assert_refused(LEASH_UNSUPPORTED, "read-write lock 'other'",
-	               leash_lock_new(&other, client, "other", LEASH_LOCK_OPTIONS(.mode = LEASH_READ), &err));
-	assert_refused(LEASH_UNSUPPORTED, "quorum",
-	               leash_lock_new(&other, client, "other", LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON), &err));
+	NOT_MADE(semaphore, "quorum", client, "gpu", 1, NULL);
+	NOT_MADE(condition, "lock 'law'", looks, "more", NULL);
+	NOT_MADE(latch, "latch 'done': a quorum", client, "done", 1);
+	NOT_MADE(barrier, "barrier 'meet': a quorum", client, "meet", 1);
+	NOT_MADE(watch, "quorum", client, "law");
+	NOT_MADE(lock, "read-write lock 'other'", client, "other", LEASH_LOCK_OPTIONS(.mode = LEASH_READ));
+	NOT_MADE(lock, "quorum", client, "other", LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON));
 	assert_refused(LEASH_UNSUPPORTED, "lock 'law': a quorum has no queue", leash_lock_waiters(looks, count_waiter, NULL, &err));
 	acquires(looks);
 	assert_refused(LEASH_UNSUPPORTED, "lock 'law'", leash_lock_proclaim(looks, "mine", &err));

@@ -101,19 +101,13 @@ live_through(leash_lock *theirs)
 	leash_lock *lock = NULL, *wanted = NULL;
 
 	leash_status status = leash_open(&client, LEASH_OPTIONS(.uri = place_uri(), .lease_ms = place_lease_ms(0)), &err);
-	if (status != LEASH_OK) {
-		assert_status(LEASH_NO_MEMORY, status);
-		assert_null(client);
-		return;
-	}
-	status = leash_lock_new(&lock, client, "scarce", NULL, &err);
+	assert_int_equal(client != NULL, status == LEASH_OK);
+	if (status == LEASH_OK)
+		status = leash_lock_new(&lock, client, "scarce", NULL, &err);
 	if (status == LEASH_OK)
 		status = leash_lock_new(&wanted, client, "theirs", NULL, &err);
-	if (status != LEASH_OK) {
-		assert_status(LEASH_NO_MEMORY, status);
-		goto close;
-	}
-	status = leash_lock_acquire(lock, 5000, &err);
+	if (status == LEASH_OK)
+		status = leash_lock_acquire(lock, 5000, &err);
 	assert_int_equal(leash_lock_held(lock), status == LEASH_OK);
 	if (status == LEASH_OK) {
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
@@ -124,14 +118,14 @@ live_through(leash_lock *theirs)
 		assert_status(LEASH_NO_MEMORY, status);
 	}
 	assert_int_equal(leash_lock_depth(lock), 0);
-	status = leash_lock_acquire(wanted, 500, &err); /* a busy machine has asked by then, */
-	if (status == LEASH_UNAVAILABLE)
-		status = leash_lock_acquire(wanted, 5000, &err); /* or stood still */
-	assert_true(status == LEASH_TIMEOUT || status == LEASH_NO_MEMORY);
-	status = leash_lock_acquire(lock, 5000, &err);
-	assert_true(status == LEASH_OK || status == LEASH_NO_MEMORY); /* and closed while held */
-
-close:
+	if (wanted != NULL) {
+		status = leash_lock_acquire(wanted, 500, &err); /* a busy machine has asked by then, */
+		if (status == LEASH_UNAVAILABLE)
+			status = leash_lock_acquire(wanted, 5000, &err); /* or stood still */
+		assert_true(status == LEASH_TIMEOUT || status == LEASH_NO_MEMORY);
+		status = leash_lock_acquire(lock, 5000, &err);
+		assert_true(status == LEASH_OK || status == LEASH_NO_MEMORY); /* and closed while held */
+	}
 	leash_close(client);
 	leash_lock_free(lock);
 	leash_lock_free(wanted);
@@ -252,8 +246,8 @@ open_in_vain(int i)
 	leash_client *client;
 
 	(void)i;
-	assert_status(LEASH_UNAVAILABLE, leash_open(&client, LEASH_OPTIONS(.uri = "unix:///nowhere/redis.sock"), &err));
-	assert_non_null(strstr(err.text, "unix:///nowhere/redis.sock"));
+	assert_refused(LEASH_UNAVAILABLE, "unix:///nowhere/redis.sock",
+	               leash_open(&client, LEASH_OPTIONS(.uri = "unix:///nowhere/redis.sock"), &err));
 	assert_int_equal(err.sys_errno, ENOENT);
 }
 

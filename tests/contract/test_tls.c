@@ -1,29 +1,13 @@
 /* Where TLS makes a difference to who locks: what a set-user-ID program believes. Which certificates are refused, and
  * with what words, is said by redis/test_tls; what becomes of who holds and waits then, by core/test_refusals; the laws
  * are tested there by test_laws. */
-#include "tests/support/kept.h"
-#include "tests/support/leashed.h"
-#include "tests/support/test.h"
+#include "tests/contract/interface.h"
 
 #include <sys/auxv.h>
 #include <unistd.h>
 
-static leash_error err;
-
 static const uid_t NOBODY = 65534;
 static const char FOR_NOBODY[] = "for-nobody";
-
-static void
-check_open(const char *uri, leash_status status, const char *part)
-{
-	leash_client *client = NULL;
-
-	assert_int_equal(leash_open(&client, LEASH_OPTIONS(.uri = uri), &err), status);
-	if (strstr(err.text, part) == NULL)
-		fail_msg("\"%s\" says nothing of \"%s\"", err.text, part);
-}
-
-/* ---- the environment ---- */
 
 /* What an exec with another real user makes of a program is what a set-user-ID file makes of it: AT_SECURE. As root only. */
 static int
@@ -47,8 +31,10 @@ look_for_nobody(const char *uri)
 	if (leash_open(&client, NULL, &err) == LEASH_INVALID)
 		fail_msg("LEASH_URI was read: %s", err.text);
 	leash_close(client);
-	check_open("unix:///nowhere?password_env=LEASH_URI", LEASH_INVALID, "password_env: the variable 'LEASH_URI' is not read by a set-user-ID program; use a file");
-	check_open(uri, LEASH_DENIED, "name a cafile that has its issuer (Test Authority)");
+	assert_refused(LEASH_INVALID, "password_env: the variable 'LEASH_URI' is not read by a set-user-ID program; use a file",
+	               leash_open(&client, LEASH_OPTIONS(.uri = "unix:///nowhere?password_env=LEASH_URI"), &err));
+	assert_refused(LEASH_DENIED, "name a cafile that has its issuer (Test Authority)",
+	               leash_open(&client, LEASH_OPTIONS(.uri = uri), &err));
 	return 0;
 }
 

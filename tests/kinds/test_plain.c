@@ -1,28 +1,21 @@
-/* What the library makes of a kind that it does not know: its messages, its questions, and its handles. */
+/* What the library makes of a kind that it does not know: its messages and its questions. */
 #include "tests/kinds/plain.h"
+#include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/one_server.h"
 #include "tests/support/test.h"
 
-static leash_client *client;
 static leash_lock *lock;
 static leash_error err;
 
 static void
 set_up(void)
 {
-	client = leashed_open(uri, NULL);
-	assert_status(LEASH_OK, plain_lock_new(&lock, client, "gate", LEASH_LOCK_OPTIONS(), &err));
+	assert_status(LEASH_OK, plain_lock_new(&lock, kept(leashed_open(uri, NULL)), "gate", LEASH_LOCK_OPTIONS(), &err));
+	kept(lock);
 }
 
-static void
-tear_down(void)
-{
-	leash_close(client);
-	leash_lock_free(lock);
-}
-
-FIXTURE(set_up, tear_down);
+FIXTURE(set_up, NULL);
 GROUP(start_server, stop_server);
 
 SENTENCE(its_keys_are_its_own_and_who_has_it_is_found_by_them)
@@ -52,14 +45,4 @@ SENTENCE(a_second_acquire_is_refused_in_the_name_of_the_kind)
 	assert_true(leash_lock_held(lock) && leash_lock_depth(lock) == 1 && leash_lock_fence(lock) == fence);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
-}
-
-SENTENCE(handles_of_one_name_are_of_one_kind)
-{
-	leash_lock *other = NULL;
-
-	assert_status(LEASH_INVALID, leash_lock_new(&other, client, "gate", LEASH_LOCK_OPTIONS(), &err));
-	assert_string_equal(err.text, "lock 'gate': it is open in this client and is of another kind there: "
-	                              "handles of one name must agree");
-	assert_null(other);
 }
