@@ -68,7 +68,7 @@ owner_of_its_own(void)
 	return owner;
 }
 
-void
+long
 wherever_memory_runs_out(leash_status (*act)(void), void (*check)(leash_status status))
 {
 	long used = 0, n;
@@ -83,7 +83,7 @@ wherever_memory_runs_out(leash_status (*act)(void), void (*check)(leash_status s
 			assert_status(LEASH_NO_MEMORY, status);
 		check(status);
 	}
-	assert_true(n > 4);
+	return n;
 }
 
 /* ---- clients, and threads that wait ---- */

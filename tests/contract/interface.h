@@ -65,8 +65,8 @@ leash_watch *watch_of(leash_client *client, const char *name);
 leash_multi *multi_of(leash_lock *const *locks, size_t count);
 
 /* Do it with the first piece of memory refused that it asks for, and then with the second, and so on until there was enough:
- * each time it comes to OK or NO_MEMORY, and is checked with memory enough. */
-void wherever_memory_runs_out(leash_status (*act)(void), void (*check)(leash_status status));
+ * each time it comes to OK or NO_MEMORY, and is checked with memory enough. How often it was done. */
+long wherever_memory_runs_out(leash_status (*act)(void), void (*check)(leash_status status));
 
 /* For PLACE(): $LEASH_URI leads there. */
 void interface_open(void);

@@ -307,16 +307,13 @@ PLACE(place_open);
 /* ---- the laws ---- */
 
 /* Who they are in most laws. */
-static struct actor *holder;
-static struct actor *mate;            /* of the same process */
-static struct actor *first, *second;  /* who wait, in two others */
+static struct actor *holder, *first, *second; /* who wait, in two other processes */
 
 static void
 begin(int64_t lease_ms, int64_t timeout_ms)
 {
 	start(lease_ms, timeout_ms);
 	holder = &scene->party[0].actor[0];
-	mate = &scene->party[0].actor[1];
 	first = &scene->party[1].actor[0];
 	second = &scene->party[2].actor[0];
 }
@@ -437,7 +434,7 @@ static void
 hand_on(bool between_processes)
 {
 	enum { ROUNDS = 15 };
-	struct actor *both[] = {&scene->party[0].actor[0], between_processes ? first : mate};
+	struct actor *both[] = {&scene->party[0].actor[0], between_processes ? first : &scene->party[0].actor[1]};
 	int soon = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {

@@ -296,6 +296,8 @@ SENTENCE(a_server_that_stands_still_is_unavailable_and_all_stays_as_it_is)
 		assert_refused(LEASH_UNAVAILABLE, needs[i].names, calls_make(&callee, needs[i].call));
 		assert_true(await_now_ns() - begun >= 290 * MS); /* timeout_ms */
 	}
+	assert_status(LEASH_UNAVAILABLE, leash_lock_inspect(lock, &info, &err));
+	assert_int_equal(info.name[0], 0x5a); /* untouched */
 	place_resume();
 	await_true(leash_lock_inspect(lock, &info, &err) == LEASH_OK);
 }
