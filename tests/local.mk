@@ -6,11 +6,7 @@
 # Tests that measure time wait for those that load the machine, or the other way round, by a line
 #   tests/contract/test_times.log: tests/contract/test_resources.log
 
-EXTRA_DIST += build-aux/valkey.sh
-EXTRA_DIST += tests/fault/run.sh
-EXTRA_DIST += tests/fault/servers.txt
-EXTRA_DIST += tests/kinds/plain.lua
-EXTRA_DIST += tests/run.sh
+EXTRA_DIST += build-aux/valkey.sh tests/fault/run.sh tests/fault/servers.txt tests/kinds/plain.lua tests/run.sh
 EXTRA_DIST += tests/tools/acknowledged.txt tests/tools/bench.txt tests/tools/break.txt tests/tools/cli.txt
 EXTRA_DIST += tests/tools/doctor.txt tests/tools/gates.txt tests/tools/hold.txt tests/tools/kinds.txt
 EXTRA_DIST += tests/tools/leader.txt tests/tools/list.txt tests/tools/passwords.txt tests/tools/permits.txt
@@ -19,14 +15,10 @@ EXTRA_DIST += tests/tools/shared.txt tests/tools/signals.txt tests/tools/status.
 EXTRA_DIST += tests/tools/top.txt tests/tools/wait.txt
 
 test_scripts =
-test_scripts += tests/contract/test_everywhere.sh
-test_scripts += tests/contract/test_examples.sh
-test_scripts += tests/fault/test_defences.sh
-test_scripts += tests/fault/test_nemesis.sh
-test_scripts += tests/install/clean.sh tests/install/exports.sh tests/install/header.sh tests/install/installed.sh
-test_scripts += tests/install/layers.sh tests/install/man.sh tests/install/rows.sh tests/install/shape.sh
-test_scripts += tests/install/test_readme.sh
-test_scripts += tests/tools/test_completion.sh
+test_scripts += tests/contract/test_everywhere.sh tests/contract/test_examples.sh tests/fault/test_defences.sh
+test_scripts += tests/fault/test_nemesis.sh tests/install/clean.sh tests/install/exports.sh tests/install/header.sh
+test_scripts += tests/install/installed.sh tests/install/layers.sh tests/install/man.sh tests/install/rows.sh
+test_scripts += tests/install/shape.sh tests/install/test_readme.sh tests/tools/test_completion.sh
 
 # What they share.
 EXTRA_DIST += $(test_scripts)
@@ -44,77 +36,31 @@ if COMMAND_ENABLED
 test_programs += tests/tools/test_jobs tests/tools/test_commands tests/tools/test_run_frozen
 test_programs += tests/doctor/test_deployments tests/doctor/test_health tests/doctor/test_strangers
 endif
-test_programs += tests/contract/test_takeover
-test_programs += tests/contract/test_cancel
-test_programs += tests/contract/test_close
-test_programs += tests/contract/test_fair
-test_programs += tests/contract/test_forked
-test_programs += tests/contract/test_gates
-test_programs += tests/contract/test_input
-test_programs += tests/contract/test_inspect
-test_programs += tests/contract/test_introduce
-test_programs += tests/contract/test_laws
-test_programs += tests/contract/test_leader
-test_programs += tests/contract/test_least
-test_programs += tests/contract/test_manners
-test_programs += tests/contract/test_conditions
-test_programs += tests/contract/test_multi
-test_programs += tests/contract/test_one_write
-test_programs += tests/contract/test_owner
-test_programs += tests/contract/test_preloaded
-test_programs += tests/contract/test_redisson
-test_programs += tests/contract/test_resources
-test_programs += tests/contract/test_scan
-test_programs += tests/contract/test_scan_lies
-test_programs += tests/contract/test_readwrite
-test_programs += tests/contract/test_semaphore
-test_programs += tests/contract/test_sharers
-test_programs += tests/contract/test_times
-test_programs += tests/contract/test_tls
-test_programs += tests/contract/test_writers
-test_programs += tests/fault/test_cluster
-test_programs += tests/fault/test_cut
-test_programs += tests/fault/test_failovers
-test_programs += tests/fault/test_guard
-test_programs += tests/fault/test_hostile_input
-test_programs += tests/fault/test_nonsense
-test_programs += tests/fault/test_others_bugs
-test_programs += tests/fault/test_quorum
-test_programs += tests/fault/test_many
-test_programs += tests/fault/test_replicas
-test_programs += tests/fault/test_secrets
-test_programs += tests/fault/test_signals
-test_programs += tests/fault/test_starved
-test_programs += tests/fault/test_time
-test_programs += tests/fault/test_tls_deployments
-test_programs += tests/fault/test_unreachable
-test_programs += tests/judge/test_register
-test_programs += tests/judge/test_verdict
-test_programs += tests/redis/test_cluster
-test_programs += tests/redis/test_connector
-test_programs += tests/redis/test_gate
-test_programs += tests/redis/test_hello
-test_programs += tests/redis/test_informant
-test_programs += tests/redis/test_model
-test_programs += tests/redis/test_leader
-test_programs += tests/redis/test_pipeline
-test_programs += tests/redis/test_pipeline_waits
-test_programs += tests/redis/test_redisson
-test_programs += tests/redis/test_resolve
-test_programs += tests/redis/test_rights
-test_programs += tests/redis/test_sentinel
-test_programs += tests/redis/test_share
-test_programs += tests/redis/test_sharded
-test_programs += tests/redis/test_steps
-test_programs += tests/redis/test_tls
-test_programs += tests/redis/test_tls_bytes
-test_programs += tests/tools/test_guard tests/tools/test_histogram tests/tools/test_ranking tests/unit/test_command
-test_programs += tests/unit/test_courier tests/unit/test_descriptor tests/unit/test_error tests/unit/test_fault
-test_programs += tests/unit/test_heap tests/unit/test_list tests/unit/test_lock_line tests/unit/test_map
-test_programs += tests/unit/test_memory tests/unit/test_monitor tests/unit/test_pace tests/unit/test_proxy
-test_programs += tests/unit/test_reply tests/unit/test_script tests/unit/test_support tests/unit/test_survey
-test_programs += tests/unit/test_tally tests/unit/test_text tests/unit/test_thread tests/unit/test_token
-test_programs += tests/unit/test_uri tests/unit/test_watchdog
+test_programs += tests/contract/test_takeover tests/contract/test_cancel tests/contract/test_close
+test_programs += tests/contract/test_fair tests/contract/test_forked tests/contract/test_gates tests/contract/test_input
+test_programs += tests/contract/test_inspect tests/contract/test_introduce tests/contract/test_laws
+test_programs += tests/contract/test_leader tests/contract/test_least tests/contract/test_manners
+test_programs += tests/contract/test_conditions tests/contract/test_multi tests/contract/test_one_write
+test_programs += tests/contract/test_owner tests/contract/test_preloaded tests/contract/test_redisson
+test_programs += tests/contract/test_resources tests/contract/test_scan tests/contract/test_scan_lies
+test_programs += tests/contract/test_readwrite tests/contract/test_semaphore tests/contract/test_sharers
+test_programs += tests/contract/test_times tests/contract/test_tls tests/contract/test_writers tests/fault/test_cluster
+test_programs += tests/fault/test_cut tests/fault/test_failovers tests/fault/test_guard tests/fault/test_hostile_input
+test_programs += tests/fault/test_nonsense tests/fault/test_others_bugs tests/fault/test_quorum tests/fault/test_many
+test_programs += tests/fault/test_replicas tests/fault/test_secrets tests/fault/test_signals tests/fault/test_starved
+test_programs += tests/fault/test_time tests/fault/test_tls_deployments tests/fault/test_unreachable
+test_programs += tests/judge/test_register tests/judge/test_verdict tests/redis/test_cluster tests/redis/test_connector
+test_programs += tests/redis/test_gate tests/redis/test_hello tests/redis/test_informant tests/redis/test_model
+test_programs += tests/redis/test_leader tests/redis/test_pipeline tests/redis/test_pipeline_waits
+test_programs += tests/redis/test_redisson tests/redis/test_resolve tests/redis/test_rights tests/redis/test_sentinel
+test_programs += tests/redis/test_share tests/redis/test_sharded tests/redis/test_steps tests/redis/test_tls
+test_programs += tests/redis/test_tls_bytes tests/tools/test_guard tests/tools/test_histogram tests/tools/test_ranking
+test_programs += tests/unit/test_command tests/unit/test_courier tests/unit/test_descriptor tests/unit/test_error
+test_programs += tests/unit/test_fault tests/unit/test_heap tests/unit/test_list tests/unit/test_lock_line
+test_programs += tests/unit/test_map tests/unit/test_memory tests/unit/test_monitor tests/unit/test_pace
+test_programs += tests/unit/test_proxy tests/unit/test_reply tests/unit/test_script tests/unit/test_support
+test_programs += tests/unit/test_survey tests/unit/test_tally tests/unit/test_text tests/unit/test_thread
+test_programs += tests/unit/test_token tests/unit/test_uri tests/unit/test_watchdog
 
 tests_contract_test_takeover_LDADD = $(contract_libs)
 tests_contract_test_cancel_LDADD = $(contract_libs)
@@ -184,20 +130,12 @@ play_sources = tests/tools/play.c tests/tools/play.h
 
 # What those write with who are judged.
 history_sources =
-history_sources += tests/judge/history.c
-history_sources += tests/judge/history.h
-history_sources += tests/judge/register.c
-history_sources += tests/judge/register.h
+history_sources += tests/judge/history.c tests/judge/history.h tests/judge/register.c tests/judge/register.h
 
 # The judge of histories believes nothing of leash, and has nothing of it.
 judge_sources =
-judge_sources += tests/judge/account.c
-judge_sources += tests/judge/account.h
-judge_sources += tests/judge/gates.c
-judge_sources += tests/judge/leaders.c
-judge_sources += tests/judge/scribe.c
-judge_sources += tests/judge/verdict.c
-judge_sources += tests/judge/verdict.h
+judge_sources += tests/judge/account.c tests/judge/account.h tests/judge/gates.c tests/judge/leaders.c
+judge_sources += tests/judge/scribe.c tests/judge/verdict.c tests/judge/verdict.h
 
 # The nemesis, and those whom it runs under faults. The contenders know what any application knows of leash; the nemesis, nothing.
 check_PROGRAMS += tests/fault/contender tests/fault/nemesis
@@ -205,18 +143,11 @@ tests_fault_contender_SOURCES = tests/fault/contender.c tests/fault/contender_ga
 tests_fault_contender_SOURCES += tests/fault/contender.h $(history_sources)
 tests_fault_contender_LDADD = tests/support/libsupport.la lib/libleash.la $(HIREDIS_LIBS)
 failover_sources = $(history_sources)
-failover_sources += tests/fault/faults.c
-failover_sources += tests/fault/faults.h
-failover_sources += tests/fault/faults_cluster.c
-failover_sources += tests/fault/faults_sentinel.c
-failover_sources += tests/fault/nemesis.h
-failover_sources += tests/fault/nemesis_crew.c
-failover_sources += tests/fault/nemesis_plan.c
+failover_sources += tests/fault/faults.c tests/fault/faults.h tests/fault/faults_cluster.c tests/fault/faults_sentinel.c
+failover_sources += tests/fault/nemesis.h tests/fault/nemesis_crew.c tests/fault/nemesis_plan.c
 failover_sources += tests/fault/nemesis_watch.c
 tests_fault_nemesis_SOURCES = $(failover_sources)
-tests_fault_nemesis_SOURCES += tests/fault/faults_quorum.c
-tests_fault_nemesis_SOURCES += tests/fault/faults_single.c
-tests_fault_nemesis_SOURCES += tests/fault/nemesis.c
+tests_fault_nemesis_SOURCES += tests/fault/faults_quorum.c tests/fault/faults_single.c tests/fault/nemesis.c
 tests_fault_nemesis_LDADD = tests/support/libsupport.la $(HIREDIS_LIBS)
 tests_fault_test_failovers_SOURCES = tests/fault/test_failovers.c $(failover_sources)
 tests_fault_test_failovers_LDADD = tests/support/libsupport.la $(HIREDIS_LIBS) $(CMOCKA_LIBS)
@@ -233,9 +164,8 @@ tests_judge_test_verdict_LDADD = $(trial_libs)
 
 # What the programs of the contract have in common; others may have laws, too.
 contract_sources =
-contract_sources += tests/contract/calls.c
-contract_sources += tests/contract/laws.c tests/contract/laws.h
-contract_sources += tests/contract/interface.c tests/contract/interface.h
+contract_sources += tests/contract/calls.c tests/contract/laws.c tests/contract/laws.h tests/contract/interface.c
+contract_sources += tests/contract/interface.h
 
 check_LTLIBRARIES += tests/contract/libcontract.la
 tests_contract_libcontract_la_SOURCES = $(contract_sources)
@@ -276,8 +206,8 @@ tests_redis_test_tls_bytes_LDADD = $(LDADD) $(OPENSSL_LIBS)
 tests_tools_test_commands_SOURCES = tests/tools/test_commands.c $(play_sources)
 tests_tools_test_jobs_SOURCES = tests/tools/test_jobs.c $(play_sources)
 tests_tools_test_guard_SOURCES = tests/tools/test_guard.c
-tests_tools_test_guard_SOURCES += tools/clock.c tools/clock.h tools/guard.c tools/guard.h
-tests_tools_test_guard_SOURCES += tools/process.c tools/process.h tools/process_tree.c tools/process_tree.h
+tests_tools_test_guard_SOURCES += tools/clock.c tools/clock.h tools/guard.c tools/guard.h tools/process.c
+tests_tools_test_guard_SOURCES += tools/process.h tools/process_tree.c tools/process_tree.h
 tests_tools_test_histogram_SOURCES = tests/tools/test_histogram.c tools/histogram.c tools/histogram.h
 tests_tools_test_ranking_SOURCES = tests/tools/test_ranking.c tools/ranking.c tools/ranking.h
 
