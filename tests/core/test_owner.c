@@ -145,7 +145,7 @@ SCENE(nothing_is_adopted_so_soon_after_a_restart_as_the_guard_says, "ann wants r
       "restart; ann adopts; serve; pass 10000 -> ann UNAVAILABLE, ann why restart_guard_ms")
 
 /* ---- breaking: by the token that was found to have the lock; holds of this very client; answers that are lost (who
- * has it, which is asked first, and what holders in other processes see: contract/test_break.c) ---- */
+ * has it, which is asked first, and what holders in other processes see: contract/test_takeover.c) ---- */
 
 #define ONE_SERVER .of = WORLD_PLAIN | WORLD_FAIR
 

@@ -1,4 +1,4 @@
-/* Names that would break a log line. That none reaches the keys of others: contract/test_names.
+/* Names that would break a log line. That none reaches the keys of others: contract/test_input.
  *
  *   LEASH_TEST_NAMES  random names in texts and log lines (default 30000)
  *   LEASH_TEST_SEED   which */
