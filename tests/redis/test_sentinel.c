@@ -455,7 +455,7 @@ SCENE(it_asks_before_every_connect,
       "forget s0; forget s1; let c connects; hang_up h0; await connects !~ $c; asked all >= 1")
 SCENE(when_the_master_is_another_one_it_goes_there_at_once,
       "hosts; make; hello = OK; await at h0 = yes; await hears s1 = 1;" SECOND "switch s1; await at h1 = yes;"
-      "await inside h0 = 0; connects = 2; accepted h1 = 2;"
+      "await inside h0 = 0; await connects = 2; accepted h1 = 2;"
       "let p port h0; names all $p 9; switch s0; await at h0 = yes") /* and back, with the same run id as before */
 
 SCENE(a_dial_to_a_master_that_is_one_no_more_is_given_up, /* and says nothing */
@@ -463,7 +463,7 @@ SCENE(a_dial_to_a_master_that_is_one_no_more_is_given_up, /* and says nothing */
       "switch s1; await at h1 = yes; hello = OK")
 SCENE(a_replica_in_the_masters_place_is_not_taken_for_it, /* and the sentinels are asked before each attempt */
       "hosts; replica h0; make; hello ~ UNAVAILABLE: 'this is a replica, not the master' '/main: redis://127.0.0.1:';"
-      "trouble ~ UNAVAILABLE:; forget s0; await asked s0 >= 3; master h0; await at h0 = yes; connects = 1")
+      "trouble ~ UNAVAILABLE:; forget s0; await asked s0 >= 3; master h0; await at h0 = yes; await connects = 1")
 
 SCENE(the_first_attempt_has_not_failed_before_all_sentinels_have_answered,
       "hosts; stop h0; let p port h1; names s1 $p 8; on s1 SENTINEL waits; make; await log ~ 'Connection refused';"
