@@ -7,15 +7,11 @@
 
 enum { FAKES = 8, RULES = 16, COMMAND = 64 };
 
-/* What bytes may be instead. */
-static const char *const instead[] = {"silent", "close", "waits"};
-static const size_t codes[] = {FAKE_SILENT, FAKE_CLOSE, 0};
-
 struct rule {
 	char command[COMMAND];
 	char *bytes;
-	size_t size; /* or a code */
-	bool once, waits, is_text;
+	size_t size; /* 0: it is a text of a scene */
+	bool once;
 };
 
 static struct named {
@@ -38,8 +34,6 @@ named(const char *name)
 	return fakes;
 }
 
-/* ---- rules ---- */
-
 /* mutex held */
 static void
 remove_rule(struct named *n, int i)
@@ -49,23 +43,16 @@ remove_rule(struct named *n, int i)
 }
 
 static void
-add_rule(const char *name, const char *command, const char *bytes, size_t size, bool is_text, bool once)
+add_rule(const char *name, const char *command, const char *bytes, size_t size, bool once)
 {
-	const size_t bare = size & ~FAKE_CLOSE;
-	struct rule rule = {.bytes = malloc(bare + 1), .size = size, .is_text = is_text, .once = once};
+	const size_t bare = size > 0 ? size & ~FAKE_CLOSE : strlen(bytes);
+	struct rule rule = {.bytes = malloc(bare + 1), .size = size, .once = once};
 	struct named *n = named(name);
 	int i = 0;
 
-	assert_in_range(size, 1, FAKE_MOST | FAKE_CLOSE);
 	memcpy(rule.bytes, bytes, bare);
 	rule.bytes[bare] = '\0';
 	snprintf(rule.command, sizeof rule.command, "%s", command);
-	for (size_t k = 0; k < COUNT(instead); k++)
-		if (is_text && strcmp(bytes, instead[k]) == 0) {
-			rule.size = codes[k];
-			rule.waits = codes[k] == 0;
-			rule.bytes[0] = '\0';
-		}
 	pthread_mutex_lock(&n->mutex);
 	while (i < n->rules && (once || strcmp(n->rule[i].command, command) != 0))
 		i++;
@@ -78,7 +65,7 @@ add_rule(const char *name, const char *command, const char *bytes, size_t size, 
 	pthread_mutex_unlock(&n->mutex);
 }
 
-/* What the rule that fits says, of which the size; FAKE_DEFAULT: none. True: it waits. */
+/* What the rule that fits says, of which the size. True: it waits. */
 static bool
 follow_rules(struct named *n, const char *command, const char *second, char *out, size_t *size)
 {
@@ -91,12 +78,15 @@ follow_rules(struct named *n, const char *command, const char *second, char *out
 
 		if (strncasecmp(command, rule->command, strlen(rule->command)) != 0)
 			continue;
-		waits = rule->waits;
-		*size = rule->size;
-		if (rule->is_text && rule->bytes[0] != '\0')
-			*size = scenes_wire(out, rule->bytes, second);
-		else
-			memcpy(out, rule->bytes, rule->size & FAKE_SILENT ? 0 : rule->size & ~FAKE_CLOSE);
+		if (rule->size > 0) {
+			memcpy(out, rule->bytes, rule->size & ~FAKE_CLOSE);
+			*size = rule->size;
+		} else {
+			waits = strcmp(rule->bytes, "waits") == 0;
+			*size = strcmp(rule->bytes, "silent") == 0  ? FAKE_SILENT
+			        : strcmp(rule->bytes, "close") == 0 ? FAKE_CLOSE
+			                                            : scenes_wire(out, rule->bytes, second);
+		}
 		if (rule->once)
 			remove_rule(n, i);
 		break;
@@ -113,14 +103,12 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 	size_t size, used = 0;
 
 	(void)room;
-	for (int i = 0; i < argc && used + 1 < sizeof command; i++) {
+	for (int i = 0; i < argc && used + 1 < sizeof command; i++, used = strlen(command))
 		snprintf(command + used, sizeof command - used, "%s%.*s", i > 0 ? " " : "", (int)argl[i], argv[i]);
-		used = strlen(command);
-	}
 	if (argc > 1)
 		snprintf(second, sizeof second, "%.*s", (int)argl[1], argv[1]);
 	while (follow_rules(n, command, second, out, &size)) {
-		if (atomic_load(&n->stopping))
+		if (n->stopping)
 			return FAKE_SILENT;
 		await_ms(1);
 	}
@@ -130,7 +118,7 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 void
 on_bytes(const char *name, const char *command, const char *bytes, size_t size)
 {
-	add_rule(name, command, bytes, size, false, false);
+	add_rule(name, command, bytes, size, false);
 }
 
 void
@@ -145,11 +133,9 @@ off(const char *name, const char *command)
 	pthread_mutex_unlock(&n->mutex);
 }
 
-DOES(on, add_rule(word[1], word[2], word[3], strlen(word[3]), true, false))
-DOES(once, add_rule(word[1], word[2], word[3], strlen(word[3]), true, true))
+DOES(on, add_rule(word[1], word[2], word[3], 0, false))
+DOES(once, add_rule(word[1], word[2], word[3], 0, true))
 DOES(off, off(word[1], word[2]))
-
-/* ---- their lives ---- */
 
 struct fake *
 fakes_start(const char *name, bool tcp)
@@ -166,18 +152,11 @@ fakes_start(const char *name, bool tcp)
 static void
 stop(struct named *n)
 {
-	atomic_store(&n->stopping, true);
+	n->stopping = true;
 	fake_stop(n->fake);
 	n->fake = NULL;
 	while (n->rules > 0)
 		remove_rule(n, n->rules - 1);
-}
-
-void
-fakes_stop(void)
-{
-	while (count > 0)
-		stop(&fakes[--count]);
 }
 
 struct fake *
@@ -192,18 +171,29 @@ port_of(const char *name)
 	return atoi(strrchr(fake_uri(fake_of(name)), ':') + 1);
 }
 
+void
+read_uri(struct lsh_uri *to, const char *scheme, int most, const char *name, const char *rest)
+{
+	char text[512], fake[] = {name[0], '0', '\0'};
+	leash_error why;
+
+	strcpy(text, scheme);
+	for (; fake[1] < '0' + most; fake[1]++)
+		sprintf(text + strlen(text), "%s127.0.0.1:%d", fake[1] > '0' ? "," : "", port_of(fake));
+	if (lsh_uri_parse(to, strcat(text, rest), &why) != LEASH_OK)
+		fail_msg("%s", why.text);
+}
+
 DOES(fake, fakes_start(word[1], strcmp(word[2], "tcp") == 0))
 DOES(stop, stop(named(word[1])))
 DOES(hang_up, fake_hang_up(fake_of(word[1])))
-SEES(send, seen_number((int64_t)fake_send(fake_of(word[1]), word[2], strlen(word[2]))))
-SEES(publish, seen_number((int64_t)fake_publish(fake_of(word[1]), word[2], word[3])))
-SEES(heard, seen_number((int64_t)fake_count(fake_of(word[1]), *word[2] != '\0' ? word[2] : NULL)))
+SEES(send, seen_number(fake_send(fake_of(word[1]), word[2], strlen(word[2]))))
+SEES(publish, seen_number(fake_publish(fake_of(word[1]), word[2], word[3])))
+SEES(heard, seen_number(fake_count(fake_of(word[1]), *word[2] != '\0' ? word[2] : NULL)))
 DOES(forget, fake_forget(fake_of(word[1])))
-SEES(accepted, seen_number((int64_t)fake_accepted(fake_of(word[1]))))
-SEES(inside, seen_number((int64_t)fake_open(fake_of(word[1]))))
+SEES(accepted, seen_number(fake_accepted(fake_of(word[1]))))
+SEES(inside, seen_number(fake_open(fake_of(word[1]))))
 SEES(port, seen_number(port_of(word[1])))
-
-/* ---- the log ---- */
 
 struct lsh_courier *courier;
 static char lines[32768];
@@ -230,10 +220,14 @@ log_start(void)
 }
 
 void
-log_stop(void)
+fakes_stop(void)
 {
-	lsh_courier_stop(courier);
+	while (count > 0)
+		stop(&fakes[--count]);
+	if (courier != NULL)
+		lsh_courier_stop(courier);
 	lsh_courier_free(courier);
+	courier = NULL;
 }
 
 static const char *
@@ -247,14 +241,5 @@ log_text(void)
 }
 
 SEES(log, log_text())
-
-VERB(logged)
-{
-	int64_t n = 0;
-
-	for (const char *at = log_text(); (at = strstr(at, word[1])) != NULL; at++)
-		n++;
-	return seen_number(n);
-}
-
+SEES(logged, seen_number(times_in(log_text(), word[1])))
 DOES(forget_log, forgotten += strlen(log_text()))

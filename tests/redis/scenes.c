@@ -5,14 +5,13 @@
 #include "tests/support/descriptors.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 
-enum { TEXT = 65536, VARIABLES = 26 };
+enum { TEXT = 65536, VARIABLES = 26, VARIABLE = 256 };
 
 const struct language *language;
 
 static struct verb *all;
-static char variables[VARIABLES][256];
+static char variables[VARIABLES][VARIABLE];
 static int64_t clock_began;
 static const char *playing; /* the whole text */
 
@@ -28,8 +27,6 @@ scenes_add(struct verb *verb)
 	all = verb;
 }
 
-/* ---- what is seen ---- */
-
 const char *
 seen(const char *format, ...)
 {
@@ -42,18 +39,6 @@ seen(const char *format, ...)
 	vsnprintf(text, TEXT, format, args);
 	va_end(args);
 	return text;
-}
-
-const char *
-seen_number(int64_t number)
-{
-	return seen("%" PRId64, number);
-}
-
-const char *
-seen_whether(bool it_is)
-{
-	return it_is ? "yes" : "no";
 }
 
 const char *
@@ -71,8 +56,7 @@ seen_end(leash_status status, leash_error *err)
 {
 	const char *text = status == LEASH_OK ? "OK" : seen("%s: %s", leash_status_name(status), err->text);
 
-	if (status != LEASH_OK && err->status != status)
-		fail_msg("the error says %s, and the call %s", leash_status_name(err->status), leash_status_name(status));
+	assert_true(status == LEASH_OK || err->status == status);
 	assert_int_not_equal(text[strlen(text) - 1], '.');
 	for (const char *at = text; *at != '\0'; at++)
 		assert_in_range(*at, ' ', '~');
@@ -104,11 +88,8 @@ void
 let(char variable, const char *value)
 {
 	assert_in_range(variable, 'a', 'z');
-	assert_in_range(snprintf(variables[variable - 'a'], sizeof variables[0], "%s", value != NULL ? value : ""), 0,
-	                sizeof variables[0] - 1);
+	assert_in_range(snprintf(variables[variable - 'a'], VARIABLE, "%s", value != NULL ? value : ""), 0, VARIABLE - 1);
 }
-
-/* ---- words ---- */
 
 int64_t
 number_of(const char *word, int64_t instead)
@@ -119,6 +100,16 @@ number_of(const char *word, int64_t instead)
 	if (*end != '\0')
 		fail_msg("'%s' is no number", word);
 	return *word != '\0' ? number : instead;
+}
+
+int64_t
+times_in(const char *text, const char *word)
+{
+	int64_t n = 0;
+
+	for (; (text = strstr(text, word)) != NULL; text++)
+		n++;
+	return n;
 }
 
 int
@@ -148,8 +139,7 @@ next_word(char **text)
 }
 
 struct step {
-	char text[TEXT], nothing[1];
-	char *word[WORDS + 1];
+	char text[TEXT], *word[WORDS + 1];
 	int count;
 	const char *sign, *expected[WORDS + 1]; /* NULL: nothing */
 };
@@ -162,7 +152,7 @@ put_in_variables(char *out, const char *text, size_t size)
 	size_t n = 0;
 
 	for (; text < end; text++) {
-		assert_true(n + sizeof variables[0] < TEXT);
+		assert_true(n + VARIABLE < TEXT);
 		if (*text == '$' && end - text > 1 && islower(text[1]) && (end - text == 2 || !isalnum(text[2]))) {
 			n += (size_t)sprintf(out + n, "%s", variables[text[1] - 'a']);
 			text++;
@@ -177,68 +167,57 @@ static void
 read_step(struct step *step, const char *text, size_t size)
 {
 	static const char *const signs[] = {"=", "~", "!~", ">=", "<=", ">", "<"};
+	static char nothing[1];
 	char *rest = step->text, *word;
 	int expected = 0;
 
 	put_in_variables(step->text, text, size);
 	step->sign = NULL;
 	step->count = 0;
-	step->nothing[0] = '\0';
 	while ((word = next_word(&rest)) != NULL) {
-		bool is_sign = false;
+		const char *sign = NULL;
 
 		for (size_t i = 0; i < COUNT(signs) && step->sign == NULL; i++)
-			if (strcmp(word, signs[i]) == 0) {
-				step->sign = signs[i];
-				is_sign = true;
-			}
-		if (is_sign)
-			continue;
+			sign = strcmp(word, signs[i]) == 0 ? signs[i] : sign;
 		assert_true(step->count < WORDS && expected < WORDS);
-		if (step->sign == NULL)
+		if (sign != NULL)
+			step->sign = sign;
+		else if (step->sign == NULL)
 			step->word[step->count++] = word;
 		else
 			step->expected[expected++] = word;
 	}
 	step->expected[expected] = NULL;
 	for (int i = step->count; i <= WORDS; i++)
-		step->word[i] = step->nothing;
+		step->word[i] = nothing;
 	if (step->sign != NULL && expected == 0)
 		fail_msg("nothing is compared with: %.*s", (int)size, text);
 }
 
 /* ---- playing ---- */
 
-/* Those behind ~, and none of those behind !~. */
-static bool
-has_words(const struct step *step, const char *seen)
-{
-	bool without = step->sign[0] == '!';
-
-	for (int i = 0; step->expected[i] != NULL; i++)
-		if (strcmp(step->expected[i], "!~") == 0)
-			without = true;
-		else if ((strstr(seen, step->expected[i]) != NULL) == without)
-			return false;
-	return true;
-}
-
 static bool
 compares(const struct step *step, const char *seen)
 {
+	bool without = step->sign != NULL && step->sign[0] == '!';
+
 	if (language != NULL && (step->sign == NULL || strcmp(step->sign, "=") == 0))
 		return language->fits(step->sign != NULL ? step->expected : NULL, seen);
-	if (step->sign == NULL)
-		return true;
-	if (seen == NULL)
-		return false;
+	if (step->sign == NULL || seen == NULL)
+		return step->sign == NULL;
 	if (strcmp(step->sign, "=") == 0)
 		return strcmp(seen, step->expected[0]) == 0;
-	if (strchr(step->sign, '~') != NULL)
-		return has_words(step, seen);
-	int64_t number = number_of(seen, 0);
-	int64_t limit = number_of(step->expected[0], 0);
-	return number == limit ? step->sign[1] == '=' : step->sign[0] == '>' ? number > limit : number < limit;
+	if (strchr(step->sign, '~') == NULL) {
+		int64_t number = number_of(seen, 0), limit = number_of(step->expected[0], 0);
+
+		return number == limit ? step->sign[1] == '=' : step->sign[0] == '>' ? number > limit : number < limit;
+	}
+	for (const char *const *word = step->expected; *word != NULL; word++)
+		if (strcmp(*word, "!~") == 0)
+			without = true;
+		else if ((strstr(seen, *word) != NULL) == without)
+			return false;
+	return true;
 }
 
 /* What is seen of a step from its word `at` on. */
@@ -257,25 +236,20 @@ act(struct step *step, int at)
 static void
 play_step(const char *text, size_t size)
 {
-	struct step step;
-	int at = 0;
-	char variable = '\0';
 	double seconds = 0;
+	struct step step;
 	const char *is;
 
 	read_step(&step, text, size);
+	const bool lets = strcmp(step.word[0], "let") == 0;
+	int at = lets ? 2 : 0;
 	if (step.count == 0)
 		return;
-	if (strcmp(step.word[at], "let") == 0) {
-		variable = step.word[at + 1][0];
-		at += 2;
-	}
 	if (strcmp(step.word[at], "await") == 0) {
 		bool has_limit = strspn(step.word[++at], "0123456789") > 0;
 
 		seconds = has_limit ? (double)number_of(step.word[at++], 0) : 30;
-		if (step.sign == NULL)
-			fail_msg("nothing is awaited: %.*s", (int)size, text);
+		assert_non_null(step.sign);
 	}
 	int64_t limit = await_limit_ns(seconds);
 	while (is = act(&step, at), !compares(&step, is)) {
@@ -283,8 +257,8 @@ play_step(const char *text, size_t size)
 			fail_msg("in the step '%.*s' was seen: %s\nof: %s", (int)size, text, is != NULL ? is : "nothing", playing);
 		await_ms(1);
 	}
-	if (variable != '\0')
-		let(variable, is);
+	if (lets)
+		let(step.word[1][0], is);
 }
 
 /* Of the step that begins there: a ';' in quotes does not end it. */
@@ -362,8 +336,6 @@ play_given(void)
 {
 	play("%s", (const char *)given);
 }
-
-/* ---- words of all scenes ---- */
 
 DOES(pass, await_ms(number_of(word[1], 0)))
 DOES(clock, clock_began = lsh_now_ns())

@@ -20,6 +20,8 @@
 #include <leash/status.h>
 #include "tests/support/test.h"
 
+#include <inttypes.h>
+
 #define SCENE(title, ...) SENTENCE_AS(title, #title, play_given, .given = "" __VA_ARGS__)
 
 enum { WORDS = 512 };
@@ -63,9 +65,9 @@ void play_given(void);
 
 /* What is seen; it lasts for the next seven. */
 const char *seen(const char *format, ...) __attribute__((format(printf, 1, 2)));
-const char *seen_number(int64_t number);
-const char *seen_whether(bool it_is); /* yes, or no */
-const char *seen_words(char **word);  /* all from there on, with a space between */
+#define seen_number(number) seen("%" PRId64, (int64_t)(number))
+#define seen_whether(it_is) ((it_is) ? "yes" : "no")
+const char *seen_words(char **word); /* all from there on, with a space between */
 /* What it came to: OK, or the status and the text, which does not end with '.', and is cleared. */
 const char *seen_end(leash_status status, leash_error *err);
 
@@ -77,5 +79,6 @@ void let(char variable, const char *value);
 
 /* The number that a word is; `instead`, if it is "". */
 int64_t number_of(const char *word, int64_t instead);
+int64_t times_in(const char *text, const char *word);
 /* The place of a word in a list; the test fails if it has none. */
 int place_of(const char *word, const char *const *list, int count);

@@ -14,7 +14,8 @@
  *     at SLOTS            who has them: letters; - for nobody, ? for another
  *     trouble SLOT        why nobody has it; host SLOT: of the server that has it
  *     moved TEXT, sent TEXT   what a server says: where it leads; sent: of a slot that is on its way
- *     servers             that have a number; changes: how many were told of; version */
+ *     servers             that have a number; number SLOT: of who has it; uri NUMBER: where it is kept, its port
+ *     changes             how many were told of; version */
 #include "redis/cluster.h"
 
 #include "base/clock.h"
@@ -63,15 +64,13 @@ DOES(info, play("on %s 'CLUSTER INFO' '{cluster_enabled:1\r\ncluster_state:%s\r\
 CALLED(changed, changes++)
 
 static void
-make(const char *text, int64_t timeout, int64_t period)
+make(int64_t timeout, int64_t period)
 {
 	struct lsh_cluster_options options = {
 		.uri = &uri, .name = "leash:test", .courier = courier, .timeout = timeout, .period = period, .changed = changed,
 	};
 
 	changes = 0;
-	if (lsh_uri_parse(&uri, text, &err) != LEASH_OK)
-		fail_msg("%s", err.text);
 	cluster = lsh_cluster_new(&options);
 	assert_non_null(cluster);
 }
@@ -86,12 +85,8 @@ seen_with_uri(leash_status status)
 
 VERB(open)
 {
-	char text[256] = "redis+cluster://";
-
-	for (int i = 0; i < number_of(word[1], 1); i++)
-		sprintf(text + strlen(text), "%s127.0.0.1:%d", i > 0 ? "," : "", port_of((char[]){'n', (char)('0' + i), '\0'}));
-	strcat(text, word[2]);
-	make(text, number_of(word[3], 20000) * LSH_MS, number_of(word[4], 0) * LSH_MS);
+	read_uri(&uri, "redis+cluster://", (int)number_of(word[1], 1), "n0", word[2]);
+	make(number_of(word[3], 20000) * LSH_MS, number_of(word[4], 0) * LSH_MS);
 	return seen_with_uri(lsh_cluster_open(cluster, &err));
 }
 
@@ -109,8 +104,8 @@ static void
 start(void)
 {
 	log_start();
-	play("each n n0 n1 n2; fake $n tcp; on $n 'CLUSTER INFO' "
-	     "\"-NOPERM User default has no permissions to run the 'cluster|info' command\r\n\"");
+	play("each n n0 n1 n2; fake $n tcp;"
+	     "on $n 'CLUSTER INFO' \"-NOPERM User default has no permissions to run the 'cluster|info' command\r\n\"");
 }
 
 static void
@@ -118,7 +113,6 @@ stop(void)
 {
 	play("close");
 	fakes_stop();
-	log_stop();
 }
 
 FIXTURE(start, stop);
@@ -201,38 +195,34 @@ VERB(servers)
 	return seen_number(n);
 }
 
+VERB(uri)
+{
+	const struct lsh_uri *of = lsh_cluster_server(cluster, (int)number_of(word[1], 0));
+
+	return seen("%p:%d", (const void *)of, of->port);
+}
+
+SEES(number, seen_number(lsh_cluster_at(cluster, (unsigned)number_of(word[1], 0))))
 SEES(changes, seen_number(changes))
-SEES(version, seen_number((int64_t)lsh_cluster_version(cluster)))
+SEES(version, seen_number(lsh_cluster_version(cluster)))
 
 #define OPEN_FIRST "says n0 A B; open 1 = OK;"
-
-/* ---- the map ---- */
 
 SCENE(the_map_is_what_the_nodes_say,
       OPEN_FIRST "at 0 99 100 16383 = AABB; servers = 2; await changes = 1; let v version; look n0 2; version = $v;"
       "says n0 A C; look n0; at 100 0 = CA; version > $v; await changes = 2")
-SCENE(slots_that_nobody_serves_are_holes,
-      "ranges n0 '10-20 aA 127.0.0.1'; open 1 = OK; at 9 10 21 = -A-; await log ~ '11 of 16384 slots';"
-      "trouble 9 ~ UNAVAILABLE: 'nobody serves slot 9'")
+SCENE(slots_that_nobody_serves_are_holes, "ranges n0 '10-20 aA 127.0.0.1'; open 1 = OK; at 9 10 21 = -A-;"
+      "await log ~ '11 of 16384 slots'; trouble 9 ~ UNAVAILABLE: 'nobody serves slot 9'")
 SCENE(a_host_that_is_not_named_is_the_one_that_was_asked,
       "ranges n0 '0-99 aA none, 100-16383 bB nil'; open 1 = OK; at 0 100 = AB; host 0 = 127.0.0.1;host 100 = 127.0.0.1")
 SCENE(of_a_master_without_an_address_what_was_known_stands,
       OPEN_FIRST "ranges n0 '0-99 aA ?, 100-16383 bC 127.0.0.1'; look n0; at 0 100 = AC")
-SCENE(a_map_beyond_all_bounds_is_refused_with_the_bound,
-      "on n0 'CLUSTER SLOTS' '*1048577\r\n';"
+SCENE(a_map_beyond_all_bounds_is_refused_with_the_bound, "on n0 'CLUSTER SLOTS' '*1048577\r\n';"
       "open 1 ~ PROTOCOL: 'its answer has more than 1048576 elements, which is the most that is taken'")
 
-SENTENCE(a_server_keeps_its_number_and_its_uri)
-{
-	play(OPEN_FIRST);
-	int number = lsh_cluster_at(cluster, 0);
-	const struct lsh_uri *first = lsh_cluster_server(cluster, number);
-	play("info n0 ok 1; says n0 C B; look n0; at 0 = C");
-	assert_ptr_equal(lsh_cluster_server(cluster, number), first);
-	assert_int_equal(first->port, FIRST_PORT);
-	play("info n0 ok 2; says n0 A B; look n0; servers = 3");
-	assert_int_equal(lsh_cluster_at(cluster, 0), number);
-}
+SCENE(a_server_keeps_its_number_and_its_uri,
+      OPEN_FIRST "let n number 0; let u uri $n; info n0 ok 1; says n0 C B; look n0; at 0 = C; uri $n = $u;"
+      "info n0 ok 2; says n0 A B; look n0; servers = 3; number 0 = $n")
 
 static char *
 put_node(char *text, int port, char id)
@@ -283,15 +273,12 @@ SENTENCE(a_key_has_the_slot_of_its_tag_or_of_all_of_it_as_the_server_says)
 SCENE(one_that_hangs_does_not_hold_up_the_others,
       /* those of no use are asked last: one answer is enough for the next map */
       "on n0 CLUSTER silent; on n1 CLUSTER silent; says n2 A B; open 3 = OK; at 0 = A; says n2 A C; look n2;at 100 = C")
-SCENE(a_server_without_a_cluster_is_said_to_be_one,
-      "on n0 'CLUSTER SLOTS' '-ERR This instance has cluster support disabled\r\n';"
+SCENE(a_server_without_a_cluster_is_said_to_be_one, "on n0 'CLUSTER SLOTS' "
+      "'-ERR This instance has cluster support disabled\r\n';"
       "open 1 ~ UNSUPPORTED: 'no part of a cluster: for this server alone write redis://'")
-SCENE(a_node_that_knows_of_no_slots_is_said_to,
-      "on n0 'CLUSTER SLOTS' *0\r\n; open 1 ~ UNAVAILABLE: 'was the cluster created?'; close; says n1 A B;"
-      "open 2 = OK; at 0 = A")
-
-SCENE(nonsense_is_not_believed,
-      "says n1 A B;"
+SCENE(a_node_that_knows_of_no_slots_is_said_to, "on n0 'CLUSTER SLOTS' *0\r\n;"
+      "open 1 ~ UNAVAILABLE: 'was the cluster created?'; close; says n1 A B; open 2 = OK; at 0 = A")
+SCENE(nonsense_is_not_believed, "says n1 A B;"
       "each x +OK\r\n *1\r\n:1\r\n '*1\r\n*3\r\n:0\r\n:16384\r\n*2\r\n{x}:1\r\n' what\r\n *99999999\r\n;"
       "on n0 'CLUSTER SLOTS' '$x'; open 1 ~ PROTOCOL:; close; open 2 = OK; at 0 = A; close")
 SCENE(a_permission_that_is_missing_is_named, /* of CLUSTER INFO it is enough to say so once */
@@ -306,9 +293,9 @@ SENTENCE(those_who_cannot_be_reached_are_said_so_and_looked_for_again)
 
 	snprintf(text, sizeof text, "%d", port);
 	struct server *server = server_start((const char *const[]){"--port", text, "--cluster-enabled", "yes", NULL});
-	snprintf(text, sizeof text, "redis+cluster://127.0.0.1:%d", port);
+	read_uri(&uri, "redis+cluster://", 0, "", seen("127.0.0.1:%d", port));
 	server_kill(server);
-	make(text, 20 * LSH_S, 0);
+	make(20 * LSH_S, 0);
 	assert_int_equal(lsh_cluster_open(cluster, &err), LEASH_UNAVAILABLE);
 	assert_non_null(strstr(err.text, "connecting"));
 	play("trouble 5 ~ UNAVAILABLE: connecting");
@@ -348,9 +335,8 @@ SCENE(a_node_that_is_cut_off_is_not_believed, /* it tries to be elected again an
 SCENE(if_there_is_nothing_else_for_long_what_seems_out_of_date_counts, /* set up anew, from the first epoch on */
       "says n0 A B; info n0 ok 8; open 1 = OK; says n0 C B; info n0 ok 1; clock; refresh; await at 0 = C;"
       "took >= 10000; log ~ 'the cluster is another one than before'")
-SCENE(an_address_that_leads_to_another_cluster_is_not_followed,
-      "says n0 A B; info n0 ok 1; open 2 = OK; ranges n1 '0-16383 xC 127.0.0.1'; info n1 ok 100; look n1 3;"
-      "at 0 100 = AB; servers = 2")
+SCENE(an_address_that_leads_to_another_cluster_is_not_followed, "says n0 A B; info n0 ok 1; open 2 = OK;"
+      "ranges n1 '0-16383 xC 127.0.0.1'; info n1 ok 100; look n1 3; at 0 100 = AB; servers = 2")
 
 SENTENCE(an_answer_that_was_asked_for_before_does_not_undo_a_moved) /* even if there is a newer order of things */
 {
@@ -373,12 +359,11 @@ SCENE(a_cluster_of_which_nothing_is_allowed_is_refused,
 SCENE(an_ask_changes_nothing, /* no host: that of the server which said it; IPv6 without brackets */
       OPEN_FIRST "let v version; let q asked n0; sent 'ASK 7 127.0.0.1:7003' = '127.0.0.1 7003'; at 7 = A;"
       "version = $v; asked n0 = $q; sent 'ASK 7 :7003' = '127.0.0.1 7003'; sent 'ASK 7 ::1:7003' = '::1 7003'")
-SCENE(a_redirection_to_nowhere_or_to_where_we_may_not_is_refused,
-      "says n0 A B; open 1 ?redirects=127.0.0.1 = OK;"
+SCENE(a_redirection_to_nowhere_or_to_where_we_may_not_is_refused, "says n0 A B; open 1 ?redirects=127.0.0.1 = OK;"
       "moved 'MOVED 7 evil.example:6379' ~ DENIED: evil.example:6379 'to which' redirects;"
       "sent 'ASK 7 10.0.0.9:6379' ~ DENIED: redirects; moved 'MOVED 7 127.0.0.1' ~ PROTOCOL: 7001;"
-      "moved MOVED ~ PROTOCOL:;"
-      "moved 'ASK 7 127.0.0.1:1' ~ PROTOCOL:; sent 'MOVED 7 127.0.0.1:1' ~ PROTOCOL:; at 7 = A; servers = 2")
+      "moved MOVED ~ PROTOCOL:; moved 'ASK 7 127.0.0.1:1' ~ PROTOCOL:; sent 'MOVED 7 127.0.0.1:1' ~ PROTOCOL:;"
+      "at 7 = A; servers = 2")
 
 SENTENCE(no_number_of_redirections_is_too_many_to_bear) /* and those that are known stay known */
 {
@@ -393,18 +378,15 @@ SENTENCE(no_number_of_redirections_is_too_many_to_bear) /* and those that are kn
 	     2 + LSH_STRANGERS);
 }
 
-/* ---- its end ---- */
-
 SCENE(its_end_does_not_wait_for_those_who_hang, /* an answer has 2 s */
       OPEN_FIRST "on n0 CLUSTER silent; ask n0; clock; close; took < 1500")
-
-SCENE(nothing_is_left_of_it,
-      "let d descriptors; says n0 A B; on n1 CLUSTER silent; repeat 5; open 2 = OK; refresh; close; next;"
-      "await inside n0 = 0; await inside n1 = 0; await descriptors = $d") /* the last may come to a fake only now */
+SCENE(nothing_is_left_of_it, "let d descriptors; says n0 A B; on n1 CLUSTER silent; repeat 5; open 2 = OK; refresh;"
+      "close; next; await inside n0 = 0; await inside n1 = 0; await descriptors = $d") /* a fake may hear it late */
 
 SENTENCE(one_that_was_never_opened_can_be_freed)
 {
-	make("redis+cluster://127.0.0.1:1,127.0.0.1:2", 20 * LSH_S, 0);
+	read_uri(&uri, "redis+cluster://", 0, "", "127.0.0.1:1,127.0.0.1:2");
+	make(20 * LSH_S, 0);
 	play("close");
 	lsh_cluster_free(NULL);
 }

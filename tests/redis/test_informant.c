@@ -8,15 +8,15 @@
  *                                unasked, too
  *     connect WHO                it is made, if it is not there, and says hello
  *     begin WHO                  the same, but it does not get to the end of its hello
- *     say WHO TEXT               ECHO
+ *     say WHO TEXT               ECHO; order WHO WORDS: any command
  *     ask WHO                    its time begins
  *     step WHO                   wait, up, what is said, or why it is down
  *     drip WHO                   the same, when another byte has come to all
  *     next WHO                   the same, when it is not wait any more; hear t: of a talk
  *     wants WHO                  when it wants to be stepped although nothing comes: now, never, in time or late
- *     take WHO                   and free what was said
+ *     take WHO                   what was said, which stays: taken
  *     free WHO
- *     to URI                     where it is, if not at the fake */
+ *     to URI                     where it is, if not at the fake; serve: at a real server */
 #include "redis/informant.h"
 
 #include "base/clock.h"
@@ -25,7 +25,6 @@
 #include "tests/redis/fakes.h"
 #include "tests/support/server.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <sys/time.h>
 
@@ -33,6 +32,8 @@ static struct lsh_uri uri;
 static struct lsh_informant_options options;
 static struct lsh_informant *informants[3];
 static leash_error err;
+static struct redisReply *taken;
+static struct server *real;
 
 static struct lsh_informant **
 who(const char *name)
@@ -69,6 +70,10 @@ stop(void)
 	play("free i; free j; free t");
 	lsh_uri_clear(&uri);
 	fakes_stop();
+	server_stop(real);
+	real = NULL;
+	lsh_answer_free(taken);
+	taken = NULL;
 }
 
 FIXTURE(start, stop);
@@ -80,11 +85,8 @@ VERB(bounds)
 	return NULL;
 }
 
-DOES(take, lsh_answer_free(lsh_informant_take(*who(word[1]))))
 DOES(time, options.timeout = number_of(word[1], 0) * LSH_MS)
 DOES(listen, options.unasked = true)
-
-/* ---- what is said ---- */
 
 /* "[1 two [3 +four] -five nil]" */
 static void
@@ -103,6 +105,7 @@ put(char *text, const struct redisReply *answer)
 		put(strcat(text, i == 0 ? "[" : " "), lsh_answer_at(answer, i));
 	if (item.type == LSH_ARRAY)
 		strcat(text, lsh_answer_count(answer) == 0 ? "[]" : "]");
+	assert_int_equal(lsh_answer_item(lsh_answer_at(answer, lsh_answer_count(answer))).type, LSH_NIL); /* is not there */
 }
 
 static const char *
@@ -184,6 +187,17 @@ VERB(hear)
 	return status == LEASH_OK ? seen_reply(answer) : seen_end(status, &err);
 }
 
+VERB(order)
+{
+	struct lsh_arg args[WORDS];
+	size_t n = 0;
+
+	for (; *word[n + 2] != '\0'; n++)
+		args[n] = lsh_arg_text(word[n + 2]);
+	assert_true(lsh_informant_send(*who(word[1]), args, n));
+	return NULL;
+}
+
 VERB(say)
 {
 	struct lsh_arg args[] = {LSH_ARG("ECHO"), lsh_arg_text(word[2])};
@@ -191,6 +205,20 @@ VERB(say)
 	assert_true(lsh_informant_send(*who(word[1]), args, 2));
 	return NULL;
 }
+
+VERB(take)
+{
+	struct redisReply *reply = lsh_informant_take(*who(word[1]));
+
+	if (reply == NULL)
+		return "nothing";
+	lsh_answer_free(taken);
+	taken = reply;
+	return seen_reply(taken);
+}
+
+SEES(taken, seen_reply(taken))
+DOES(serve, play("to %s", server_uri(real = server_start(NULL))))
 
 DOES(ask, lsh_informant_ask(*who(word[1])))
 
@@ -207,9 +235,9 @@ VERB(wants)
 
 SCENE(replies_come_one_at_a_time_in_the_order_of_the_commands,
       "connect i; say i one; say i two; ask i; next i = one; next i = two; say i three; next i = three")
-SCENE(one_that_hangs_keeps_no_other_waiting,
-      "connect i; connect j; on f ECHO silent; say i anything; ask i; step i = wait; await heard f ECHO = 1;"
-      "off f ECHO; say j hello; ask j; step i = wait; next j = hello; step i = wait")
+SCENE(one_that_hangs_keeps_no_other_waiting, "connect i; connect j; on f ECHO silent; say i anything; ask i;"
+      "step i = wait; await heard f ECHO = 1; off f ECHO; say j hello; ask j; step i = wait; next j = hello;"
+      "step i = wait")
 SCENE(what_is_said_unasked_is_no_reply_unless_it_was_wanted,
       "connect i; send f '*1\r\n$4\r\nnews\r\n' = 1; next i ~ PROTOCOL: 'it answers what it was not asked';"
       /* nor right behind what was asked for, where it would be taken for the reply to the next question */
@@ -234,46 +262,14 @@ SENTENCE(who_says_ever_more_keeps_no_other_waiting)
 	free(bytes);
 }
 
-/* Of a real server. */
-SENTENCE(answers_of_each_type_are_what_they_are)
-{
-	struct server *server = server_start(NULL);
-	struct lsh_arg eval[] = {
-		LSH_ARG("EVAL"), LSH_ARG("return {1, 'two', {3, {'four', {ok = 'five'}}}, false, {}}"), LSH_ARG("0"),
-	};
-	const struct redisReply *answer;
-
-	play("to %s; talk = OK", server_uri(server));
-	assert_true(lsh_informant_send(*who("t"), eval, 3) && lsh_informant_send(*who("t"), eval, 1));
-	assert_int_equal(lsh_talk_hear(*who("t"), &answer, &err), LEASH_OK);
-	assert_string_equal(seen_reply(answer), "[1 two [3 [four +five]] nil []]");
-	assert_int_equal(lsh_answer_item(lsh_answer_at(answer, 5)).type, LSH_NIL); /* what is not there */
-	assert_int_equal(lsh_answer_item(lsh_answer_at(lsh_answer_at(answer, 0), 0)).type, LSH_NIL);
-	play("hear ~ -ERR; say t ''; hear = ''");
-	server_stop(server);
-}
-
-SENTENCE(an_answer_that_was_taken_stays)
-{
-	struct redisReply *first;
-
-	play("talk");
-	assert_null(lsh_informant_take(*who("t")));
-	play("say t first; say t second; hear = first");
-	first = lsh_informant_take(*who("t"));
-	assert_null(lsh_informant_take(*who("t")));
-	play("hear = second");
-	assert_string_equal(lsh_answer_item(first).text, "first");
-	play("free t");
-	assert_string_equal(lsh_answer_item(first).text, "first");
-	lsh_answer_free(first);
-	lsh_answer_free(NULL);
-}
-
-SCENE(an_answer_that_drips_comes_whole,
-      "connect i; on f ECHO silent; say i x; ask i; step i = wait; await heard f ECHO = 1;"
-      "each b $ 8 \r \n d r i p p i n g \r; send f '$b' = 1; pass 1; step i = wait; next; send f '\n';"
-      "next i = dripping")
+SCENE(answers_of_each_type_are_what_they_are,
+      "serve; talk = OK; order t EVAL \"return {1, 'two', {3, {'four', {ok = 'five'}}}, false, {}}\" 0; order t EVAL;"
+      "hear = '[1 two [3 [four +five]] nil []]'; hear ~ -ERR; say t ''; hear = ''")
+SCENE(an_answer_that_was_taken_stays, "talk; take t = nothing; say t first; say t second; hear = first; take t = first;"
+      "hear = second; taken = first; free t; taken = first")
+SCENE(an_answer_that_drips_comes_whole, "connect i; on f ECHO silent; say i x; ask i; step i = wait;"
+      "await heard f ECHO = 1; each b $ 8 \r \n d r i p p i n g \r; send f '$b' = 1; pass 1; step i = wait; next;"
+      "send f '\n'; next i = dripping")
 
 static void
 ignore(__attribute__((unused)) int sig)
@@ -299,13 +295,12 @@ SENTENCE(signals_disturb_nothing)
 SENTENCE(how_much_is_too_much_depends_on_what_is_asked_for)
 {
 	enum { SIZE = 5 << 20, LESS = 4 << 20 };
-	struct server *server = server_start(NULL);
 	char *much = malloc(SIZE + 1), name[] = "i", *word[] = {NULL, name, much};
 
 	for (size_t i = 0; i < SIZE; i++)
 		much[i] = (char)('a' + i % 23);
 	much[SIZE] = '\0';
-	play("to %s; bounds %d; connect i", server_uri(server), 32 << 20);
+	play("serve; bounds %d; connect i", 32 << 20);
 	for (int i = 0; i < 8; i++)
 		verb_say(word);
 	for (int i = 0; i < 8; i++) {
@@ -318,21 +313,16 @@ SENTENCE(how_much_is_too_much_depends_on_what_is_asked_for)
 	verb_say(word);
 	play("next i ~ PROTOCOL: 'its answer has more than 4194304 bytes, which is the most that is taken'");
 	free(much);
-	server_stop(server);
 }
 
-SCENE(the_elements_are_bounded_before_there_is_room_for_them,
-      "listen; connect i; send f *11\r\n;"
+SCENE(the_elements_are_bounded_before_there_is_room_for_them, "listen; connect i; send f *11\r\n;"
       "next i ~ PROTOCOL: 'its answer has more than 10 elements, which is the most that is taken'")
-
-SCENE(what_no_server_would_say_is_a_protocol_error,
-      "talk; free t; await inside f = 0; let d descriptors;"
+SCENE(what_no_server_would_say_is_a_protocol_error, "talk; free t; await inside f = 0; let d descriptors;"
       "each x what\r\n *65537\r\n *2147483647\r\n *99999999999999999999\r\n *-2\r\n $-2\r\n $2\r\nabc\r\n $2\r\nab\r\r"
       "  $2\r\nab\n\r +a\rb\r\n *1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n"
-      "  _\r\n #t\r\n ,1\r\n (1\r\n %0\r\n ~0\r\n >0\r\n =4\r\ntxt:\r\n :x\r\n;"
-      "on f ECHO '$x'; talk; say t x; hear ~ PROTOCOL:; free t; next;"
-      "on f ECHO '*2\r\n*40000\r\n'; talk 2000; say t x; hear ~ UNAVAILABLE:; free t; await inside f = 0;"
-      "descriptors = $d")
+      "  _\r\n #t\r\n ,1\r\n (1\r\n %0\r\n ~0\r\n >0\r\n =4\r\ntxt:\r\n :x\r\n; on f ECHO '$x'; talk; say t x;"
+      "hear ~ PROTOCOL:; free t; next; on f ECHO '*2\r\n*40000\r\n'; talk 2000; say t x; hear ~ UNAVAILABLE:; free t;"
+      "await inside f = 0; descriptors = $d")
 
 SENTENCE(an_answer_without_an_end_is_given_up)
 {
@@ -350,23 +340,19 @@ SENTENCE(an_answer_without_an_end_is_given_up)
 	free(bytes);
 }
 
-/* ---- time ---- */
-
 SCENE(the_time_begins_with_the_question_and_ends_with_the_last_reply,
       /* once more, for what came behind the hello */
       "time 2000; connect i; wants i = now; step i = wait; wants i = never;"
       "pass 2100; step i = wait; say i x; ask i; wants i = 'in time'; next i = x; step i = wait; wants i = never")
-
 SCENE(an_answer_that_drips_has_no_more_time_than_another,
       "time 2000; connect i; on f ECHO silent; clock; say i x; ask i; step i = wait; await heard f ECHO = 1;"
       "send f $1000\r\n; await 15 drip i ~ UNAVAILABLE: 'no answer in time'; took >= 2000")
 
 /* ---- failures ---- */
 
-SCENE(one_that_is_down_says_why_until_it_is_dialed_again,
-      "connect i; say i lost; hang_up f; next i ~ UNAVAILABLE:; next i ~ UNAVAILABLE:; begin i;"
-      "say i forgotten; begin i; say i anew; next i = up; next i = anew; step i = wait; wants i = never;"
-      "heard f 'ECHO forgotten' = 0") /* with the attempt that it was for */
+SCENE(one_that_is_down_says_why_until_it_is_dialed_again, "connect i; say i lost; hang_up f; next i ~ UNAVAILABLE:;"
+      "next i ~ UNAVAILABLE:; begin i; say i forgotten; begin i; say i anew; next i = up; next i = anew; step i = wait;"
+      "wants i = never; heard f 'ECHO forgotten' = 0") /* with the attempt that it was for */
 
 SENTENCE(a_connection_that_ends_is_told)
 {
@@ -394,7 +380,6 @@ SENTENCE(the_last_words_of_a_server_are_heard) /* what is still to be sent finds
 
 SCENE(who_cannot_be_reached_is_said_so,
       "let d descriptors; to unix:///nowhere/at/all; talk 1000 ~ UNAVAILABLE: /nowhere/at/all; descriptors = $d")
-
 SCENE(nothing_is_left_of_it_in_whatever_state_it_ends,
       "let d descriptors; repeat 5; free i; begin i; free i; connect i; free i; connect i; say i kept; next i = kept;"
       "free i; connect i; say i kept; next i = kept; take i; free i; next; await inside f = 0; descriptors = $d")

@@ -1,13 +1,12 @@
 /* Who is the master: sentinels that agree and disagree, hang, refuse, talk nonsense and are gone; and a node that goes
  * where they say, with both lines. All of them are fakes (fakes.h), so that all of that comes when it should.
  *
- * The sentinels s0 to s2 may be in the URI, and s3 is not. They are honest, and name 127.0.0.1:1000 of epoch 7 for "main".
- * At any time:
+ * The sentinels s0 to s2 may be in the URI, and s3 is not. They are honest, and name 127.0.0.1:1000 of epoch 7 for
+ * "main". At any time:
  *
  *     is SEER MOOD                 honest, or one of those below
- *     names SEER PORT EPOCH [HOST] the master; all for SEER, here and with asked: each of them
- *     role SEER MS                 for which it has been that
- *     knows SEER SEER              another sentinel
+ *     names SEER PORT EPOCH [HOST [MS [SEER]]]   the master, for how long it has been that, and another sentinel; all
+ *                                  for SEER, here and with asked: each of them
  *     asked SEER                   how often, since forget SEER
  *     switch SEER [NAME]           it publishes that another one is master
  *     hears SEER                   has been subscribed to, that often
@@ -18,7 +17,7 @@
  *     wish                what is asked for from now on; answer: the port of the master, not yet, or why not
  *     ask                 both, and the answer is awaited
  *     all                 each of them has answered, or has failed to; done: is it so?
- *     believed            the port of the master as it is known; host: where; since: in ns
+ *     believed            the port of the master as it is known; host: where; since: in ns; ago: in ms
  *     news                how many there were since it was asked for last
  *
  *     hosts               two servers, h0, which all name from then on, and h1
@@ -34,7 +33,6 @@
 #include "redis/pubsub.h"
 #include "tests/redis/fakes.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 
 /* ---- sentinels ---- */
@@ -78,35 +76,6 @@ tell(const struct seer *s)
 	     s->other == 0 ? "*0\r\n" : seen("*1\r\n*6\r\n{name}{0011}{ip}{127.0.0.1}{port}{%d}", s->other));
 }
 
-static void
-start_seer(struct seer *s, int i)
-{
-	*s = (struct seer){.port = 1000, .epoch = 7, .host = "127.0.0.1", .name = {'s', (char)('0' + i)}};
-	fakes_start(s->name, true);
-	play("on %s INFO '{redis_version:7.0.15\r\nredis_mode:sentinel\r\n}';"
-	     "on %s TIME \"-ERR unknown command 'TIME'\r\n\"; on %s SELECT \"-ERR unknown command 'SELECT'\r\n\"",
-	     s->name, s->name, s->name);
-	tell(s);
-}
-
-static void
-write_uri(int count, const char *query)
-{
-	char text[512] = "redis+sentinel://";
-
-	for (int i = 0; i < count; i++)
-		sprintf(text + strlen(text), "%s127.0.0.1:%d", i > 0 ? "," : "", port_of(seers[i].name));
-	sprintf(text + strlen(text), "/main%s", query);
-	if (lsh_uri_parse(&uri, text, &err) != LEASH_OK)
-		fail_msg("%s", err.text);
-}
-
-static struct seer *
-seer_of(const char *name)
-{
-	return &seers[place_of(name, (const char *[]){"s0", "s1", "s2", "s3"}, SEERS)];
-}
-
 VERB(is)
 {
 	for (size_t i = 0; i < COUNT(moods); i++)
@@ -117,32 +86,24 @@ VERB(is)
 	return NULL;
 }
 
+static bool
+is_meant(const struct seer *s, const char *name)
+{
+	return strcmp(name, s->name) == 0 || strcmp(name, "all") == 0;
+}
+
 VERB(names)
 {
-	for (int i = 0; i < SEERS; i++) {
-		struct seer *s = &seers[i];
-
-		if (strcmp(word[1], "all") != 0 && seer_of(word[1]) != s)
+	for (struct seer *s = seers; s < seers + SEERS; s++) {
+		if (!is_meant(s, word[1]))
 			continue;
 		s->port = (int)number_of(word[2], 0);
 		s->epoch = (unsigned)number_of(word[3], 0);
 		snprintf(s->host, sizeof s->host, "%s", *word[4] != '\0' ? word[4] : "127.0.0.1");
+		s->role_ms = (unsigned)number_of(word[5], 0);
+		s->other = *word[6] != '\0' ? port_of(word[6]) : 0;
 		tell(s);
 	}
-	return NULL;
-}
-
-VERB(role)
-{
-	seer_of(word[1])->role_ms = (unsigned)number_of(word[2], 0);
-	tell(seer_of(word[1]));
-	return NULL;
-}
-
-VERB(knows)
-{
-	seer_of(word[1])->other = port_of(word[2]);
-	tell(seer_of(word[1]));
 	return NULL;
 }
 
@@ -150,20 +111,18 @@ VERB(asked)
 {
 	size_t n = 0;
 
-	for (int i = 0; i < SEERS; i++)
-		if (strcmp(word[1], "all") == 0 || seer_of(word[1]) == &seers[i])
-			n += fake_count(fake_of(seers[i].name), "SENTINEL GET-MASTER-ADDR-BY-NAME");
-	return seen_number((int64_t)n);
+	for (struct seer *s = seers; s < seers + SEERS; s++)
+		n += is_meant(s, word[1]) ? fake_count(fake_of(s->name), "SENTINEL GET-MASTER-ADDR-BY-NAME") : 0;
+	return seen_number(n);
 }
 
-SEES(hears, seen_number((int64_t)fake_count(fake_of(word[1]), "SUBSCRIBE +switch-master")))
+SEES(hears, seen_number(fake_count(fake_of(word[1]), "SUBSCRIBE +switch-master")))
 
 VERB(switch)
 {
-	char text[128];
+	const char *text = seen("%s 127.0.0.1 1 127.0.0.1 2", *word[2] != '\0' ? word[2] : "main");
 
-	snprintf(text, sizeof text, "%s 127.0.0.1 1 127.0.0.1 2", *word[2] != '\0' ? word[2] : "main");
-	return seen_number((int64_t)fake_publish(fake_of(word[1]), "+switch-master", text));
+	return seen_number(fake_publish(fake_of(word[1]), "+switch-master", text));
 }
 
 /* ---- who asks them ---- */
@@ -183,7 +142,7 @@ VERB(begin)
 	};
 
 	news = 0;
-	write_uri((int)number_of(word[1], 1), word[2]);
+	read_uri(&uri, "redis+sentinel://", (int)number_of(word[1], 1), "s0", seen("/main%s", word[2]));
 	s = lsh_sentinel_new(&options);
 	assert_non_null(s);
 	assert_true(lsh_sentinel_start(s));
@@ -232,6 +191,7 @@ VERB(all)
 SEES(believed, answer(0))
 SEES(host, (answer(0), master.at.host))
 SEES(since, (answer(0), seen_number(master.since)))
+SEES(ago, (answer(0), seen_number((lsh_now_ns() - master.since) / LSH_MS)))
 SEES(news, seen_number(atomic_exchange(&news, 0)))
 
 /* ---- a node ---- */
@@ -263,8 +223,9 @@ DOES(locked, play("on %s '' '-NOAUTH Authentication required.\r\n'", word[1]))
 VERB(hosts)
 {
 	for (int i = 0; i < 2; i++)
-		play("fake h%d tcp; on h%d 'INFO server' '{redis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:%040d\r\n"
-		     "uptime_in_seconds:86400\r\n}'; master h%d", i, i, i, i);
+		play("fake h%d tcp; on h%d 'INFO server' "
+		     "'{redis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:%040d\r\nuptime_in_seconds:86400\r\n}';"
+		     "master h%d", i, i, i, i);
 	play("let p port h0; names all $p 7");
 	return NULL;
 }
@@ -277,7 +238,7 @@ VERB(make)
 	};
 
 	connects = denials = 0;
-	write_uri(2, "");
+	read_uri(&uri, "redis+sentinel://", 2, "s0", "/main");
 	node = lsh_node_new(&options, &node_ops, NULL);
 	assert_non_null(node);
 	assert_true(lsh_node_start(node));
@@ -309,8 +270,13 @@ static void
 start(void)
 {
 	log_start();
-	for (int i = 0; i < SEERS; i++)
-		start_seer(&seers[i], i);
+	for (int i = 0; i < SEERS; i++) {
+		play("fake s%d tcp; on s%d INFO '{redis_version:7.0.15\r\nredis_mode:sentinel\r\n}';"
+		     "on s%d TIME \"-ERR unknown command 'TIME'\r\n\"; on s%d SELECT \"-ERR unknown command 'SELECT'\r\n\"",
+		     i, i, i, i);
+		seers[i] = (struct seer){.name = {'s', (char)('0' + i)}};
+	}
+	play("names all 1000 7");
 }
 
 static void
@@ -318,33 +284,28 @@ stop(void)
 {
 	play("end");
 	fakes_stop();
-	log_stop();
 }
 
 FIXTURE(start, stop);
 
 /* ---- answers ---- */
 
-SENTENCE(a_sentinel_says_who_the_master_is)
-{
-	play("begin 1; role s0 5000; ask = 1000; since <= %" PRId64 "; host = 127.0.0.1; news >= 1", lsh_now_ns() - 4 * LSH_S);
-}
-
+SCENE(a_sentinel_says_who_the_master_is,
+      "begin 1; names s0 1000 7 127.0.0.1 5000; ask = 1000; ago >= 4000; host = 127.0.0.1; news >= 1")
 SCENE(one_that_hangs_keeps_nobody_waiting, /* nor its end */
       "is s0 mute; begin 3 '' 3600000; ask = 1000; ask = 1000; done = no; end")
 SCENE(the_highest_epoch_wins_however_many_say_otherwise,
       "begin 3; all; believed = 1000; names s2 2000 8; all; believed = 2000;"
       /* also where the others answer first, and it alone does not answer any more */
       "on s2 SENTINEL waits; ask = 2000; off s2 SENTINEL")
-SCENE(an_answer_of_a_higher_epoch_overrides_one_that_came_first,
-      "names s1 2000 8; on s1 SENTINEL waits; begin 2; ask = 1000; news; off s1 SENTINEL; await believed = 2000;"
-      "news >= 1")
+SCENE(an_answer_of_a_higher_epoch_overrides_one_that_came_first, "names s1 2000 8; on s1 SENTINEL waits; begin 2;"
+      "ask = 1000; news; off s1 SENTINEL; await believed = 2000; news >= 1")
 SCENE(of_one_epoch_the_majority_wins, /* and a tie leaves things as they are */
       "names s1 2000 7; names s2 2000 7; begin 3; all; believed = 2000; is s2 strange; all; believed = 2000")
 SCENE(who_does_not_answer_any_more_has_no_voice, /* nor its epoch, to which the other, set up anew, never comes */
       "names s0 2000 9; begin 2; all; believed = 2000; stop s0; all; believed = 1000")
-SCENE(an_answer_to_an_earlier_question_is_no_answer_to_a_later_wish,
-      "begin 1; await hears s0 = 1; ask = 1000; ask = 1000; forget s0; on s0 SENTINEL waits; wish; await asked s0 = 1; wish; off s0 SENTINEL;"
+SCENE(an_answer_to_an_earlier_question_is_no_answer_to_a_later_wish, "begin 1; await hears s0 = 1; ask = 1000;"
+      "ask = 1000; forget s0; on s0 SENTINEL waits; wish; await asked s0 = 1; wish; off s0 SENTINEL;"
       "await answer before = 1000; await answer = 1000; asked s0 >= 2")
 SCENE(a_user_who_may_ask_for_the_address_alone_is_served, "is s0 terse; begin 1; ask = 1000")
 
@@ -362,12 +323,12 @@ SCENE(a_switch_is_asked_about_at_once, /* before a period is over, which takes 8
 SCENE(a_switch_of_another_master_is_not_heeded,
       "begin 1; all; await hears s0 = 1; all; pass 100; forget s0;" /* it asks once more when it has subscribed */
       "switch s0 mainly; switch s0 other; publish s0 +switch-master main; publish s0 +switch-master ''; pass 200;"
-      "asked s0 = 0;"
-      "switch s0; await asked s0 >= 1; believed = 1000") /* what was published is a hint and no answer */
+      "asked s0 = 0; switch s0; await asked s0 >= 1; believed = 1000") /* what was published is a hint and no answer */
 SCENE(a_subscription_that_breaks_is_renewed_and_what_was_missed_is_asked_for, /* before a period is over */
       "begin 1; all; await hears s0 = 1; all; names s0 2000 8; hang_up s0; await 5 believed = 2000; await hears s0 = 2")
 SCENE(where_all_of_the_uri_are_gone_those_are_asked_whom_they_named,
-      "names s3 3000 9; knows s0 s3; begin 2; all; believed = 1000; asked s3 = 0; stop s0; stop s1; ask = 3000")
+      "names s3 3000 9; names s0 1000 7 127.0.0.1 0 s3; begin 2; all; believed = 1000; asked s3 = 0;"
+      "stop s0; stop s1; ask = 3000")
 
 SENTENCE(however_many_say_switch_they_are_asked_a_few_times_a_second_and_after_the_last)
 {
@@ -387,8 +348,8 @@ SCENE(a_name_that_none_knows_is_invalid_and_said_so, /* or the set was just comi
       "is s0 strange; is s1 strange; is s2 strange; begin 3; ask ~ INVALID: 'no sentinel knows a master called' main;"
       "is s1 honest; ask = 1000")
 SCENE(a_server_that_is_no_sentinel_is_invalid, "is s0 ordinary; begin 1; ask ~ INVALID: 'this is no sentinel'")
-SCENE(nobody_there_is_unavailable_with_the_reason_and_what_was_believed_stands,
-      "begin 2; all; believed = 1000; let t since; let p port s1; stop s0; stop s1;"
+SCENE(nobody_there_is_unavailable_with_the_reason_and_what_was_believed_stands, "begin 2; all; believed = 1000;"
+      "let t since; let p port s1; stop s0; stop s1;"
       "ask ~ UNAVAILABLE: 'no sentinel answered: redis://127.0.0.1:' $p 'Connection refused'; believed = 1000;"
       "since = $t")
 SCENE(all_that_hang_are_given_up_at_the_timeout,
@@ -405,14 +366,12 @@ SENTENCE(a_wrong_password_is_denied_and_not_shown) /* and one of them will do */
 	     "log ~ WRONGPASS !~ opensesame; is s1 honest; ask = 1000");
 }
 
-SCENE(nonsense_is_no_answer_and_another_sentinels_answer_counts,
-      "on s0 SENTINEL +OK\r\n; begin 1 '' 500;"
+SCENE(nonsense_is_no_answer_and_another_sentinels_answer_counts, "on s0 SENTINEL +OK\r\n; begin 1 '' 500;"
       "each x +OK\r\n :7\r\n 'HTTP/1.1 400 Bad Request\r\n\r\n' {hello} *0\r\n *1\r\n{127.0.0.1} *2\r\n{127.0.0.1}{0}"
       "  *2\r\n{127.0.0.1}{65536} *2\r\n{127.0.0.1}{-1} *2\r\n{}{1000} *2\r\n{127.0.\r\n.1}{1000}"
       "  '*2\r\n{127 0 0 1}{1000}' *2\r\n$9\r\n127.0.0.1XY{1000} *2\r\n*1\r\n:1\r\n{1000}"
       "  *1\r\n*1\r\n*1\r\n*1\r\n:1\r\n *1073741823\r\n:1\r\n *-7\r\n %1\r\n+a\r\n+b\r\n"
-      "  *2\r\n{127.0.0.1}{1000}*2\r\n{127.0.0.1}{1000}*0\r\n*0\r\n*0\r\n;"
-      "on s0 SENTINEL '$x'; ask ~ PROTOCOL:; next;"
+      "  *2\r\n{127.0.0.1}{1000}*2\r\n{127.0.0.1}{1000}*0\r\n*0\r\n*0\r\n; on s0 SENTINEL '$x'; ask ~ PROTOCOL:; next;"
       "on s0 SENTINEL $536870912\r\n; ask ~ UNAVAILABLE:;" /* the rest does not come */
       "off s0 SENTINEL; ask = 1000; end; on s0 SENTINEL +OK\r\n; begin 3; ask = 1000")
 
@@ -450,32 +409,30 @@ SENTENCE(a_node_goes_where_the_sentinels_say_with_both_lines)
 	assert_true(lsh_node_uptime(node, lsh_now_ns()) < 3600 * LSH_S);
 }
 
-SCENE(it_asks_before_every_connect,
-      "hosts; make; hello = OK; repeat 5; await at h0 = yes; pass 50;" /* what was asked after the subscription is answered */
+SCENE(it_asks_before_every_connect, "hosts; make; hello = OK; repeat 5; await at h0 = yes;"
+      "pass 50;" /* what was asked after the subscription is answered */
       "forget s0; forget s1; let c connects; hang_up h0; await connects !~ $c; asked all >= 1")
 SCENE(when_the_master_is_another_one_it_goes_there_at_once,
       "hosts; make; hello = OK; await at h0 = yes; await hears s1 = 1;" SECOND "switch s1; await at h1 = yes;"
       "await inside h0 = 0; await connects = 2; accepted h1 = 2;"
       "let p port h0; names all $p 9; switch s0; await at h0 = yes") /* and back, with the same run id as before */
-
 SCENE(a_dial_to_a_master_that_is_one_no_more_is_given_up, /* and says nothing */
       "hosts; on h0 '' silent; make 3600000; await hears s0 = 1; await hears s1 = 1; up = no;" SECOND
       "switch s1; await at h1 = yes; hello = OK")
 SCENE(a_replica_in_the_masters_place_is_not_taken_for_it, /* and the sentinels are asked before each attempt */
       "hosts; replica h0; make; hello ~ UNAVAILABLE: 'this is a replica, not the master' '/main: redis://127.0.0.1:';"
       "trouble ~ UNAVAILABLE:; forget s0; await asked s0 >= 3; master h0; await at h0 = yes; await connects = 1")
-
-SCENE(the_first_attempt_has_not_failed_before_all_sentinels_have_answered,
-      "hosts; stop h0; let p port h1; names s1 $p 8; on s1 SENTINEL waits; make; await log ~ 'Connection refused';"
-      "off s1 SENTINEL; hello = OK; await at h1 = yes")
+SCENE(the_first_attempt_has_not_failed_before_all_sentinels_have_answered, "hosts; stop h0; let p port h1;"
+      "names s1 $p 8; on s1 SENTINEL waits; make; await log ~ 'Connection refused'; off s1 SENTINEL; hello = OK;"
+      "await at h1 = yes")
 SCENE(nobody_is_denied_before_all_sentinels_have_answered, /* by a server that only the first of them names */
       "hosts; locked h0; let p port h1; names s1 $p 8; on s1 SENTINEL waits; make; await log ~ 'wants a password';"
       "off s1 SENTINEL; await at h1 = yes; denials = 0")
 SCENE(a_master_that_all_sentinels_name_and_that_refuses_us_is_a_denial,
       "hosts; locked h0; make; await denials >= 1; hello ~ DENIED:")
-SCENE(without_sentinels_a_connection_is_kept_and_none_is_made,
-      "hosts; make; hello = OK; await at h0 = yes; stop s0; stop s1; pass 100; at h0 = yes; hang_up h0;"
-      "await log ~ 'no sentinel answered'; trouble ~ UNAVAILABLE: 'no sentinel answered'; up = no;"
+SCENE(without_sentinels_a_connection_is_kept_and_none_is_made, "hosts; make; hello = OK; await at h0 = yes; stop s0;"
+      "stop s1; pass 100; at h0 = yes; hang_up h0; await log ~ 'no sentinel answered';"
+      "trouble ~ UNAVAILABLE: 'no sentinel answered'; up = no;"
       "accepted h0 <= 3") /* messages: they go where the commands went */
 
 SENTENCE(a_server_that_is_left_is_asked_about_anew)

@@ -129,7 +129,7 @@ answer_client(const struct wrong *wrong, long *passed)
 	return !is_cut;
 }
 
-/* Returns how many bytes of the server's came through. */
+/* How many bytes of the server's came through. */
 static long
 shake(struct wrong wrong)
 {
@@ -348,9 +348,8 @@ SCENE(what_tls_says_by_itself_on_an_idle_connection_is_no_answer, /* and send ta
 
 SCENE(an_end_is_an_end_with_or_without_a_word,
       "each x bye gone; ends; $x; repeat 3; peek = end; recv = end; trouble = none; next")
-SCENE(what_was_said_before_an_end_comes_first,
-      "each x bye gone; ends; write last; $x; peek 1 = l; recv = last; more = yes;"
-      "repeat 3; peek = end; recv = end; trouble = none; next")
+SCENE(what_was_said_before_an_end_comes_first, "each x bye gone; ends; write last; $x; peek 1 = l; recv = last;"
+      "more = yes; repeat 3; peek = end; recv = end; trouble = none; next")
 
 SENTENCE(a_record_that_was_tampered_with_ends_the_connection)
 {
