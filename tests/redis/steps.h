@@ -17,28 +17,26 @@
  *     share, probe WHO [LEASE [NOT_AFTER]]    share_acquire, with a place or without; A1_w is token and need
  *     beat WHO; beats CLIENT LEASE WHO...     share_heartbeat
  *     prolong WHO LEASE [FENCE_MS]            share_renew; prolongs FENCE_MS and LOCK WHO LEASE for each: of many
- *     part WHO                                share_release
- *     trade WHO WHO [LEASE [NOT_AFTER]]       share_trade, of the first for the second
- *     get_lock TOKEN [LEASE [NOT_AFTER]], keep_lock TOKEN LEASE DEPTH, adopt_lock TOKEN [LEASE], look_at
+ *     part WHO; trade WHO WHO [LEASE [NOT_AFTER]]         share_release; share_trade, of the first for the second
+ *     get_lock TOKEN [LEASE [NOT_AFTER]], keep_lock TOKEN LEASE DEPTH, adopt_lock TOKEN [LEASE], look_at,
  *     unlock TOKEN [CHANNEL]                  redisson
  *     arrive TOKEN [LEASE]                    gate_arrive
  *     limit N [MS [NOT_AFTER]]; signal N; inspect [N]     share_limit; share_signal; of whatever kind
- *     line TOKENS                             the first asks and has it, the others ask and wait
- *     crowd WHO...                            they ask for a share, one after the other
- *     fill N SCORE PLACE                      of so many, which have their number in place of %
- *     cfg WORDS                               what steps say of the client from now on
- *     by RULES                                by a user with these rights from now on; by all: by one who may do anything
- *     age MS                                  since the places of the queue were taken so much time has passed
- *     bury CLIENT                             it waits, and has not been heard of for too long; the others have just now
- *     listen CLIENT [COMMAND CHANNEL]         its messages are heard; behind a colon the client is added
- *     deafen CLIENT                           they are not any more; or they are again
- *     told CLIENT                             = TOKEN, of which it was told that it has the lock, alone; or = 0
- *     message CLIENT                          the last that was heard; messages_of CLIENT: how many
- *     holder, waiting                         the tokens; in: who shares
- *     until CLIENT                            when it will count as dead, in us; 0: it has no place
- *     calls [COMMAND]                         how many there were since CONFIG RESETSTAT, in scripts too
- *     mess, mess but TTLs                     from now on nothing, or no more than that, is demanded of the keys
- *     NUMBER                                  that one, for a let
+ *
+ *     line TOKENS, crowd WHO...   they ask one after the other; of a line the first has it, and the others wait
+ *     fill N SCORE PLACE          the queue, with so many, which have their number in place of %
+ *     cfg WORDS                   what steps say of the client from now on
+ *     by RULES                    by a user with these rights from now on; by all: by one who may do anything
+ *     age MS                      since the places of the queue were taken so much time has passed
+ *     bury CLIENT                 it waits, and has not been heard of for too long; the others have just now
+ *     listen CLIENT [COMMAND CHANNEL]   its messages are heard; behind a colon the client is added; deafen CLIENT: they
+ *                                 are not any more, or are again
+ *     told CLIENT                 = TOKEN, of which it was told that it has the lock, alone; or = 0
+ *     message CLIENT              the last that was heard; messages_of CLIENT: how many
+ *     holder, waiting             the tokens; in: who shares; until CLIENT: when it will count as dead, in us, or 0
+ *     calls [COMMAND]             how many there were since CONFIG RESETSTAT, in scripts too
+ *     mess, mess but TTLs         from now on nothing, or no more than that, is demanded of the keys
+ *     NUMBER                      that one, for a let
  *
  * Words of an answer: * is anything, LOW..HIGH a range, ~N a TTL of N that was set a moment ago, !WORD an error, - the
  * end, >N more than that; ? is any answer. A fence is a new one, and f from then on. Numbers may be f, the last fence
@@ -57,8 +55,6 @@
 
 #include <hiredis/hiredis.h>
 
-#include <inttypes.h>
-
 enum { LEASE = 600000, CLAIM = 60000, ALIVE = 200000, DAY = 86400000 };
 
 /* A fence that is further ahead of the server's clock is none. */
@@ -74,20 +70,15 @@ extern struct answer {
 	char text[512]; /* its words, with a space between */
 } answer;
 
-/* ---- what is in the server ---- */
-
 const char *token_of(const char *name); /* of "A1" */
-const char *holder(void);
+const char *holders(void); /* whose lease has not ended */
 const char *waiting(void); /* in their order, with a space between */
-const char *sharing(void); /* whose lease has not ended */
 #define exists(key) (server_integer(server, "EXISTS %s", (key)) == 1)
 #define ttl_of(key) server_integer(server, "PTTL %s", (key))
 int64_t last_fence(void);
 int64_t server_us(void);
 /* The moment, in us, until which a client ("A") counts as alive; 0: it has no place. */
 int64_t alive_until(const char *name);
-
-/* ---- who listens ---- */
 
 struct pubsub {
 	redisContext *connection;
@@ -102,8 +93,6 @@ extern struct pubsub *listeners;
 struct pubsub *listener(char name);
 /* How many messages have come since it began; what was published before this call is among them. */
 int messages(struct pubsub *pubsub);
-
-/* ---- a server for all, which is clean before each test ---- */
 
 void clean(void);
 void clean_up(void);

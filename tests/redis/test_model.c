@@ -1,4 +1,4 @@
-/* Many steps in any order, of a mutex and of those who share, against a model of what lib/lua/README.md says of them. */
+/* Many steps in any order, of a mutex and of those who share, against a model of what lib/lua/README.md says. */
 #include "tests/redis/steps.h"
 #include "tests/support/random.h"
 
@@ -123,8 +123,6 @@ hand_on(struct model *m, int me)
 	}
 }
 
-/* ---- steps ---- */
-
 static void
 model_ask(struct model *m, int who, bool waits)
 {
@@ -160,15 +158,6 @@ model_part(struct model *m, int who)
 	return found;
 }
 
-/* So much time has passed since places were taken. */
-static void
-grow_old(struct model *m, int ms)
-{
-	play("age %d", ms);
-	for (int i = 0; i < m->waiting; i++)
-		m->age_ms[m->queue[i]] += ms;
-}
-
 static void
 bury(struct model *m, int client)
 {
@@ -184,64 +173,48 @@ bury(struct model *m, int client)
 	memcpy(m->spoke, lives, sizeof lives);
 }
 
+/* The first from there on; if nobody is, the one from there. */
+static int
+somebody_in(const struct model *m, int from)
+{
+	for (int i = 0; i < family->count && !m->in[from]; i++)
+		from = (from + 1) % family->count;
+	return from;
+}
+
 /* Its lease is over, which nobody has seen yet; but a mutex is gone then. */
 static void
 end(struct model *m, int who)
 {
 	m->in[who] = false;
 	m->ended[who] = family == &shared;
-	if (!m->ended[who]) {
-		play("DEL LOCK");
-		return;
-	}
-	play("ZADD LOCK 1 %s", whos[who].name);
-	for (int i = 2; i <= whos[who].permits; i++)
-		play("ZADD LOCK 1 '%s %d'", whos[who].name, i);
-}
-
-static void
-set_limit(struct model *m, uint64_t *seed)
-{
 	if (family == &mutex)
-		return;
-	m->limit = (int)random_below(seed, 7) - 1;
-	if (m->limit >= 0)
-		play("limit %d", m->limit);
-	else
-		play("limit 1 0");
-	hand_on(m, -1);
+		play("DEL LOCK");
+	for (int i = 1; family == &shared && i <= whos[who].permits; i++)
+		play("ZADD LOCK 1 '%s%s'", whos[who].name, i > 1 ? seen(" %d", i) : "");
 }
 
-/* What befalls them. */
 static void
 befall(struct model *m, int who, uint64_t *seed)
 {
-	const int client = whos[who].client;
+	const int client = whos[who].client, what = (int)random_below(seed, 7);
 
-	switch (random_below(seed, 7)) {
-	case 0:
-	case 1:
-		while (out(m) > 0 && !m->in[who])
-			who = (who + 1) % family->count;
-		if (m->in[who])
-			end(m, who);
-		break;
-	case 2:
-		set_limit(m, seed);
-		break;
-	case 3:
-		if (place_of_who(m, who) >= 0)
-			bury(m, client);
-		break;
-	case 4:
-		grow_old(m, CLAIM + 1);
-		break;
-	case 5: /* the clock goes back a second, as far as the fence can tell */
-		if (exists("leash:{orders}:fence"))
-			play("SET FENCE last+1000000 PX 86400000");
+	if (what < 2 && out(m) > 0) {
+		end(m, somebody_in(m, who));
+	} else if (what == 2 && family == &shared) {
+		m->limit = (int)random_below(seed, 7) - 1;
+		play("limit %s", m->limit >= 0 ? seen_number(m->limit) : "1 0");
+		hand_on(m, -1);
+	} else if (what == 3 && place_of_who(m, who) >= 0) {
+		bury(m, client);
+	} else if (what == 4) {
+		play("age %d", CLAIM + 1); /* so much time has passed since places were taken */
+		for (int i = 0; i < m->waiting; i++)
+			m->age_ms[m->queue[i]] += CLAIM + 1;
+	} else if (what == 5 && exists("leash:{orders}:fence")) {
+		play("SET FENCE last+1000000 PX 86400000"); /* the clock goes back a second, as far as the fence can tell */
 		m->issued = true;
-		break;
-	default:
+	} else if (what == 6) {
 		play("deafen %s", clients[client]);
 		m->listens[client] = !m->listens[client];
 	}
@@ -258,8 +231,7 @@ walk(struct model *m, uint64_t *seed)
 		model_ask(m, who, what < 4);
 		play("%s %s = %s", what < 4 ? family->ask : family->try, whos[who].name, m->in[who] ? "last" : "no");
 	} else if (what < 10) {
-		for (int i = 0; what < 8 && i < family->count; i++)
-			who = m->in[i] ? i : who;
+		who = what < 8 ? somebody_in(m, who) : who;
 		play("%s %s = %d", family->release, whos[who].name, model_part(m, who));
 	} else if (what < 12) {
 		m->spoke[whos[who].client] |= m->waiting > 0;
@@ -292,7 +264,7 @@ assert_told(const char *client, int told, int last)
 static void
 assert_as_in(const struct model *m)
 {
-	const char *in = family == &shared ? sharing() : holder();
+	const char *in = holders();
 	char line[128] = "-";
 
 	for (int i = 0, n = 0; i < m->waiting; i++)

@@ -1,50 +1,36 @@
 /* The steps, one by one: every line that lib/lua/README.md promises of them, one interleaving at a time. */
 #include "tests/redis/steps.h"
 
-/* ==== asking ==== */
-
-/* ---- the lock is free ---- */
-
 SCENE(a_free_lock_is_held_by_whoever_asks,
       "ask A1 = fence; HGETALL LOCK = A1 1; PTTL LOCK = ~600000; GET FENCE = f; PTTL FENCE = ~3600000;EXISTS QUEUE = 0")
 
-SENTENCE(a_fence_is_the_servers_time_in_microseconds)
-{
-	await_true(server_us() % 1000000 < 50000); /* TIME answers microseconds without their leading zeros */
-	play("repeat 10; let x now; ask A1 = fence; GET FENCE = f; let y now; GET FENCE = $x..$y; release A1 = 1");
-}
+/* Of the server's time, in so many. */
+SEES(us, seen_number(server_us() % number_of(word[1], 0)))
 
+SCENE(a_fence_is_the_servers_time_in_microseconds, /* which TIME answers without their leading zeros */
+      "await us 1000000 < 50000; repeat 10; let x now; ask A1 = fence; GET FENCE = f; let y now; GET FENCE = $x..$y;"
+      "release A1 = 1")
 SCENE(fences_grow_when_the_clock_is_behind_the_last, /* and are kept until the clock is there, and then as always */
       "let x now+3600000000; SET FENCE $x; ask A1 = $x+1; GET FENCE = $x+1; PTTL FENCE = ~7200000; release A1 = 1;"
       "ask B1 = $x+2")
-
-SCENE(a_fence_that_cannot_be_counted_on_from_is_replaced,
-      "each x orders '' nan inf 1e300 9007199254740990 9007199254740992 -5; SET FENCE '$x'; ask A1 = now;"
-      "SET FENCE '$x' PX 60000; ask A1 = now; release A1 = 1; next;"
+SCENE(a_fence_that_cannot_be_counted_on_from_is_replaced, "each x orders '' nan inf 1e300 9007199254740990 "
+      "9007199254740992 -5; SET FENCE '$x'; ask A1 = now; SET FENCE '$x' PX 60000; ask A1 = now; release A1 = 1; next;"
       /* and one that is more than a year ahead of the clock, a minute more or less */
       "let x now+31535940000000; SET FENCE $x PX 60000; ask A1 = $x+1; release A1 = 1;"
       "let x now+31536060000000; SET FENCE $x PX 60000; ask A1 = now; release A1 = 1")
-
 SCENE(fences_grow_after_the_last_was_deleted, "ask A1 = fence; release A1 = 1; DEL FENCE; ask B1 = >f")
 SCENE(an_ask_that_comes_too_late_does_nothing_and_tells_the_time, "ask A1 600000 now-1 = late; DBSIZE = 0")
 SCENE(a_late_ask_of_a_holder_is_refused_too, "ask A1 200000 = fence; ask A1 600000 1 = late; PTTL LOCK = ~200000")
-
-SCENE(an_ask_takes_leases_of_a_millisecond_to_a_day_and_leaves_nothing_of_others,
-      "each x 0 -1 86400001 1e300 0.5 1.5 nan inf orders ''; ask A1 '$x' = !ERR; EXISTS LOCK = 0; next;"
-      "ask A1 1 = fence; PTTL LOCK = -2..1; await EXISTS LOCK = 0;"
-      "ask A1 86400000 = fence; PTTL LOCK = ~86400000; PTTL FENCE = ~86400000") /* at least for the lease */
+SCENE(an_ask_takes_leases_of_a_millisecond_to_a_day_and_leaves_nothing_of_others, "each x 0 -1 86400001 1e300 0.5 1.5 "
+      "nan inf orders ''; ask A1 '$x' = !ERR; EXISTS LOCK = 0; next; ask A1 1 = fence; PTTL LOCK = -2..1;"
+      "await EXISTS LOCK = 0; ask A1 86400000 = fence; PTTL LOCK = ~86400000;"
+      "PTTL FENCE = ~86400000") /* at least for the lease */
 SCENE(a_lock_that_nobody_waits_for_costs_seven_calls,
       "mess; CONFIG RESETSTAT; ask A1 = fence; release A1 = 1; calls evalsha = 2; calls = 7")
 
-SENTENCE(a_turn_of_a_lock_that_many_wait_for_costs_thirteen_calls)
-{
-	await_true(server_us() % (ALIVE * 500) < ALIVE * 490); /* all in one period */
-	play("listen B; line A1 B1 C1; mess; CONFIG RESETSTAT; release A1 = 1; ask A2 = no; calls evalsha = 2; calls = 13;"
-	     "told B = B1; waiting = C1 A2");
-}
-
-/* ---- again ---- */
-
+SCENE(a_turn_of_a_lock_that_many_wait_for_costs_thirteen_calls, "await us 100000000 < 98000000;" /* all in one period */
+      "listen B; line A1 B1 C1; mess; CONFIG RESETSTAT; release A1 = 1; ask A2 = no; calls evalsha = 2; calls = 13;"
+      "told B = B1; waiting = C1 A2")
 SCENE(an_ask_again_of_a_holder_is_answered_with_the_same_fence,
       "ask A1 = fence; ask A1 = f; try A1 = f; GET FENCE = f; HGETALL LOCK = A1 1; EXISTS QUEUE = 0")
 SCENE(an_ask_again_of_a_holder_is_good_for_the_whole_lease_and_shortens_nothing, /* nor changes the depth */
@@ -58,32 +44,23 @@ SCENE(an_ask_again_gets_a_new_fence_where_the_old_one_is_gone,
 SCENE(an_ask_for_a_held_lock_takes_a_place,
       "ask A1 400000; let x now; ask B1 = 0 1..400000 now; let y now; holder = A1; waiting = B1;"
       "ZSCORE QUEUE 'B1 60000' = $x..$y; until B = $x+200000000..$y+200000000; ZCARD QUEUE = 1; PTTL QUEUE = ~400000")
-SCENE(a_second_place_of_a_client_adds_no_second_client,
-      "line A1 B1 B2; waiting = B1 B2; ZCARD QUEUE = 2; word B1 = queued; word B2 = queued; ask B2 = no;"
-      "ZCARD QUEUE = 3")
+SCENE(a_second_place_of_a_client_adds_no_second_client, "line A1 B1 B2; waiting = B1 B2; ZCARD QUEUE = 2;"
+      "word B1 = queued; word B2 = queued; ask B2 = no; ZCARD QUEUE = 3")
 SCENE(asking_again_keeps_the_place_and_says_that_the_client_lives,
       "line A1 B1 C1; bury B; ask B1 = no; waiting = B1 C1; until B = >now+100000000; PTTL QUEUE = ~400000")
 SCENE(places_come_in_the_order_of_their_asks_also_when_the_clock_went_back,
       "line A1 C1; ZADD QUEUE now+3600000000 'C1 60000'; ask B1 = no; ask B2 = no; waiting = C1 B1 B2")
-SCENE(a_lock_without_a_ttl_is_said_to_have_none,
-      "mess; HSET LOCK somebody 1; ask B1 = 0 -1 now; word B1 = * -1 0; try C1 = 0 -1 now; PTTL LOCK = -1;"
-      "holder = somebody; PTTL QUEUE = ~400000")
-SCENE(a_client_with_a_shorter_alive_does_not_shorten_the_queue,
-      "ask A1; cfg 60000 3600000 12000000 1 PUBLISH leash:wake:; ask B1 = no; PTTL QUEUE = ~24000000;"
+SCENE(a_lock_without_a_ttl_is_said_to_have_none, "mess; HSET LOCK somebody 1; ask B1 = 0 -1 now; word B1 = * -1 0;"
+      "try C1 = 0 -1 now; PTTL LOCK = -1; holder = somebody; PTTL QUEUE = ~400000")
+SCENE(a_client_with_a_shorter_alive_does_not_shorten_the_queue, "ask A1;"
+      "cfg 60000 3600000 12000000 1 PUBLISH leash:wake:; ask B1 = no; PTTL QUEUE = ~24000000;"
       "cfg 60000 3600000 200000 1 PUBLISH leash:wake:; ask C1 = no; ask C1 = no; word C1 = queued;"
       "PTTL QUEUE = ~24000000;"
       /* nobody has come or said a word for a while */
       "PEXPIRE QUEUE 100000; age 200000; ask C1 = no; PTTL QUEUE = 100001..400000")
 
-/* ---- the lock is free, and there is a queue ---- */
-
-SCENE(an_ask_gives_an_abandoned_lock_to_the_first_in_the_queue,
-      "listen B; line A1 B1; DEL LOCK; ask C1 = 0 1..60000 now; holder = B1; PTTL LOCK = ~60000; waiting = C1;"
-      "told B = B1")
-
-SCENE(a_queue_without_places_keeps_nobody_out,
-      "mess but TTLs; let x now+10000000; ZADD QUEUE '-$x' B; PEXPIRE QUEUE 400000; try C1 = fence; holder = C1;"
-      "EXISTS QUEUE = 0")
+SCENE(a_queue_without_places_keeps_nobody_out, "mess but TTLs; let x now+10000000; ZADD QUEUE '-$x' B;"
+      "PEXPIRE QUEUE 400000; try C1 = fence; holder = C1; EXISTS QUEUE = 0")
 
 /* So many dead places: more than one step removes. */
 #define DEAD(n) "fill " n " 1 'D% 60000'; ZADD QUEUE -1 D;"
@@ -97,13 +74,9 @@ SCENE(a_word_among_thousands_of_dead_places_is_answered_queued_come_again,
 
 /* ==== words, and a renewal by itself ==== */
 
-SCENE(a_word_keeps_places_alive,
-      "ask A1 400000; ask B1 = no; bury B; PEXPIRE QUEUE 100000; word B1 = now 1..400000 0; until B = >now+100000000;"
-      "PTTL QUEUE = 200001..400000; waiting = B1; holder = A1")
-SCENE(a_word_keeps_the_places_of_its_own_client_only, "line A1 B1 C1; bury B; word C1 = queued; until B = 1..now")
+SCENE(a_word_keeps_places_alive, "ask A1 400000; ask B1 = no; bury B; PEXPIRE QUEUE 100000; word B1 = now 1..400000 0;"
+      "until B = >now+100000000; PTTL QUEUE = 200001..400000; waiting = B1; holder = A1")
 SCENE(a_word_of_an_unknown_token_creates_nothing, "word B1 = * 0 -1; DBSIZE = 0")
-SCENE(a_word_revives_the_places_of_its_client_before_it_hands_on,
-      "listen B; line A1 B1; bury B; DEL LOCK; word B1 = * * >0")
 SCENE(a_word_learns_of_a_grant_whose_message_was_lost,
       "listen B; line A1 B1; release A1 = 1; PTTL LOCK = ~60000; word B1 = held; PTTL LOCK = ~600000")
 SCENE(a_word_or_an_ask_of_a_holder_keeps_its_fence, /* 700000: for so long Ann's client keeps them */
@@ -114,9 +87,8 @@ SCENE(a_word_of_a_holder_whose_fence_is_gone_gets_a_new_one,
       "ask A1 = fence; DEL FENCE; word A1 = * * >f; PTTL FENCE = ~3600000")
 SCENE(a_word_answers_for_each_of_its_tokens,
       "listen A; line B1 A1 A2; release B1 = 1; words A 600000 A7 A2 A1 A8 = * 600000 -1 0 last -1")
-SCENE(a_word_takes_leases_of_a_millisecond_to_a_day,
-      "ask A1; word A1 0 = !ERR; word A1 86400001 = !ERR; PTTL LOCK = ~600000; word A1 1 = held; PTTL LOCK = ~600000;"
-      "word A1 86400000 = held; PTTL LOCK = ~86400000")
+SCENE(a_word_takes_leases_of_a_millisecond_to_a_day, "ask A1; word A1 0 = !ERR; word A1 86400001 = !ERR;"
+      "PTTL LOCK = ~600000; word A1 1 = held; PTTL LOCK = ~600000; word A1 86400000 = held; PTTL LOCK = ~86400000")
 
 /* ---- renew ---- */
 
@@ -158,8 +130,7 @@ SCENE(a_key_that_is_not_permitted_is_that_ones_trouble_alone_even_if_it_is_the_f
       HOLD_THREE "by ~leash:{bills}* ~leash:{mails};" /* a fence that is not permitted is no error of the renewal */
       "renewals 3600000 LOCK A1 600000 1 BILLS A1 600000 1 MAILS A1 600000 1 = -1 1 1; by all; PTTL LOCK = -2..1000;"
       "PTTL BILLS = ~600000; PTTL MAILS = ~600000; PTTL BILLS:fence = ~3600000; PTTL MAILS:fence = ~1000000")
-SCENE(a_lease_out_of_range_is_that_ones_trouble_alone,
-      "each k LOCK BILLS MAILS; hold $k A1 100000; next;"
+SCENE(a_lease_out_of_range_is_that_ones_trouble_alone, "each k LOCK BILLS MAILS; hold $k A1 100000; next;"
       "renewals 0 LOCK A1 86400001 1 BILLS A1 none 1 MAILS A1 86400000 1 = -1 -1 1; PTTL LOCK = ~100000;"
       "PTTL BILLS = ~100000; PTTL MAILS = ~86400000")
 SCENE(a_lock_of_many_that_has_no_ttl_gets_one_and_that_is_said_of_it_alone,
@@ -219,24 +190,18 @@ SCENE(only_the_holder_releases, "ask A1; release B1 = 0; release A2 = 0; holder 
 SCENE(a_release_gives_the_lock_to_the_first_in_the_queue_and_tells_it,
       "listen B; listen C; line A1 B1 C1; let x now; release A1 = 1; HGETALL LOCK = B1 1; PTTL LOCK = ~60000;"
       "waiting = C1; told B = B1; told C = 0; GET FENCE = $x..now; PTTL FENCE = ~3600000")
-
-SCENE(a_queue_is_served_in_its_order,
-      "listen A; listen B; listen C; line A1 C1 B2 A2 B1 C2; let x last; release A1 = 1;"
-      "each t C1 B2 A2 B1 C2; holder = $t; GET FENCE = >$x; let x last; release $t = 1; next;"
+SCENE(a_queue_is_served_in_its_order, "listen A; listen B; listen C; line A1 C1 B2 A2 B1 C2; let x last;"
+      "release A1 = 1; each t C1 B2 A2 B1 C2; holder = $t; GET FENCE = >$x; let x last; release $t = 1; next;"
       "EXISTS LOCK = 0; EXISTS QUEUE = 0")
-SCENE(fences_of_grants_grow_when_the_clock_is_behind_the_last,
-      "listen B; line A1 B1; let x now+3600000000; SET FENCE $x PX 20000; release A1 = 1; GET FENCE = $x+1;"
-      "PTTL FENCE = ~7200000; told B = B1")
+SCENE(fences_of_grants_grow_when_the_clock_is_behind_the_last, "listen B; line A1 B1; let x now+3600000000;"
+      "SET FENCE $x PX 20000; release A1 = 1; GET FENCE = $x+1; PTTL FENCE = ~7200000; told B = B1")
 SCENE(a_grant_lasts_for_the_claim_of_its_own_place,
       "listen B; ask A1; cfg 86400000 3600000 200000 1 PUBLISH leash:wake:; ask B1 300 = no;"
       "cfg 60000 3600000 200000 1 PUBLISH leash:wake:; release A1 = 1; holder = B1; PTTL LOCK = ~86400000")
-SCENE(a_client_that_does_not_listen_is_passed_over,
-      "listen C; line A1 B1 C1; release A1 = 1; HGETALL LOCK = C1 1; PTTL LOCK = ~60000; EXISTS QUEUE = 0; told C = C1;"
-      "word B1 = none")
-SCENE(silence_is_no_refusal_where_counts_are_not_exact,
-      "line A1 B1 C1; cfg 60000 3600000 200000 0 PUBLISH leash:wake:; release A1 = 1; holder = B1; PTTL LOCK = ~60000;"
-      "waiting = C1")
-
+SCENE(a_client_that_does_not_listen_is_passed_over, "listen C; line A1 B1 C1; release A1 = 1; HGETALL LOCK = C1 1;"
+      "PTTL LOCK = ~60000; EXISTS QUEUE = 0; told C = C1; word B1 = none")
+SCENE(silence_is_no_refusal_where_counts_are_not_exact, "line A1 B1 C1; cfg 60000 3600000 200000 0 PUBLISH leash:wake:;"
+      "release A1 = 1; holder = B1; PTTL LOCK = ~60000; waiting = C1")
 SCENE(what_is_no_place_is_passed_over,
       "mess but TTLs; listen B; listen C; each x rubbish B1 'B1 ' 'B1 0' 'B1 -1' 'B1 86400001' 'B1 60000 1' '';"
       "ask A1; ask B2 = no; ZADD QUEUE 5 '$x'; release A1 = 1; holder = B2; EXISTS QUEUE = 0; release B2 = 1")
@@ -252,26 +217,23 @@ SENTENCE(a_grant_goes_out_by_spublish_where_the_client_says_so)
 /* ==== what a quorum says to one of its servers: an ask for a vote, which wants a fence; a heartbeat, to go on with a
  * vote; and that there is a larger fence ==== */
 
-SCENE(a_free_lock_gets_the_vote_and_the_fence_that_was_proposed,
-      "let x now-1000000; vote A1 $x = $x; holder = A1; GET FENCE = $x; PTTL LOCK = ~600000; PTTL FENCE = ~3600000;"
-      "EXISTS QUEUE = 0")
+SCENE(a_free_lock_gets_the_vote_and_the_fence_that_was_proposed, "let x now-1000000; vote A1 $x = $x; holder = A1;"
+      "GET FENCE = $x; PTTL LOCK = ~600000; PTTL FENCE = ~3600000; EXISTS QUEUE = 0")
 SCENE(a_second_owner_is_refused, "vote A1 now; vote B1 now = 0 ~600000 now; holder = A1")
 SCENE(asked_again_it_answers_the_same_and_prolongs, /* and never shortens */
       "let x now; vote A1 $x; PEXPIRE LOCK 60000; vote A1 $x+5 = $x; PTTL LOCK = ~600000; vote A1 7 1000 = $x;"
       "PTTL LOCK = ~600000; DEL FENCE; vote A1 $x+5 = $x+5")
 SCENE(too_late_it_does_nothing, "vote A1 now 600000 now-1 = -1 * >0; EXISTS LOCK = 0; EXISTS FENCE = 0")
-SCENE(fences_grow_whatever_is_proposed,
-      "let x now+1000000; vote A1 $x = $x; release A1; vote B1 1 = $x+1; release B1; vote A2 $x+1 = $x+2; release A2;"
-      "vote B2 $x+100 = $x+100")
+SCENE(fences_grow_whatever_is_proposed, "let x now+1000000; vote A1 $x = $x; release A1; vote B1 1 = $x+1; release B1;"
+      "vote A2 $x+1 = $x+2; release A2; vote B2 $x+100 = $x+100")
 SCENE(no_fence_is_more_than_an_hour_ahead,
       "let x now+3600000000; vote A1 4503599627370496 = fence; let y now+3600000000; GET FENCE = $x..$y")
 /* A fence whose key has ended was smaller: nobody whose clock is behind by more than its TTL gets one below it. */
 SCENE(no_fence_is_further_behind_than_the_last_one_is_kept,
       "let x now-3599999999; vote A1 now-7200000000 = fence; let y now-3599999999; GET FENCE = $x..$y")
-SCENE(what_is_no_fence_is_replaced,
-      "let x now; SET FENCE nonsense PX 60000; vote A1 $x = $x; release A1; SET FENCE 9007199254740991 PX 60000;"
-      "vote A2 $x = $x; release A2; SET FENCE now+31536060000000 PX 60000; vote B1 $x = $x;"
-      "SET FENCE 9007199254740990 PX 60000; vote B1 $x = $x; SET FENCE 9007199254740990 PX 60000;"
+SCENE(what_is_no_fence_is_replaced, "let x now; SET FENCE nonsense PX 60000; vote A1 $x = $x; release A1;"
+      "SET FENCE 9007199254740991 PX 60000; vote A2 $x = $x; release A2; SET FENCE now+31536060000000 PX 60000;"
+      "vote B1 $x = $x; SET FENCE 9007199254740990 PX 60000; vote B1 $x = $x; SET FENCE 9007199254740990 PX 60000;"
       "keep B1 1000 $x = * * $x; SET FENCE 9007199254740990 PX 60000; raise $x = $x; GET FENCE = $x")
 
 /* Until the clock is there, all of it in the units that they have. */
@@ -281,24 +243,18 @@ SCENE(a_fence_a_year_ahead_is_counted_on_from_and_stays_until_the_clock_is_there
       "let x now+31535940000000; raise $x = $x; GET FENCE = $x; kept = yes; vote A1 now = $x+1; kept = yes;"
       "raise now+31536060000000 = !ERR; GET FENCE = $x+1")
 SCENE(a_lease_out_of_range_is_refused, "vote A1 1 0 = !ERR; vote A1 1 86400001 = !ERR; EXISTS LOCK = 0")
-SCENE(a_vote_is_renewed_and_released_as_any_lock,
-      "vote A1 now; PEXPIRE LOCK 60000; renew A1 600000 2 = 1; PTTL LOCK = ~600000; release B1 = 0; release A1 = 1;"
-      "EXISTS LOCK = 0")
+SCENE(a_vote_is_renewed_and_released_as_any_lock, "vote A1 now; PEXPIRE LOCK 60000; renew A1 600000 2 = 1;"
+      "PTTL LOCK = ~600000; release B1 = 0; release A1 = 1; EXISTS LOCK = 0")
 SCENE(a_larger_fence_is_heard_of_and_a_smaller_one_changes_nothing, /* asked again, its holder answers with it, too */
       "let x now; raise $x = $x; PTTL FENCE = ~3600000; raise $x-1 = $x; GET FENCE = $x; raise $x+1 = $x+1;"
       "vote A1 $x-5 = $x+2; raise $x+9 = $x+9; GET FENCE = $x+9; vote A1 1 = $x+9")
-
-/* ---- going on with a vote ---- */
-
 SCENE(a_vote_that_is_kept_answers_its_fence_and_lasts_no_shorter,
       "vote A1 now = fence; keep A1 1000 1 = now ~600000 f; PTTL LOCK = ~600000; PEXPIRE FENCE 60000;"
       "keep A1 1200000 1 = now 1200000 f; PTTL LOCK = ~1200000; GET FENCE = f; PTTL FENCE = ~3600000; holder = A1")
-SCENE(what_another_has_or_nobody_is_not_kept,
-      "keep A1 1000 1 = none; EXISTS LOCK = 0; EXISTS FENCE = 0; vote B1 now; keep A1 1200000 1 = none; holder = B1;"
-      "PTTL LOCK = ~600000")
-SCENE(a_vote_whose_fence_is_gone_gets_the_one_that_is_proposed,
-      "let x now; vote A1 $x; DEL FENCE; keep A1 1000 $x+7 = * * $x+7; GET FENCE = $x+7; PTTL FENCE = ~3600000;"
-      "keep A1 0 1 = !ERR")
+SCENE(what_another_has_or_nobody_is_not_kept, "keep A1 1000 1 = none; EXISTS LOCK = 0; EXISTS FENCE = 0; vote B1 now;"
+      "keep A1 1200000 1 = none; holder = B1; PTTL LOCK = ~600000")
+SCENE(a_vote_whose_fence_is_gone_gets_the_one_that_is_proposed, "let x now; vote A1 $x; DEL FENCE;"
+      "keep A1 1000 $x+7 = * * $x+7; GET FENCE = $x+7; PTTL FENCE = ~3600000; keep A1 0 1 = !ERR")
 
 /* ==== servers that cannot as they should, and keys that are somebody else's ==== */
 
@@ -328,14 +284,12 @@ SCENE(a_full_server_takes_words_and_hands_on,
 
 /* ---- keys that are somebody else's ---- */
 
-SCENE(a_lock_key_that_is_no_lock_is_left_alone,
-      "mess; RPUSH LOCK theirs; ask A1 = !WRONGTYPE; try A1 = !WRONGTYPE; word A1 = !WRONGTYPE;"
-      "renew A1 600000 1 = !WRONGTYPE; release A1 = !WRONGTYPE; vote A1 1 = !WRONGTYPE; LRANGE LOCK 0 -1 = theirs;"
-      "PTTL LOCK = -1; DBSIZE = 1")
-SCENE(a_queue_key_that_is_no_queue_is_left_alone,
-      "mess; RPUSH QUEUE theirs; ask B1 = !WRONGTYPE; try B1 = !WRONGTYPE; word B1 = !WRONGTYPE;"
-      "release B1 = !WRONGTYPE; EXISTS LOCK = 0; DEL QUEUE; ask A1 = fence; RPUSH QUEUE theirs; ask B1 = !WRONGTYPE;"
-      "try B1 = no; word A1 = !WRONGTYPE; renew A1 600000 1 = 1; release A1 = 1; EXISTS LOCK = 0;"
+SCENE(a_lock_key_that_is_no_lock_is_left_alone, "mess; RPUSH LOCK theirs; ask A1 = !WRONGTYPE; try A1 = !WRONGTYPE;"
+      "word A1 = !WRONGTYPE; renew A1 600000 1 = !WRONGTYPE; release A1 = !WRONGTYPE; vote A1 1 = !WRONGTYPE;"
+      "LRANGE LOCK 0 -1 = theirs; PTTL LOCK = -1; DBSIZE = 1")
+SCENE(a_queue_key_that_is_no_queue_is_left_alone, "mess; RPUSH QUEUE theirs; ask B1 = !WRONGTYPE; try B1 = !WRONGTYPE;"
+      "word B1 = !WRONGTYPE; release B1 = !WRONGTYPE; EXISTS LOCK = 0; DEL QUEUE; ask A1 = fence; RPUSH QUEUE theirs;"
+      "ask B1 = !WRONGTYPE; try B1 = no; word A1 = !WRONGTYPE; renew A1 600000 1 = 1; release A1 = 1; EXISTS LOCK = 0;"
       "LRANGE QUEUE 0 -1 = theirs; PTTL QUEUE = -1")
 SCENE(a_fence_key_that_is_no_fence_is_left_alone, /* and nothing is given to anybody */
       "mess; listen B; RPUSH FENCE theirs; ask A1 = !WRONGTYPE; vote A1 1 = !WRONGTYPE; raise 1 = !WRONGTYPE;"
