@@ -8,26 +8,22 @@
 #include <inttypes.h>
 #include <sys/socket.h>
 
-/* ---- lines ---- */
-
 static void
 tell(void *keeper)
 {
 	struct line *line = keeper;
-	struct lsh_parker *parker = atomic_load(&line->parker);
+	struct lsh_parker *parker = line->parker;
 
-	atomic_fetch_add(&line->calls, 1);
-	atomic_store(&line->called, true);
+	line->calls++;
+	line->called = true;
 	if (parker != NULL)
 		lsh_unpark(parker);
 }
 
 static bool
-is_called(void *arg)
+is_called(void *line)
 {
-	const struct line *line = arg;
-
-	return atomic_load(&line->called) || atomic_load(&line->ending);
+	return ((struct line *)line)->called || ((struct line *)line)->ending;
 }
 
 static void *
@@ -36,9 +32,9 @@ serve(void *arg)
 	struct line *line = arg;
 	struct lsh_parker *parker = &lsh_self()->parker;
 
-	atomic_store(&line->parker, parker);
-	while (!atomic_load(&line->ending)) {
-		atomic_store(&line->called, false);
+	line->parker = parker;
+	while (!line->ending) {
+		line->called = false;
 		lsh_pipeline_serve(line->pipeline, parker, is_called, line);
 		while (!is_called(line))
 			lsh_park(parker, LSH_NEVER);
@@ -47,61 +43,40 @@ serve(void *arg)
 }
 
 struct line *
-line_new(void)
+line_new(bool has_thread)
 {
 	struct line *line = calloc(1, sizeof *line);
 
-	assert_non_null(line);
 	line->pipeline = lsh_pipeline_new(tell, line);
 	assert_non_null(line->pipeline);
+	if (has_thread) {
+		assert_int_equal(pthread_create(&line->thread, NULL, serve, line), 0);
+		await_true(line->parker != NULL);
+	}
 	return line;
-}
-
-struct line *
-line_start(void)
-{
-	struct line *line = line_new();
-
-	assert_int_equal(pthread_create(&line->thread, NULL, serve, line), 0);
-	await_true(atomic_load(&line->parker) != NULL);
-	return line;
-}
-
-void
-line_attach(struct line *line, struct lsh_stream stream)
-{
-	assert_true(lsh_pipeline_attach(line->pipeline, stream));
-	line->attached = true;
-}
-
-struct lsh_stream
-line_detach(struct line *line)
-{
-	struct lsh_stream stream;
-
-	lsh_pipeline_break(line->pipeline, 0);
-	await_true((stream = lsh_pipeline_detach(line->pipeline)).fd >= 0);
-	line->attached = false;
-	return stream;
 }
 
 int
-line_attach_pair(struct line *line, bool cramped)
+line_attach(struct line *line, bool cramped)
 {
 	int fds[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
 	if (cramped)
 		setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &(int){4096}, sizeof(int));
-	line_attach(line, (struct lsh_stream){.fd = fds[0]});
+	assert_true(lsh_pipeline_attach(line->pipeline, (struct lsh_stream){.fd = fds[0]}));
+	line->attached = true;
 	return fds[1];
 }
 
 void
 line_cut(struct line *line)
 {
-	struct lsh_stream stream = line_detach(line);
+	struct lsh_stream stream;
 
+	lsh_pipeline_break(line->pipeline, 0);
+	await_true((stream = lsh_pipeline_detach(line->pipeline)).fd >= 0);
+	line->attached = false;
 	lsh_stream_close(&stream);
 }
 
@@ -110,14 +85,14 @@ line_stop(struct line *line)
 {
 	if (line->attached)
 		line_cut(line);
-	await_true(atomic_load(&line->ended) == atomic_load(&line->appended));
-	if (atomic_load(&line->parker) != NULL) {
-		atomic_store(&line->ending, true);
-		lsh_unpark(atomic_load(&line->parker));
+	await_true(line->ended == line->appended);
+	line->ending = true;
+	if (line->parker != NULL) {
+		lsh_unpark(line->parker);
 		pthread_join(line->thread, NULL);
 	}
-	assert_int_equal(atomic_load(&line->ended), atomic_load(&line->appended));
-	assert_int_equal(atomic_load(&line->wrong), 0);
+	assert_int_equal(line->ended, line->appended);
+	assert_int_equal(line->wrong, 0);
 	lsh_pipeline_free(line->pipeline);
 	free(line);
 }
@@ -127,39 +102,28 @@ line_stop(struct line *line)
 const char *const outcome_names[OUTCOMES] = {"answered", "unsent", "unknown", "garbled", "left"};
 
 static void
-keep(struct command *command, const struct lsh_message *message)
-{
-	const struct lsh_item *item = &message->item[0];
-
-	if (message->count == 0)
-		return;
-	if (item->type == LSH_INTEGER)
-		snprintf(command->text, sizeof command->text, "%" PRId64, item->integer);
-	else if (item->type != LSH_NIL)
-		snprintf(command->text, sizeof command->text, "%s", item->text);
-}
-
-static void
 ended(struct lsh_ticket *ticket, enum lsh_outcome outcome, const struct lsh_message *message)
 {
 	struct command *command = lsh_container(ticket, struct command, ticket);
 	struct line *line = command->line;
 	struct lsh_parker *parker = command->parker;
+	const struct lsh_item *item = message != NULL && message->count > 0 ? &message->item[0] : NULL;
 
 	command->outcome = outcome;
-	if (outcome == LSH_ANSWERED)
-		keep(command, message);
-	if (atomic_load(&command->over) || (outcome == LSH_ANSWERED) != (message != NULL) ||
-	    (outcome == LSH_ANSWERED && command->expected[0] != '\0' && strcmp(command->text, command->expected) != 0))
-		atomic_fetch_add(&line->wrong, 1);
+	if (item != NULL && item->type == LSH_INTEGER)
+		snprintf(command->text, sizeof command->text, "%" PRId64, item->integer);
+	else if (item != NULL && item->type != LSH_NIL)
+		snprintf(command->text, sizeof command->text, "%s", item->text);
+	line->wrong += command->over || (outcome == LSH_ANSWERED) != (message != NULL) ||
+	               (message != NULL && command->expected[0] != '\0' && strcmp(command->text, command->expected) != 0);
 	if (command->then != NULL)
 		command->then(command);
-	atomic_store(&command->over, true);
+	command->over = true;
 	if (parker != &lsh_self()->parker) /* a thread does not wake itself, as in the library */
 		lsh_unpark(parker);
 	command_drop(command);
-	atomic_fetch_add(&line->answered, outcome == LSH_ANSWERED);
-	atomic_fetch_add(&line->ended, 1);
+	line->answered += outcome == LSH_ANSWERED;
+	line->ended++;
 }
 
 struct command *
@@ -174,46 +138,46 @@ command_new(struct line *line, const char *expected)
 	command->ticket.done = ended;
 	command->ticket.reader = command->parker;
 	snprintf(command->expected, sizeof command->expected, "%s", expected);
-	atomic_init(&command->uses, 1);
+	command->uses = 1;
 	return command;
 }
 
 enum lsh_appended
-command_append(struct command *command, const struct lsh_arg *args, size_t count, int64_t patience)
+command_append(struct command *command, const char *word, int64_t patience)
 {
-	enum lsh_appended appended;
+	struct line *line = command->line;
+	struct lsh_arg arg = lsh_arg_text(word);
 
 	/* in front of the append, behind which it may have ended */
-	atomic_fetch_add(&command->uses, 1);
-	atomic_fetch_add(&command->line->appended, 1);
-	appended = lsh_pipeline_append(command->line->pipeline, &command->ticket, args, count, lsh_now_ns(), patience);
-	if (appended != LSH_APPENDED) {
-		atomic_fetch_sub(&command->line->appended, 1);
-		atomic_fetch_sub(&command->uses, 1);
+	command->uses++;
+	line->appended++;
+	enum lsh_appended is = lsh_pipeline_append(line->pipeline, &command->ticket, &arg, 1, lsh_now_ns(), patience);
+	if (is != LSH_APPENDED) {
+		line->appended--;
+		command->uses--;
 	}
-	return appended;
+	return is;
 }
 
 static bool
-is_over(void *arg)
+is_over(void *command)
 {
-	const struct command *command = arg;
-
-	return atomic_load(&command->over);
+	return ((struct command *)command)->over;
 }
 
 int
 command_await(struct command *command, int64_t deadline)
 {
+	struct lsh_pipeline *pipeline = command->line->pipeline;
 	const struct lsh_ticket *ticket = &command->ticket;
 
-	lsh_pipeline_wait(command->line->pipeline, &lsh_self()->parker, ticket->epoch, ticket->number, is_over, command, deadline);
-	return is_over(command) ? (int)command->outcome : LEFT;
+	lsh_pipeline_wait(pipeline, &lsh_self()->parker, ticket->epoch, ticket->number, is_over, command, deadline);
+	return command->over ? (int)command->outcome : LEFT;
 }
 
 void
 command_drop(struct command *command)
 {
-	if (atomic_fetch_sub(&command->uses, 1) == 1)
+	if (command->uses-- == 1)
 		free(command);
 }

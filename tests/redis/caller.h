@@ -1,7 +1,7 @@
-/* Callers of a pipeline, as the library's are: a command lies on the heap until it has ended, because its thread may leave before that; and
- * the pipeline has a thread of its own, which reads for the commands that were left.
+/* Callers of a pipeline, as the library's are: a command lies on the heap until it has ended, because its thread may
+ * leave before that; and the pipeline has a thread of its own, which reads for the commands that were left.
  *
- * A line counts its commands: when it ends, each of them must have ended exactly once, with an answer of its own if with any. */
+ * A line counts its commands: when it ends, each has ended exactly once, with an answer of its own if with any. */
 #pragma once
 
 #include "redis/pipeline.h"
@@ -26,14 +26,10 @@ struct line {
 	pthread_t thread;                       /* which is this one */
 };
 
-/* Fail the test if there is no memory. */
-struct line *line_new(void);   /* without a thread */
-struct line *line_start(void);
-void line_attach(struct line *line, struct lsh_stream stream);
-int line_attach_pair(struct line *line, bool cramped); /* the other end; cramped: it takes little at once */
-struct lsh_stream line_detach(struct line *line); /* broken first, if it is not */
-void line_cut(struct line *line);               /* the same, and closed */
-void line_stop(struct line *line);              /* and close what is attached; no other thread uses it */
+struct line *line_new(bool has_thread);
+int line_attach(struct line *line, bool cramped); /* the other end; cramped: it takes little at once */
+void line_cut(struct line *line);  /* broken first, if it is not */
+void line_stop(struct line *line); /* and close what is attached; no other thread uses it */
 
 struct command {
 	struct lsh_ticket ticket; /* its reader is the thread that made it; a test may change that before the append */
@@ -49,6 +45,6 @@ struct command {
 };
 
 struct command *command_new(struct line *line, const char *expected);
-enum lsh_appended command_append(struct command *command, const struct lsh_arg *args, size_t count, int64_t patience);
+enum lsh_appended command_append(struct command *command, const char *word, int64_t patience);
 int command_await(struct command *command, int64_t deadline); /* its outcome, or LEFT */
 void command_drop(struct command *command);

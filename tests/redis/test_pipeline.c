@@ -4,9 +4,13 @@
  * This thread has the other end of the connection, too, and nobody else is there:
  *
  *     ping [asking, old or new]   is said, for the old or the new connection alone: yes, down or full
- *     reattach                    to a new connection
+ *     pings N                     for so many there was room; pongs: they are answered; sent: how many commands were
+ *     reattach                    to a new connection; cut: to none
+ *     shrink [MS]                 what is not needed is given back, as MS from now, or as when it said then: never
+ *                                 again, or later; grown: by how many bytes; withhold, give: memory, which is asked for
  *     far BYTES                   are said by the other end; heard: for the ping, or what became of it
- *     break_if_silent             since before it was made new */
+ *     break_if_silent             since before it was made new
+ *     told                        how often the keeper was, since that was asked for last */
 #include "base/clock.h"
 #include "base/thread.h"
 #include "tests/redis/caller.h"
@@ -19,18 +23,20 @@
 
 GROUP(counted_start, NULL);
 
-enum { FEW = 64, MANY = 4096, PONG = 7 }; /* commands that a pipe has room for, at first and at most; bytes */
+enum { MANY = 4096 }; /* commands that a pipe has room for; at first 64 */
 
 static struct line *line;
-static int far;            /* the other end */
-static uint64_t old_epoch; /* of the connection before */
-static int64_t before_ns;  /* a moment when there was none */
+static int far;              /* the other end */
+static uint64_t old_epoch;   /* of the connection before */
+static int64_t before_ns;    /* a moment when there was none */
+static int64_t bytes_before; /* that leash had at first */
 
 static void
 detach_far(void)
 {
 	line_cut(line);
 	close(far);
+	far = -1;
 }
 
 static void
@@ -39,15 +45,16 @@ reattach_pair(void)
 	old_epoch = lsh_pipeline_epoch(line->pipeline);
 	detach_far();
 	before_ns = lsh_now_ns();
-	far = line_attach_pair(line, false);
+	far = line_attach(line, false);
 }
 
 /* A pipeline without a thread of its own. */
 static void
 begin(void)
 {
-	line = line_new();
-	far = line_attach_pair(line, false);
+	line = line_new(false);
+	far = line_attach(line, false);
+	bytes_before = counted.bytes;
 }
 
 static void
@@ -59,21 +66,13 @@ end(void)
 
 FIXTURE(begin, end);
 
-static enum lsh_appended
-append_ping(struct command *command)
-{
-	struct lsh_arg ping[] = {LSH_ARG("PING")};
-
-	return command_append(command, ping, 1, PATIENT_NS);
-}
-
 /* A PING that is appended. */
 static struct command *
 ping(const char *expected)
 {
 	struct command *command = command_new(line, expected);
 
-	assert_int_equal(append_ping(command), LSH_APPENDED);
+	assert_int_equal(command_append(command, "PING", PATIENT_NS), LSH_APPENDED);
 	return command;
 }
 
@@ -93,16 +92,18 @@ far_hears_all(void)
 		;
 }
 
-static struct command *pinged;
+static struct command *pinged, *commands[MANY];
+static size_t pings;
 
 VERB(ping)
 {
 	struct command *command = command_new(line, "");
 
 	command->ticket.asking = strcmp(word[1], "asking") == 0;
-	if (strcmp(word[1], "old") == 0 || strcmp(word[1], "new") == 0)
-		command->ticket.epoch = word[1][0] == 'o' ? old_epoch : lsh_pipeline_epoch(line->pipeline);
-	enum lsh_appended appended = append_ping(command);
+	for (char **at = word + 1; **at != '\0'; at++)
+		if (strcmp(*at, "old") == 0 || strcmp(*at, "new") == 0)
+			command->ticket.epoch = **at == 'o' ? old_epoch : lsh_pipeline_epoch(line->pipeline);
+	enum lsh_appended appended = command_append(command, "PING", PATIENT_NS);
 	if (appended == LSH_APPENDED)
 		pinged = command;
 	else
@@ -124,20 +125,55 @@ DOES(far, far_says(word[1]))
 DOES(reattach, reattach_pair())
 DOES(break_if_silent, lsh_pipeline_break_if_silent(line->pipeline, before_ns))
 
-/* They are answered, and end. */
-static void
-answer_pings(struct command **commands, size_t n)
+VERB(pings)
 {
-	char pongs[MANY * PONG];
+	for (pings = 0; pings < (size_t)number_of(word[1], 0); pings++) {
+		struct command *command = command_new(line, "PONG");
 
+		commands[pings] = command;
+		if (command_append(command, "PING", PATIENT_NS) == LSH_APPENDED)
+			continue;
+		command_drop(command);
+		break;
+	}
+	return seen_number(pings);
+}
+
+VERB(pongs)
+{
+	char bytes[MANY * 7 + 1] = "";
+
+	for (size_t i = 0; i < pings; i++)
+		memcpy(bytes + i * 7, "+PONG\r\n", 8);
 	far_hears_all();
-	for (size_t i = 0; i < n; i++)
-		memcpy(pongs + i * PONG, "+PONG\r\n", PONG);
-	assert_int_equal(send(far, pongs, n * PONG, MSG_NOSIGNAL), n * PONG);
-	for (size_t i = 0; i < n; i++) {
+	far_says(bytes);
+	for (size_t i = 0; i < pings; i++) {
 		assert_int_equal(command_await(commands[i], LSH_NEVER), LSH_ANSWERED);
 		command_drop(commands[i]);
 	}
+	return NULL;
+}
+
+VERB(shrink)
+{
+	static int64_t then;
+	const int64_t now = strcmp(word[1], "then") == 0 ? then : lsh_now_ns() + number_of(word[1], 0) * LSH_MS;
+
+	then = lsh_pipeline_shrink(line->pipeline, now);
+	return then == LSH_NEVER ? "never" : then > now ? "later" : "now";
+}
+
+SEES(told, seen_number(atomic_exchange(&line->calls, 0)))
+SEES(grown, seen_number(counted.bytes - bytes_before))
+SEES(sent, seen_number(lsh_pipeline_commands(line->pipeline)))
+DOES(cut, detach_far())
+DOES(withhold, counted_withhold(true))
+
+VERB(give)
+{
+	assert_true(counted.calls > 0);
+	counted_withhold(false);
+	return NULL;
 }
 
 /* ---- connections, one after the other ---- */
@@ -146,8 +182,7 @@ answer_pings(struct command **commands, size_t n)
  * the new epoch would then be sent unguarded. */
 enum { EPOCHS = 20000 };
 
-static atomic_uint_fast64_t epochs_seen;
-static uint64_t epochs_down; /* how often the pipeline was down in spite of it */
+static atomic_uint_fast64_t epochs_seen, epochs_down; /* of those: how often the pipeline was down in spite of it */
 
 static void *
 watch(void *arg)
@@ -171,13 +206,9 @@ SENTENCE(the_epoch_of_a_connection_is_not_known_before_it_is_up)
 
 	assert_int_equal(pthread_create(&thread, NULL, watch, &epoch), 0);
 	for (uint64_t round = 1; round <= EPOCHS; round++) {
-		int64_t end = await_limit_ns(30);
-
 		reattach_pair();
-		while (epochs_seen != round) {
+		for (int64_t end = await_limit_ns(30); epochs_seen != round; sched_yield())
 			assert_false(await_is_past(end));
-			sched_yield();
-		}
 	}
 	pthread_join(thread, NULL);
 	assert_int_equal(epochs_down, 0);
@@ -205,7 +236,7 @@ SENTENCE(whoever_has_to_go_before_it_serves_does_and_is_called_again)
 	pthread_t thread;
 
 	command->ticket.reader = NULL;
-	assert_int_equal(append_ping(command), LSH_APPENDED);
+	assert_int_equal(command_append(command, "PING", PATIENT_NS), LSH_APPENDED);
 	assert_int_equal(line->calls, 1);
 	assert_int_equal(pthread_create(&thread, NULL, serve_in_vain, NULL), 0);
 	await_true_for(line->calls == 102, 4);
@@ -280,8 +311,8 @@ SCENE(a_command_for_another_connection_is_not_sent,
 SENTENCE(no_two_connections_have_the_same_epoch)
 {
 	uint64_t first = lsh_pipeline_epoch(line->pipeline);
-	struct line *other = line_start();
-	int end = line_attach_pair(other, false);
+	struct line *other = line_new(true);
+	int end = line_attach(other, false);
 
 	uint64_t second = lsh_pipeline_epoch(other->pipeline);
 	assert_true(first != 0 && second > first);
@@ -300,114 +331,23 @@ SENTENCE(no_two_connections_have_the_same_epoch)
 
 /* ---- how many there is room for ---- */
 
-static struct command *commands[MANY + 1];
+SCENE(the_keeper_is_told_once_of_a_pipe_that_grew, /* it becomes small again, and grows anew */
+      "repeat 2; pings 65 = 65; pongs; told = 1; pings 65 = 65; pongs; told = 0; shrink 2000 = never")
+SCENE(a_full_pipe_takes_no_more_until_there_is_room, "pings 4096 = 4096; told; ping = full; pongs; told >= 1;"
+      "ping = yes; far +PONG\r\n; heard = PONG")
+SCENE(a_pipe_without_memory_to_grow_is_full_and_goes_on_as_it_is,
+      "repeat 3; withhold; pings 4096 = 64; told; pongs; told >= 1; give; next; pings 4096 = 4096; pongs")
 
-/* Append PINGs, and no more than `most`: how many there is room for. */
-static size_t
-append_pings(size_t most)
-{
-	size_t n = 0;
+#define GROW \
+	"shrink = never; pings 1 = 1; pongs; shrink = never; grown = 0; told; pings 4096 = 4096; pongs; told >= 1;" \
+	"grown > 60000;"
 
-	for (; n < most; n++) {
-		commands[n] = command_new(line, "PONG");
-		if (append_ping(commands[n]) != LSH_APPENDED) {
-			command_drop(commands[n]);
-			break;
-		}
-	}
-	return n;
-}
-
-/* So many and no more there is room for; and the keeper is told if it can take more then. */
-static void
-fill(size_t most, size_t room)
-{
-	assert_int_equal(append_pings(most), room);
-	unsigned long told = line->calls;
-	answer_pings(commands, room);
-	assert_true(room == most || line->calls > told);
-}
-
-SENTENCE(the_keeper_is_told_once_of_a_pipe_that_grew)
-{
-	for (int round = 0; round < 4; round++) {
-		fill(FEW + 1, FEW + 1);
-		assert_int_equal(line->calls, 1 + round / 2);
-		if (round % 2 == 1) /* it becomes small again, and grows anew */
-			assert_int_equal(lsh_pipeline_shrink(line->pipeline, lsh_now_ns() + 2 * LSH_S), LSH_NEVER);
-	}
-}
-
-SENTENCE(a_full_pipe_takes_no_more_until_there_is_room)
-{
-	fill(MANY + 1, MANY);
-	fill(1, 1);
-}
-
-SENTENCE(a_pipe_without_memory_to_grow_is_full_and_goes_on_as_it_is)
-{
-	for (int round = 0; round < 3; round++) {
-		counted.calls = 0;
-		counted.fail_at = 1;
-		counted.fail_on = true;
-		fill(MANY, FEW);
-		assert_true(counted.calls > 0);
-		counted.fail_at = 0;
-		counted.fail_on = false;
-	}
-	fill(MANY, MANY);
-}
-
-SENTENCE(a_pipe_gives_back_what_it_grew_by_once_it_is_quiet_or_broken)
-{
-	int64_t before = counted.bytes;
-
-	for (int round = 0; round < 3; round++) {
-		assert_int_equal(lsh_pipeline_shrink(line->pipeline, lsh_now_ns()), LSH_NEVER);
-		fill(1, 1);
-		assert_int_equal(lsh_pipeline_shrink(line->pipeline, lsh_now_ns()), LSH_NEVER);
-		assert_true(counted.bytes == before);
-		line->calls = 0;
-		fill(MANY, MANY);
-		assert_true(line->calls > 0);
-		assert_true(counted.bytes > before + 60000);
-		if (round == 2)
-			break;
-		int64_t at = lsh_pipeline_shrink(line->pipeline, lsh_now_ns());
-		assert_true(at != LSH_NEVER && counted.bytes > before + 60000);
-		assert_int_equal(append_pings(1), 1);
-		assert_true(lsh_pipeline_shrink(line->pipeline, at) > at); /* it is not quiet */
-		answer_pings(commands, 1);
-		assert_int_equal(lsh_pipeline_shrink(line->pipeline, lsh_now_ns() + 2 * LSH_S), LSH_NEVER);
-	}
-	detach_far();
-	assert_int_equal(lsh_pipeline_shrink(line->pipeline, lsh_now_ns()), LSH_NEVER);
-	assert_true(counted.bytes == before);
-	far = line_attach_pair(line, false);
-}
-
-/* ---- ASKING ---- */
-
-SENTENCE(an_asking_goes_with_its_command_or_not_at_all)
-{
-	struct command *last = command_new(line, "PONG");
-
-	assert_int_equal(append_pings(MANY - 1), MANY - 1);
-	/* there is room for one */
-	last->ticket.asking = true;
-	assert_int_equal(append_ping(last), LSH_PIPELINE_FULL);
-	commands[MANY - 1] = ping("PONG");
-	answer_pings(commands, MANY);
-	assert_int_equal(lsh_pipeline_commands(line->pipeline), MANY);
-	/* of a connection that is gone nothing is appended */
-	last->ticket.epoch = lsh_pipeline_epoch(line->pipeline) + 1;
-	assert_int_equal(append_ping(last), LSH_PIPELINE_DOWN);
-	last->ticket.epoch = 0;
-	assert_int_equal(append_ping(last), LSH_APPENDED);
-	far_says("+OK\r\n");
-	answer_pings(&last, 1);
-	assert_int_equal(lsh_pipeline_commands(line->pipeline), MANY + 2);
-}
+SCENE(a_pipe_gives_back_what_it_grew_by_once_it_is_quiet_or_broken,
+      "repeat 2;" GROW "shrink = later; grown > 60000; pings 1 = 1; shrink then = later; pongs; shrink 2000 = never;"
+      "next;" GROW "cut; shrink = never; grown = 0")
+SCENE(an_asking_goes_with_its_command_or_not_at_all, /* where there is room for one; and of a connection that is gone */
+      "pings 4095 = 4095; ping asking = full; ping = yes; pongs; far +PONG\r\n; heard = PONG; sent = 4096; reattach;"
+      "ping asking old = down; ping asking = yes; far '+OK\r\n+PONG\r\n'; heard = PONG; sent = 4098")
 
 #define NOPERM "NOPERM User locks has no permissions to run the 'asking' command"
 
