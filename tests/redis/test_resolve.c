@@ -34,8 +34,7 @@ VERB(found)
 	assert_int_equal(attempt(ample()), LSH_DONE);
 	const char *is = seen_address();
 	close_stream();
-	for (int i = 0; i < PUPPETS; i++)
-		puppet_hang_up(&puppets[i]);
+	play("hang_up p; hang_up q");
 	return is;
 }
 
@@ -47,24 +46,21 @@ FIXTURE(begin_connects, end_connects);
 
 /* ---- names and addresses ---- */
 
-SCENE(a_name_that_does_not_exist_is_unavailable,
-      "resolves NONAME; try redis://nowhere.test ~ UNAVAILABLE: 'redis://nowhere.test:6379: its name cannot be "
-      "resolved: ''Name or service not known'; errno = ENXIO;"
+SCENE(a_name_that_does_not_exist_is_unavailable, "resolves NONAME; try redis://nowhere.test ~ UNAVAILABLE: "
+      "'redis://nowhere.test:6379: its name cannot be resolved: ''Name or service not known'; errno = ENXIO;"
       "resolves SYSTEM; try redis://nowhere.test ~ UNAVAILABLE: ': its name cannot be resolved: Input/output error';"
       "errno = EIO;resolves MEMORY; try redis://nowhere.test ~ NO_MEMORY: ': its name cannot be resolved: '")
 SCENE(the_second_address_is_tried_when_the_first_is_dead,
       "resolves 127.0.0.2 127.0.0.1; try redis://two.test:$s nameless = OK; check")
-SCENE(an_address_that_swallows_everything_leaves_time_for_the_next,
-      "puppet p '' 127.0.0.2 $s; resolves 127.0.0.2 127.0.0.1; dial redis://two.test:$s; attempt 4000 = OK;"
-      "accepted p = 1; check")
+SCENE(an_address_that_swallows_everything_leaves_time_for_the_next, "puppet p '' 127.0.0.2 $s;"
+      "resolves 127.0.0.2 127.0.0.1; dial redis://two.test:$s; attempt 4000 = OK; accepted p = 1; check")
 SCENE(the_next_address_is_tried_after_a_stranger_but_not_after_a_refused_password,
       "puppet p 'SSH-2.0-OpenSSH_9.2p1\r\n' 127.0.0.2; puppet q '+OK\r\n" ALL_OK "' 127.0.0.3 $p;"
       "resolves 127.0.0.2 127.0.0.3;try redis://:password@two.test:$p = OK; accepted q = 1;"
       "says p '-WRONGPASS invalid username-password pair\r\n';"
       "try redis://:password@two.test:$p ~ DENIED: ': AUTH was refused: WRONGPASS'; accepted q = 1")
-SCENE(when_all_addresses_fail_the_one_that_got_furthest_is_named,
-      "puppet p '-LOADING Redis is loading\r\n' 127.0.0.2; resolves 127.0.0.2 127.0.0.3;"
-      "try redis://two.test:$p ~ UNAVAILABLE: ': CLIENT SETNAME was refused: LOADING';"
+SCENE(when_all_addresses_fail_the_one_that_got_furthest_is_named, "puppet p '-LOADING Redis is loading\r\n' 127.0.0.2;"
+      "resolves 127.0.0.2 127.0.0.3; try redis://two.test:$p ~ UNAVAILABLE: ': CLIENT SETNAME was refused: LOADING';"
       "stop p; try redis://two.test:$p ~ UNAVAILABLE: ': connecting to 127.0.0.3: Connection refused'")
 SCENE(the_address_that_worked_last_is_tried_first_unless_its_connection_was_brief,
       TWO "resolves 127.0.0.3; dial redis://two.test:$p; found = 127.0.0.3;"
@@ -159,15 +155,11 @@ SENTENCE(a_numeric_address_asks_nobody)
 	char text[LSH_ADDRESS_TEXT];
 
 	play("let a asked");
-	assert_true(lsh_address_of(&a, "127.0.0.1", 1));
-	assert_true(lsh_address_of(&b, "127.0.0.1", 2));
-	assert_false(lsh_address_is(&a, &b));
-	assert_true(lsh_address_of(&b, "127.0.0.1", 1));
-	assert_true(lsh_address_is(&a, &b));
+	assert_true(lsh_address_of(&a, "127.0.0.1", 1) && lsh_address_of(&b, "127.0.0.1", 2) && !lsh_address_is(&a, &b));
+	assert_true(lsh_address_of(&b, "127.0.0.1", 1) && lsh_address_is(&a, &b));
 	assert_true(lsh_address_of(&a, "2001:db8::1", 6379));
 	lsh_address_show(&a, text);
 	assert_string_equal(text, "2001:db8::1");
-	assert_false(lsh_address_of(&a, "some.test", 6379));
-	assert_false(lsh_address_of(&a, "", 6379));
+	assert_false(lsh_address_of(&a, "some.test", 6379) || lsh_address_of(&a, "", 6379));
 	play("asked = $a");
 }

@@ -89,28 +89,18 @@ SCENE(a_certificate_that_is_named_itself_is_believed,
       "serve_tls own; let o file own; connect rediss://127.0.0.1:$s?cafile=$o = OK;"
       "serve_tls foreign; let o file foreign; connect rediss://127.0.0.1:$s?cafile=$o = OK")
 
-#define REFUSED(whose, why) \
-	"serve_tls " whose "; connect rediss://127.0.0.1:$s?$c ~ DENIED: " why ";" \
-	"connect rediss://127.0.0.1:$s?verify=no = OK"
-
-SCENE(a_foreign_certificate_is_refused_with_its_own_words,
-      REFUSED("foreign", "'its certificate is refused: unable to get local issuer certificate; the cafile does not "
-                         "have its issuer (Other Authority)'"))
-SCENE(a_self_signed_certificate_is_refused_with_its_own_words, /* with '-' or ' ' before it */
-      REFUSED("own", "'signed certificate; the cafile does not have its issuer (own)'"))
-SCENE(a_certificate_for_elsewhere_is_refused_with_its_own_words,
-      REFUSED("elsewhere", "'its certificate is refused: IP address mismatch; subjectAltName must have IP:127.0.0.1 "
-                           "(a CN does not count), or the URI another server_name'"))
-SCENE(a_certificate_that_expired_is_refused_with_its_own_words,
-      REFUSED("expired", "'its certificate is refused: certificate has expired'"))
-SCENE(a_certificate_of_the_future_is_refused_with_its_own_words,
-      REFUSED("early", "'its certificate is refused: certificate is not yet valid; is the clock of this machine "
-                       "right?'"))
-SCENE(without_a_cafile_one_is_asked_for,
-      "serve_tls foreign; connect rediss://127.0.0.1:$s ~ DENIED:"
-      " 'local issuer certificate; name a cafile that has its issuer (Other Authority)';"
-      "serve_tls own; connect rediss://127.0.0.1:$s ~ DENIED:"
-      " 'signed certificate; name a cafile that has its issuer (own)'")
+SCENE(a_certificate_that_is_not_to_be_believed_is_refused_with_its_own_words,
+      "each we foreign 'its certificate is refused: unable to get local issuer certificate; the cafile does not have "
+      "its issuer (Other Authority)'"
+      "  own 'signed certificate; the cafile does not have its issuer (own)'" /* with '-' or ' ' before it */
+      "  elsewhere 'its certificate is refused: IP address mismatch; subjectAltName must have IP:127.0.0.1 "
+      "(a CN does not count), or the URI another server_name'"
+      "  expired 'its certificate is refused: certificate has expired'"
+      "  early 'its certificate is refused: certificate is not yet valid; is the clock of this machine right?';"
+      "serve_tls $w; connect rediss://127.0.0.1:$s?$c ~ DENIED: '$e'; connect rediss://127.0.0.1:$s?verify=no = OK")
+SCENE(without_a_cafile_one_is_asked_for, "serve_tls foreign; connect rediss://127.0.0.1:$s ~ DENIED: "
+      "'local issuer certificate; name a cafile that has its issuer (Other Authority)'; serve_tls own;"
+      "connect rediss://127.0.0.1:$s ~ DENIED: 'signed certificate; name a cafile that has its issuer (own)'")
 SCENE(a_right_certificate_is_refused_for_another_name,
       "serve_tls server; connect rediss://127.0.0.1:$s?$c&server_name=other.example ~ DENIED:"
       " 'ostname mismatch; subjectAltName must have DNS:other.example';"
@@ -160,11 +150,10 @@ VERB(put)
 DOES(remove, assert_int_equal(unlink(word[1]), 0))
 
 /* Of authorities that are replaced while the program runs the connector knows at its next attempt. */
-SCENE(files_that_were_replaced_are_read_again,
-      "serve_tls server; let a file authority; let o file other_authority; put $o $f/ca.crt;"
-      "dial rediss://127.0.0.1:$s?cafile=$f/ca.crt; repeat 3;"
-      "attempt ~ DENIED: 'the cafile does not have its issuer'; put $a $f/ca.crt; attempt = OK; put $o $f/ca.crt;"
-      "next; remove $f/ca.crt; attempt ~ INVALID: 'No such file or directory'; put $a $f/ca.crt; attempt = OK")
+SCENE(files_that_were_replaced_are_read_again, "serve_tls server; let a file authority; let o file other_authority;"
+      "put $o $f/ca.crt; dial rediss://127.0.0.1:$s?cafile=$f/ca.crt; repeat 3;"
+      "attempt ~ DENIED: 'the cafile does not have its issuer'; put $a $f/ca.crt; attempt = OK; put $o $f/ca.crt; next;"
+      "remove $f/ca.crt; attempt ~ INVALID: 'No such file or directory'; put $a $f/ca.crt; attempt = OK")
 
 enum { TAKERS = 8 };
 
@@ -213,11 +202,10 @@ SENTENCE(what_files_say_is_shared_by_all_that_name_them)
 /* ---- plain text ---- */
 
 /* Redis takes the beginning of TLS for half a line, and says nothing. */
-SCENE(a_server_that_does_not_speak_tls_is_found_out_and_told_no_password,
-      "dial rediss://127.0.0.1:$s?$c;"
+SCENE(a_server_that_does_not_speak_tls_is_found_out_and_told_no_password, "dial rediss://127.0.0.1:$s?$c;"
       "attempt 4000 ~ PROTOCOL: 'the server does not speak TLS: write redis:// for it, or name its port for TLS';"
-      "serve --requirepass open-sesame; dial rediss://:open-sesame@127.0.0.1:$s?$c; attempt 4000 ~ PROTOCOL:"
-      " 'does not speak TLS' !~ sesame")
+      "serve --requirepass open-sesame; dial rediss://:open-sesame@127.0.0.1:$s?$c;"
+      "attempt 4000 ~ PROTOCOL: 'does not speak TLS' !~ sesame")
 
 SENTENCE(a_server_that_hangs_is_told_apart_from_one_that_does_not_speak_tls)
 {
@@ -233,22 +221,19 @@ SCENE(whatever_is_said_in_plain_text_is_no_tls,
       "  'HTTP/1.1 400 Bad Request\r\n\r\n' \n SSH-2.0-OpenSSH_9.2\r\n '220 mail\r\n'; each m '' at_once;"
       "puppet p '$x'; manner p closes $m;"
       "try rediss://127.0.0.1:$p?$c ~ PROTOCOL: 'the server does not speak TLS: write redis:// for it'; next")
-SCENE(a_server_that_hangs_up_instead_of_speaking_tls_is_unavailable,
-      "puppet p; manner p closes;"
+SCENE(a_server_that_hangs_up_instead_of_speaking_tls_is_unavailable, "puppet p; manner p closes;"
       "try rediss://127.0.0.1:$p?$c ~ UNAVAILABLE: 'the server closed the connection instead of speaking TLS'")
 SCENE(who_speaks_plainly_to_tls_is_told_to_write_rediss,
       "serve_tls server; try redis://127.0.0.1:$s ~ UNAVAILABLE: ' (does it want TLS? then write rediss://)';"
       /* an alert, cut at its NUL: so does OpenSSL, were it asked to */
       "puppet p \x15\x03\x01; try redis://127.0.0.1:$p ~ PROTOCOL:"
       " 'the server speaks TLS: write rediss:// for it, or name its port without TLS'")
-SCENE(a_server_whose_tls_is_too_old_is_refused,
-      "serve_tls server --tls-protocols TLSv1.1;"
+SCENE(a_server_whose_tls_is_too_old_is_refused, "serve_tls server --tls-protocols TLSv1.1;"
       "connect rediss://127.0.0.1:$s?$c ~ PROTOCOL: 'the server does not speak TLS 1.2 or later'")
 
 /* ---- the hello itself ---- */
 
-SCENE(a_refused_password_is_told_through_tls,
-      "serve_tls server --requirepass open-sesame;"
+SCENE(a_refused_password_is_told_through_tls, "serve_tls server --requirepass open-sesame;"
       "connect rediss://:wrong-word@127.0.0.1:$s?$c ~ DENIED: 'AUTH was refused: WRONGPASS';"
       "connect rediss://127.0.0.1:$s?$c ~ DENIED: 'the server wants a password';"
       "connect rediss://:open-sesame@127.0.0.1:$s?$c = OK")
