@@ -36,7 +36,6 @@ struct command {
 	struct line *line;
 	struct lsh_parker *parker;             /* of the thread that made it */
 	void (*then)(struct command *command); /* called in-line when it has ended; NULL: nothing */
-	void *arg;                             /* of `then` */
 	char expected[24];                     /* the answer that is its own; "": any */
 	atomic_int uses;
 	atomic_bool over;

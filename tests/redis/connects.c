@@ -24,15 +24,6 @@ static struct {
 } names = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 static atomic_uint asked, inside;
 
-static int
-real_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **list)
-{
-	int (*next)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
-
-	*(void **)&next = dlsym(RTLD_NEXT, "getaddrinfo");
-	return next(host, service, hints, list);
-}
-
 int
 getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **list)
 {
@@ -41,10 +32,12 @@ getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
 		int error;
 	} errors[] = {{"NONAME", EAI_NONAME}, {"SYSTEM", EAI_SYSTEM}, {"MEMORY", EAI_MEMORY}, {"AGAIN", EAI_AGAIN}};
 	struct addrinfo **end = list, numeric = *hints;
+	int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
 	char says[sizeof names.says], *rest;
 
+	*(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
 	if (hints->ai_flags & AI_NUMERICHOST || strstr(host, ".test") == NULL)
-		return real_getaddrinfo(host, service, hints, list);
+		return real(host, service, hints, list);
 	pthread_mutex_lock(&names.mutex);
 	asked++;
 	inside++;
@@ -61,7 +54,7 @@ getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
 	numeric.ai_flags |= AI_NUMERICHOST;
 	*list = NULL;
 	for (char *address = strtok_r(says, " ", &rest); address != NULL; address = strtok_r(NULL, " ", &rest)) {
-		if (real_getaddrinfo(address, service, &numeric, end) != 0)
+		if (real(address, service, &numeric, end) != 0)
 			abort();
 		while (*end != NULL)
 			end = &(*end)->ai_next;
@@ -69,14 +62,13 @@ getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
 	return *list != NULL ? 0 : EAI_NONAME;
 }
 
-VERB(resolves)
+DEED(resolves)
 {
 	pthread_mutex_lock(&names.mutex);
 	names.hangs = strcmp(word[1], "hangs") == 0;
 	snprintf(names.says, sizeof names.says, "%s", seen_words(word + 1 + names.hangs));
 	pthread_cond_broadcast(&names.changed);
 	pthread_mutex_unlock(&names.mutex);
-	return NULL;
 }
 
 SEES(asked, seen_number(asked))
@@ -84,15 +76,15 @@ SEES(resolving, seen_number(inside))
 
 /* ---- puppets ---- */
 
-struct puppet puppets[PUPPETS] = {{.fd = -1}, {.fd = -1}};
+static struct puppet puppets[2] = {{.fd = -1}, {.fd = -1}};
 
 struct puppet *
 puppet_of(const char *name)
 {
-	return &puppets[place_of(name, (const char *[]){"p", "q"}, PUPPETS)];
+	return &puppets[place_of(name, (const char *[]){"p", "q"}, 2)];
 }
 
-void
+static void
 puppet_hang_up(struct puppet *p)
 {
 	if (p->fd >= 0)
@@ -119,7 +111,7 @@ tell_puppet(struct puppet *p, const char *says)
 	p->size = scenes_wire(p->says, says, NULL);
 }
 
-VERB(puppet)
+DEED(puppet)
 {
 	struct puppet *p = puppet_of(word[1]);
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)number_of(word[4], 0))};
@@ -138,12 +130,11 @@ VERB(puppet)
 	assert_int_equal(getsockname(p->listener, (struct sockaddr *)&in, &size), 0);
 	p->port = ntohs(in.sin_port);
 	let(word[1][0], seen_number(p->port));
-	return NULL;
 }
 
 DOES(says, tell_puppet(puppet_of(word[1]), word[2]))
 
-VERB(manner)
+DEED(manner)
 {
 	struct puppet *p = puppet_of(word[1]);
 
@@ -153,7 +144,6 @@ VERB(manner)
 		p->echoes |= strcmp(*at, "echoes") == 0;
 		p->drip = strspn(*at, "0123456789") > 0 ? number_of(*at, 0) * LSH_MS + 1 : p->drip;
 	}
-	return NULL;
 }
 
 DOES(hang_up, puppet_hang_up(puppet_of(word[1])))
@@ -336,8 +326,7 @@ SEES(free_port, seen_number(socket_free_port()))
 SEES(version, seen("%06x", hello.version))
 SEES(time, seen_number(hello.server_us))
 
-const char *
-seen_address(void)
+VERB(address)
 {
 	struct sockaddr_in in;
 
@@ -345,16 +334,22 @@ seen_address(void)
 	return seen("%s", inet_ntoa(in.sin_addr));
 }
 
-SEES(address, seen_address())
+VERB(found)
+{
+	assert_int_equal(attempt(ample()), LSH_DONE);
+	const char *is = verb_address(word);
+	close_stream();
+	play("hang_up p; hang_up q");
+	return is;
+}
 
 static char heard[512];
 static size_t heard_size;
 
-VERB(ask)
+DEED(ask)
 {
 	heard_size = 0;
 	assert_int_equal(send(hello.stream.fd, word[1], strlen(word[1]), MSG_NOSIGNAL), (ssize_t)strlen(word[1]));
-	return NULL;
 }
 
 VERB(heard)
@@ -371,7 +366,7 @@ VERB(heard)
 static struct server *other;
 
 /* The last hello was said by the server, whose time is never behind what is made of it, and was that soon before. */
-VERB(check)
+DEED(check)
 {
 	struct server *s = other != NULL ? other : server;
 	int64_t at = lsh_now_ns(), seconds, us;
@@ -384,7 +379,6 @@ VERB(check)
 	us += seconds * 1000000;
 	assert_true(hello.server_us == 0 || (us - hello.server_us + 1 >= (at - hello.received_ns) / 1000 &&
 	                                     us - hello.server_us < 60 * 1000000LL));
-	return NULL;
 }
 
 SEES(redis, server_text(other != NULL ? other : server, seen_words(word + 1)))
@@ -399,16 +393,20 @@ serve(struct server *s)
 	return s;
 }
 
-VERB(serve)
+const char *const *
+arguments_of(char **word)
 {
-	const char *args[WORDS + 1] = {NULL};
-	bool tcp = strcmp(word[1], "no_port") != 0;
+	static const char *args[WORDS + 1];
+	int n = 0;
 
-	for (int i = 0; *word[i + 1 + !tcp] != '\0'; i++)
-		args[i] = word[i + 1 + !tcp];
-	serve(tcp ? server_start_tcp(args) : server_start(args));
-	return NULL;
+	for (; *word[n] != '\0'; n++)
+		args[n] = word[n];
+	args[n] = NULL;
+	return args;
 }
+
+DOES(serve, serve(strcmp(word[1], "no_port") == 0 ? server_start(arguments_of(word + 2))
+                                                  : server_start_tcp(arguments_of(word + 1))))
 
 void
 begin_connects(void)

@@ -1,10 +1,10 @@
 /* Connecting: words for scenes in which a connector is driven to its end, in one thread, but for the resolver's.
  *
  *     dial URI [NAME [CHANNEL]]    a connector of that, for clients called leash-test; nameless: or nothing. close
- *     attempt [MS]                 OK, or what it failed with; try: dial, and attempt
+ *     attempt [MS]                 OK, or what it failed with; errno: the name of that; try: dial, and attempt
  *     begin [MS], go_on            the first step of one, and the others; readable: what it waits for is there
- *     errno                        of that failure: its name
  *     version, time, address       of the server that was found, by its hello, and of the connection
+ *     found                        attempt, and that address, whose connection is closed
  *     ask BYTES                    over the connection that was made; heard: what came of it until now
  *     free_port                    where nobody listens
  *
@@ -19,8 +19,7 @@
  *                                  it was asked for, and how many of that are not answered
  *
  *     serve [no_port] ARGUMENTS    another server, at $s and, by its unix socket, $u; these are of the server, else
- *     redis COMMAND                to the other server, or to the server
- *     check                        the last hello was said by the server */
+ *     redis COMMAND                to the other server, or to the server, which said the last hello: check */
 #pragma once
 
 #include "redis/connector.h"
@@ -41,20 +40,18 @@
 void begin_connects(void);
 void end_connects(void);
 struct server *serve(struct server *other);
+const char *const *arguments_of(char **word); /* those from there on */
 
-enum { PUPPETS = 2 };
-
-extern struct puppet {
+struct puppet {
 	int listener, fd, port;
 	char *says; /* NULL: it is not there */
 	size_t size, said;
 	bool at_once, closes, echoes, heard;
 	int64_t drip, next; /* ns from byte to byte, 0: all at once; moment */
 	unsigned accepted;
-} puppets[PUPPETS];
+};
 
 struct puppet *puppet_of(const char *name);
-void puppet_hang_up(struct puppet *puppet);
 bool step_puppets(void);
 
 /* ---- a connector, driven to its end ---- */
@@ -73,6 +70,5 @@ struct pollfd dial_poll(int64_t *until); /* what it polls for; its fd is -1 if i
 void wait_for_dial(int64_t deadline, bool shortly);
 enum lsh_progress attempt(int64_t deadline); /* the puppets take their steps meanwhile */
 const char *seen_progress(enum lsh_progress progress);
-const char *seen_address(void); /* of the other end */
 void await_readable(int fd);
 int64_t ample(void); /* for what does not take all its time */

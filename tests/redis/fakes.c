@@ -42,8 +42,8 @@ remove_rule(struct named *n, int i)
 	memmove(&n->rule[i], &n->rule[i + 1], (size_t)(--n->rules - i) * sizeof n->rule[0]);
 }
 
-static void
-add_rule(const char *name, const char *command, const char *bytes, size_t size, bool once)
+void
+on_bytes(const char *name, const char *command, const char *bytes, size_t size, bool once)
 {
 	const size_t bare = size > 0 ? size & ~FAKE_CLOSE : strlen(bytes);
 	struct rule rule = {.bytes = malloc(bare + 1), .size = size, .once = once};
@@ -116,12 +116,6 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 }
 
 void
-on_bytes(const char *name, const char *command, const char *bytes, size_t size)
-{
-	add_rule(name, command, bytes, size, false);
-}
-
-void
 off(const char *name, const char *command)
 {
 	struct named *n = named(name);
@@ -133,8 +127,8 @@ off(const char *name, const char *command)
 	pthread_mutex_unlock(&n->mutex);
 }
 
-DOES(on, add_rule(word[1], word[2], word[3], 0, false))
-DOES(once, add_rule(word[1], word[2], word[3], 0, true))
+DOES(on, on_bytes(word[1], word[2], word[3], 0, false))
+DOES(once, on_bytes(word[1], word[2], word[3], 0, true))
 DOES(off, off(word[1], word[2]))
 
 struct fake *

@@ -23,7 +23,8 @@ int port_of(const char *name);
 /* Read one that names so many of them, which have the names n0, n1, ... where `name` is "n0". */
 void read_uri(struct lsh_uri *uri, const char *scheme, int count, const char *name, const char *rest);
 
-void on_bytes(const char *name, const char *command, const char *bytes, size_t size); /* and close: | FAKE_CLOSE */
+/* of 0 bytes it is a text of a scene; and close: | FAKE_CLOSE */
+void on_bytes(const char *name, const char *command, const char *bytes, size_t size, bool once);
 void off(const char *name, const char *command);
 
 extern struct lsh_courier *courier; /* to the log */

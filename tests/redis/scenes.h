@@ -37,6 +37,12 @@ enum { WORDS = 512 };
 	} \
 	static const char *verb_##title(__attribute__((unused)) char **word)
 
+/* Of which nothing is seen. */
+#define DEED(title) \
+	static void do_##title(char **word); \
+	VERB(title) { do_##title(word); return NULL; } \
+	static void do_##title(__attribute__((unused)) char **word)
+
 /* Those that are no more than an expression that is seen, or than something to be done. */
 #define SEES(title, ...) VERB(title) { return __VA_ARGS__; }
 #define DOES(title, ...) VERB(title) { __VA_ARGS__; return NULL; }

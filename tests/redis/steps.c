@@ -420,7 +420,7 @@ messages(struct pubsub *pubsub)
 	}
 }
 
-VERB(listen)
+DEED(listen)
 {
 	struct pubsub *pubsub = calloc(1, sizeof *pubsub);
 	const char *channel = *word[3] != '\0' ? word[3] : "leash:wake:";
@@ -431,10 +431,9 @@ VERB(listen)
 	redisAppendCommand(pubsub->connection, "%s %s%s", *word[2] != '\0' ? word[2] : "SUBSCRIBE", channel,
 	                   is_whole ? "" : token_of(word[1]));
 	freeReplyObject(heard(pubsub));
-	return NULL;
 }
 
-VERB(deafen)
+DEED(deafen)
 {
 	struct pubsub *pubsub = listener(word[1][0]);
 
@@ -443,7 +442,6 @@ VERB(deafen)
 	redisAppendCommand(pubsub->connection, "%s leash:wake:%s", pubsub->is_deaf ? "UNSUBSCRIBE" : "SUBSCRIBE",
 	                   token_of(word[1]));
 	freeReplyObject(heard(pubsub));
-	return NULL;
 }
 
 /* The one message that has come is a grant with the fence that is the last one issued. */
@@ -462,46 +460,38 @@ VERB(told)
 SEES(messages_of, seen_number(messages(listener(word[1][0]))))
 SEES(message, messages(listener(word[1][0])) > 0 ? listener(word[1][0])->last : "")
 
-VERB(line)
+DEED(line)
 {
 	play("ask %s = fence", word[1]);
 	for (char **token = word + 2; **token != '\0'; token++)
 		play("ask %s = no", *token);
-	return NULL;
 }
 
-VERB(crowd)
-{
-	for (char **who = word + 1; **who != '\0'; who++)
-		play("share %s = ?", *who);
-	return NULL;
-}
+DOES(crowd, play("each w %s; share $w = ?", seen_words(word + 1)))
 
-VERB(age)
+DEED(age)
 {
 	redisReply *place = server_command(server, "ZRANGEBYSCORE " KEY ":queue (0 +inf");
 
 	for (size_t i = 0; i < place->elements; i++)
 		server_text(server, "ZINCRBY " KEY ":queue -%lld %s", atoll(word[1]) * 1000, place->element[i]->str);
 	freeReplyObject(place);
-	return NULL;
 }
 
-VERB(bury)
+DEED(bury)
 {
 	const int64_t now = server_us();
 
 	if (alive_until(word[1]) == 0)
-		return NULL;
+		return;
 	for (const char *other = "A\0B\0C\0D"; *other != '\0'; other += 2)
 		if (*other != word[1][0] && alive_until(other) >= now)
 			server_integer(server, "ZADD " KEY ":queue -%lld %s", (long long)now, token_of(other));
 	play("age 200001");
 	server_integer(server, "ZREM " KEY ":queue %s", token_of(word[1]));
-	return NULL;
 }
 
-VERB(fill)
+DEED(fill)
 {
 	const char *at = strchr(word[3], '%');
 	char words[4096] = "";
@@ -514,20 +504,18 @@ VERB(fill)
 		words[0] = '\0';
 	}
 	play("PEXPIRE QUEUE 400000 = 1");
-	return NULL;
 }
 
-VERB(by)
+DEED(by)
 {
 	if (limited != NULL)
 		redisFree(limited);
 	limited = NULL;
 	if (strcmp(word[1], "all") == 0)
-		return NULL;
+		return;
 	play("ACL SETUSER ann reset on nopass &* +@all %s", seen_words(word + 1));
 	limited = server_connect(server);
 	freeReplyObject(redisCommand(limited, "AUTH ann any"));
-	return NULL;
 }
 
 VERB(calls)

@@ -94,6 +94,8 @@ struct pubsub *listener(char name);
 /* How many messages have come since it began; what was published before this call is among them. */
 int messages(struct pubsub *pubsub);
 
+#define FILL_UP "CONFIG SET maxmemory 1;"
+
 void clean(void);
 void clean_up(void);
 FIXTURE(clean, clean_up);

@@ -8,7 +8,7 @@
  *     ranges NODE TEXT    ranges, each with a node's id, its server and host, or nil, or none for an empty one:
  *                         '0-99 aA 127.0.0.1, 100-16383 bC nil'
  *     info NODE STATE EPOCH
- *     open COUNT [QUERY] [TIMEOUT_MS] [PERIOD_MS]   a map, of the first nodes; close
+ *     open COUNT [QUERY] [TIMEOUT_MS] [PERIOD_MS]   a map, of the first nodes; make: the same, unopened; close
  *     look NODE [TIMES]   looks are taken until it was asked so often, and its last answer was judged
  *     ask NODE            a look is begun: it is asked; asked NODE: how often; refresh: one is wished for
  *     at SLOTS            who has them: letters; - for nobody, ? for another
@@ -36,7 +36,7 @@ static atomic_int changes;
 
 /* ---- what they say ---- */
 
-VERB(ranges)
+DEED(ranges)
 {
 	char text[1024], *end = text, host[64], id, port;
 	const char *ranges = word[2];
@@ -52,7 +52,6 @@ VERB(ranges)
 	if (*ranges != '\0')
 		fail_msg("no ranges: %s", ranges);
 	play("on %s 'CLUSTER SLOTS' '*%d\r\n%s'", word[1], count, text);
-	return NULL;
 }
 
 DOES(says, play("ranges %s '0-99 a%s 127.0.0.1, 100-16383 b%s 127.0.0.1'", word[1], word[2], word[3]))
@@ -63,13 +62,14 @@ DOES(info, play("on %s 'CLUSTER INFO' '{cluster_enabled:1\r\ncluster_state:%s\r\
 
 CALLED(changed, changes++)
 
-static void
-make(int64_t timeout, int64_t period)
+DEED(make)
 {
 	struct lsh_cluster_options options = {
-		.uri = &uri, .name = "leash:test", .courier = courier, .timeout = timeout, .period = period, .changed = changed,
+		.uri = &uri, .name = "leash:test", .courier = courier, .timeout = number_of(word[3], 20000) * LSH_MS,
+		.period = number_of(word[4], 0) * LSH_MS, .changed = changed,
 	};
 
+	read_uri(&uri, "redis+cluster://", (int)number_of(word[1], 1), "n0", word[2]);
 	changes = 0;
 	cluster = lsh_cluster_new(&options);
 	assert_non_null(cluster);
@@ -83,21 +83,15 @@ seen_with_uri(leash_status status)
 	return seen_end(status, &err);
 }
 
-VERB(open)
-{
-	read_uri(&uri, "redis+cluster://", (int)number_of(word[1], 1), "n0", word[2]);
-	make(number_of(word[3], 20000) * LSH_MS, number_of(word[4], 0) * LSH_MS);
-	return seen_with_uri(lsh_cluster_open(cluster, &err));
-}
+SEES(open, (do_make(word), seen_with_uri(lsh_cluster_open(cluster, &err))))
 
-VERB(close)
+DEED(close)
 {
 	if (cluster != NULL)
 		lsh_cluster_stop(cluster);
 	lsh_cluster_free(cluster);
 	cluster = NULL;
 	lsh_uri_clear(&uri);
-	return NULL;
 }
 
 static void
@@ -127,22 +121,21 @@ asked(const char *node)
 
 SEES(asked, seen_number(asked(word[1])))
 
-VERB(ask)
+DEED(ask)
 {
 	int64_t before = asked(word[1]);
 
 	lsh_cluster_refresh(cluster);
 	await_true(asked(word[1]) > before);
-	return NULL;
 }
 
-VERB(look)
+DEED(look)
 {
 	int64_t until = asked(word[1]) + number_of(word[2], 1);
 
 	while (asked(word[1]) < until)
-		verb_ask(word);
-	return verb_ask(word); /* which begins when the last answer was judged */
+		do_ask(word);
+	do_ask(word); /* which begins when the last answer was judged */
 }
 
 /* The port of the server that has a slot; -1: nobody. */
@@ -293,9 +286,8 @@ SENTENCE(those_who_cannot_be_reached_are_said_so_and_looked_for_again)
 
 	snprintf(text, sizeof text, "%d", port);
 	struct server *server = server_start((const char *const[]){"--port", text, "--cluster-enabled", "yes", NULL});
-	read_uri(&uri, "redis+cluster://", 0, "", seen("127.0.0.1:%d", port));
 	server_kill(server);
-	make(20 * LSH_S, 0);
+	play("make 0 127.0.0.1:%d", port); /* none of the fakes */
 	assert_int_equal(lsh_cluster_open(cluster, &err), LEASH_UNAVAILABLE);
 	assert_non_null(strstr(err.text, "connecting"));
 	play("trouble 5 ~ UNAVAILABLE: connecting");
@@ -382,11 +374,4 @@ SCENE(its_end_does_not_wait_for_those_who_hang, /* an answer has 2 s */
       OPEN_FIRST "on n0 CLUSTER silent; ask n0; clock; close; took < 1500")
 SCENE(nothing_is_left_of_it, "let d descriptors; says n0 A B; on n1 CLUSTER silent; repeat 5; open 2 = OK; refresh;"
       "close; next; await inside n0 = 0; await inside n1 = 0; await descriptors = $d") /* a fake may hear it late */
-
-SENTENCE(one_that_was_never_opened_can_be_freed)
-{
-	read_uri(&uri, "redis+cluster://", 0, "", "127.0.0.1:1,127.0.0.1:2");
-	make(20 * LSH_S, 0);
-	play("close");
-	lsh_cluster_free(NULL);
-}
+SCENE(one_that_was_never_opened_can_be_freed, "make 2; close; close") /* nor is none closed in vain */

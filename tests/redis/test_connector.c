@@ -104,7 +104,7 @@ SCENE(a_socket_that_met_itself_is_no_server, "meet_yourself; let n free_port;"
 /* ---- stopping ---- */
 
 /* Stop, or free, after any number of steps: nothing is left open. */
-VERB(stops)
+DEED(stops)
 {
 	unsigned fds = descriptors_count();
 	bool ended = false;
@@ -112,11 +112,8 @@ VERB(stops)
 	for (unsigned n = 0; !ended; n++) {
 		open_dial(word[1], "leash-test", n % 2 != 0 ? "ch" : NULL);
 		lsh_connector_start(connector, ample());
-		for (unsigned i = 0; i < n && !ended; i++) {
-			ended = step() != LSH_WAIT;
-			if (!ended)
-				wait_for_dial(LSH_NEVER, step_puppets());
-		}
+		for (unsigned i = 0; i < n && !(ended = step() != LSH_WAIT); i++)
+			wait_for_dial(LSH_NEVER, step_puppets());
 		close_stream();
 		if (n % 3 == 0)
 			lsh_connector_stop(connector);
@@ -124,7 +121,6 @@ VERB(stops)
 		play("hang_up p");
 		await_true(descriptors_count() == fds); /* the resolver's thread may have to end */
 	}
-	return NULL;
 }
 
 SCENE(a_dial_that_is_stopped_at_any_step_leaves_nothing_open,

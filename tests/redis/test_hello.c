@@ -84,8 +84,6 @@ SCENE(a_user_without_a_permission_that_is_needed_is_told_which,
       TRY " leash-test leash:x ~ DENIED: ': SUBSCRIBE was refused: NOPERM'; next;"
       "may off; " TRY " ~ DENIED: ': AUTH was refused: WRONGPASS'")
 
-/* ---- odd answers ---- */
-
 #define NOPERM_INFO "-NOPERM this user has no permissions to run the 'info' command\r\n"
 
 static const struct {

@@ -4,7 +4,7 @@
  *
  * The server is the fake f. Of the informants i and j, and the talk t:
  *
- *     bounds BYTES ELEMENTS      of one reply to an informant that is made from now on; time MS; listen: what is
+ *     bounds BYTES               of one reply to an informant that is made from now on; time MS; listen: what is
  *                                unasked, too
  *     connect WHO                it is made, if it is not there, and says hello
  *     begin WHO                  the same, but it does not get to the end of its hello
@@ -14,8 +14,7 @@
  *     drip WHO                   the same, when another byte has come to all
  *     next WHO                   the same, when it is not wait any more; hear t: of a talk
  *     wants WHO                  when it wants to be stepped although nothing comes: now, never, in time or late
- *     take WHO                   what was said, which stays: taken
- *     free WHO
+ *     take WHO                   what was said, which stays: taken; free WHO
  *     to URI                     where it is, if not at the fake; serve: at a real server */
 #include "redis/informant.h"
 
@@ -41,18 +40,16 @@ who(const char *name)
 	return &informants[place_of(name, (const char *[]){"i", "j", "t"}, 3)];
 }
 
-VERB(free)
+DEED(free)
 {
 	lsh_informant_free(*who(word[1]));
 	*who(word[1]) = NULL;
-	return NULL;
 }
 
-VERB(to)
+DEED(to)
 {
 	lsh_uri_clear(&uri);
 	assert_int_equal(lsh_uri_parse(&uri, word[1], &err), LEASH_OK);
-	return NULL;
 }
 
 static void
@@ -78,13 +75,7 @@ stop(void)
 
 FIXTURE(start, stop);
 
-VERB(bounds)
-{
-	options.bytes = (size_t)number_of(word[1], 0);
-	options.elements = (size_t)number_of(word[2], 10);
-	return NULL;
-}
-
+DOES(bounds, options.bytes = (size_t)number_of(word[1], 0))
 DOES(time, options.timeout = number_of(word[1], 0) * LSH_MS)
 DOES(listen, options.unasked = true)
 
@@ -150,7 +141,7 @@ VERB(next)
 	return is;
 }
 
-VERB(begin)
+DEED(begin)
 {
 	if (*who(word[1]) == NULL) {
 		*who(word[1]) = lsh_informant_new(&uri, &options);
@@ -159,16 +150,9 @@ VERB(begin)
 	}
 	lsh_informant_connect(*who(word[1]));
 	assert_false(lsh_informant_is_down(*who(word[1])));
-	return NULL;
 }
 
-VERB(connect)
-{
-	verb_begin(word);
-	if (strcmp(verb_next(word), "up") != 0)
-		fail_msg("%s", lsh_informant_trouble(*who(word[1]))->text);
-	return NULL;
-}
+DOES(connect, play("begin %s; next %s = up", word[1], word[1]))
 
 VERB(talk)
 {
@@ -187,7 +171,7 @@ VERB(hear)
 	return status == LEASH_OK ? seen_reply(answer) : seen_end(status, &err);
 }
 
-VERB(order)
+DEED(order)
 {
 	struct lsh_arg args[WORDS];
 	size_t n = 0;
@@ -195,26 +179,20 @@ VERB(order)
 	for (; *word[n + 2] != '\0'; n++)
 		args[n] = lsh_arg_text(word[n + 2]);
 	assert_true(lsh_informant_send(*who(word[1]), args, n));
-	return NULL;
 }
 
-VERB(say)
+DEED(say)
 {
 	struct lsh_arg args[] = {LSH_ARG("ECHO"), lsh_arg_text(word[2])};
 
 	assert_true(lsh_informant_send(*who(word[1]), args, 2));
-	return NULL;
 }
 
 VERB(take)
 {
-	struct redisReply *reply = lsh_informant_take(*who(word[1]));
-
-	if (reply == NULL)
-		return "nothing";
 	lsh_answer_free(taken);
-	taken = reply;
-	return seen_reply(taken);
+	taken = lsh_informant_take(*who(word[1]));
+	return taken != NULL ? seen_reply(taken) : "nothing";
 }
 
 SEES(taken, seen_reply(taken))
@@ -289,8 +267,6 @@ SENTENCE(signals_disturb_nothing)
 	sigaction(SIGALRM, &before, NULL);
 }
 
-/* ---- bounds ---- */
-
 /* The bound is a reply's own, not that of all; and these are longer than what a socket takes at once, both ways. */
 SENTENCE(how_much_is_too_much_depends_on_what_is_asked_for)
 {
@@ -302,7 +278,7 @@ SENTENCE(how_much_is_too_much_depends_on_what_is_asked_for)
 	much[SIZE] = '\0';
 	play("serve; bounds %d; connect i", 32 << 20);
 	for (int i = 0; i < 8; i++)
-		verb_say(word);
+		do_say(word);
 	for (int i = 0; i < 8; i++) {
 		verb_next(word);
 		struct lsh_item item = lsh_answer_item(lsh_informant_reply(informants[0]));
@@ -310,7 +286,7 @@ SENTENCE(how_much_is_too_much_depends_on_what_is_asked_for)
 		assert_memory_equal(item.text, much, SIZE);
 	}
 	play("free i; bounds %d; connect i", LESS);
-	verb_say(word);
+	do_say(word);
 	play("next i ~ PROTOCOL: 'its answer has more than 4194304 bytes, which is the most that is taken'");
 	free(much);
 }
@@ -334,7 +310,7 @@ SENTENCE(an_answer_without_an_end_is_given_up)
 
 		for (; n + strlen(pieces[i]) <= FAKE_MOST; n += strlen(pieces[i]))
 			memcpy(bytes + n, pieces[i], strlen(pieces[i]));
-		on_bytes("f", "ECHO", bytes, n);
+		on_bytes("f", "ECHO", bytes, n, false);
 		play("talk; repeat 5; say t x; next; hear ~ PROTOCOL:; free t");
 	}
 	free(bytes);
@@ -348,8 +324,6 @@ SCENE(an_answer_that_drips_has_no_more_time_than_another,
       "time 2000; connect i; on f ECHO silent; clock; say i x; ask i; step i = wait; await heard f ECHO = 1;"
       "send f $1000\r\n; await 15 drip i ~ UNAVAILABLE: 'no answer in time'; took >= 2000")
 
-/* ---- failures ---- */
-
 SCENE(one_that_is_down_says_why_until_it_is_dialed_again, "connect i; say i lost; hang_up f; next i ~ UNAVAILABLE:;"
       "next i ~ UNAVAILABLE:; begin i; say i forgotten; begin i; say i anew; next i = up; next i = anew; step i = wait;"
       "wants i = never; heard f 'ECHO forgotten' = 0") /* with the attempt that it was for */
@@ -359,7 +333,7 @@ SENTENCE(a_connection_that_ends_is_told)
 	static const char answer[] = "*3\r\n:1\r\n$7\r\ncut off\r\n*1\r\n+x\r\n";
 
 	for (size_t bytes = 0; bytes < sizeof answer - 1; bytes++) {
-		on_bytes("f", "ECHO", answer, bytes | FAKE_CLOSE);
+		on_bytes("f", "ECHO", answer, bytes | FAKE_CLOSE, false);
 		play("talk; say t x; hear ~ UNAVAILABLE:; hear ~ UNAVAILABLE:; free t");
 	}
 }
@@ -370,7 +344,7 @@ SENTENCE(the_last_words_of_a_server_are_heard) /* what is still to be sent finds
 	struct lsh_arg set[] = {LSH_ARG("SET"), {much, 1 << 20}};
 
 	memset(much, 'x', 1 << 20);
-	on_bytes("f", "ECHO", "-ERR enough\r\n", 13 | FAKE_CLOSE);
+	on_bytes("f", "ECHO", "-ERR enough\r\n", 13 | FAKE_CLOSE, false);
 	play("talk; say t once");
 	for (int i = 0; i < 8; i++)
 		assert_true(lsh_informant_send(*who("t"), set, 2));

@@ -5,7 +5,6 @@ VERB(state)
 {
 	long long state;
 
-	(void)word;
 	play("observe = ?");
 	assert_int_equal(sscanf(answer.text, "%*s %lld", &state), 1);
 	return seen_number(state);

@@ -128,18 +128,16 @@ DOES(break_if_silent, lsh_pipeline_break_if_silent(line->pipeline, before_ns))
 VERB(pings)
 {
 	for (pings = 0; pings < (size_t)number_of(word[1], 0); pings++) {
-		struct command *command = command_new(line, "PONG");
-
-		commands[pings] = command;
-		if (command_append(command, "PING", PATIENT_NS) == LSH_APPENDED)
+		commands[pings] = command_new(line, "PONG");
+		if (command_append(commands[pings], "PING", PATIENT_NS) == LSH_APPENDED)
 			continue;
-		command_drop(command);
+		command_drop(commands[pings]);
 		break;
 	}
 	return seen_number(pings);
 }
 
-VERB(pongs)
+DEED(pongs)
 {
 	char bytes[MANY * 7 + 1] = "";
 
@@ -151,7 +149,6 @@ VERB(pongs)
 		assert_int_equal(command_await(commands[i], LSH_NEVER), LSH_ANSWERED);
 		command_drop(commands[i]);
 	}
-	return NULL;
 }
 
 VERB(shrink)
@@ -169,11 +166,10 @@ SEES(sent, seen_number(lsh_pipeline_commands(line->pipeline)))
 DOES(cut, detach_far())
 DOES(withhold, counted_withhold(true))
 
-VERB(give)
+DEED(give)
 {
 	assert_true(counted.calls > 0);
 	counted_withhold(false);
-	return NULL;
 }
 
 /* ---- connections, one after the other ---- */
@@ -249,35 +245,26 @@ SENTENCE(whoever_has_to_go_before_it_serves_does_and_is_called_again)
 /* Somebody whose mutex is held while it ends its call. */
 enum { CALLS = 32, FIRST_WRITE = 16 }; /* at which answer the reader writes what was appended meanwhile */
 
-static struct command *calls[CALLS];
+static struct command *calls[CALLS], *another;
 static bool has_mutex;
 static int tells, tells_under_mutex;
 
-static void
-append_another(struct command *command)
-{
-	tells++;
-	command->arg = ping("PONG");
-}
-
-static void
-end_another(struct command *command)
-{
-	struct lsh_ticket *next = &calls[FIRST_WRITE]->ticket;
-
-	tells++;
-	assert_false(lsh_pipeline_is_up(command->line->pipeline)); /* what was appended could not be written */
-	has_mutex = true;
-	lsh_pipeline_leave(command->line->pipeline, next->epoch, next->number);
-	has_mutex = false;
-}
-
+/* At the first another is appended, and before that is written one ends its call. */
 static void
 note_told(struct command *command)
 {
-	(void)command;
+	const struct lsh_ticket *next = &calls[FIRST_WRITE]->ticket;
+
 	tells++;
 	tells_under_mutex += has_mutex;
+	if (command == calls[0])
+		another = ping("PONG");
+	if (command != calls[FIRST_WRITE - 1])
+		return;
+	assert_false(lsh_pipeline_is_up(line->pipeline)); /* what was appended could not be written */
+	has_mutex = true;
+	lsh_pipeline_leave(line->pipeline, next->epoch, next->number);
+	has_mutex = false;
 }
 
 /* They may need the mutex of whoever ends its call. */
@@ -285,7 +272,7 @@ SENTENCE(who_ends_its_call_with_a_mutex_held_tells_nobody_of_a_broken_connection
 {
 	for (int i = 0; i < CALLS; i++) {
 		calls[i] = ping("PONG"); /* which goes at the flush */
-		calls[i]->then = i == 0 ? append_another : i == FIRST_WRITE - 1 ? end_another : note_told;
+		calls[i]->then = note_told;
 	}
 	far_hears_all();
 	for (int i = 0; i < CALLS; i++)
@@ -296,7 +283,7 @@ SENTENCE(who_ends_its_call_with_a_mutex_held_tells_nobody_of_a_broken_connection
 		assert_int_equal(command_await(calls[i], LSH_NEVER), i < FIRST_WRITE ? LSH_ANSWERED : LSH_UNKNOWN);
 	assert_int_equal(tells, CALLS);
 	assert_int_equal(tells_under_mutex, 0);
-	command_drop(calls[0]->arg);
+	command_drop(another);
 	for (int i = 0; i < CALLS; i++)
 		command_drop(calls[i]);
 }

@@ -271,38 +271,30 @@ let_call(char **word, bool held, int64_t commands, int64_t patience)
 
 DOES(call, let_call(word, false, 1, *word[3] != '\0' ? number_of(word[3], 0) * LSH_MS : PATIENT_NS))
 
-VERB(hold)
+DEED(hold)
 {
 	const struct caller *c = let_call(word, true, number_of(word[3], 1), PATIENT_NS);
 
 	await_true(c->appended);
-	return NULL;
 }
 
 DOES(go, caller_of(word[1])->go = true)
 
-VERB(over)
-{
-	const struct caller *c = caller_of(word[1]);
+SEES(over, caller_of(word[1])->over ? outcome_names[caller_of(word[1])->outcome] : "no")
 
-	return c->over ? outcome_names[c->outcome] : "no";
-}
-
-VERB(leave)
+DEED(leave)
 {
 	const struct command *command = *word[1] != '\0' ? caller_of(word[1])->command[0] : own;
 
 	lsh_pipeline_leave(line->pipeline, command->ticket.epoch, command->ticket.number);
-	return NULL;
 }
 
 DOES(say, own = say_number(&lsh_self()->parker, PATIENT_NS, NULL, true))
 
-VERB(unread)
+DEED(unread)
 {
 	command_drop(say_number(NULL, number_of(word[1], 600000) * LSH_MS, NULL, true));
 	lsh_pipeline_flush(line->pipeline);
-	return NULL;
 }
 
 static void
@@ -343,9 +335,8 @@ SCENE(a_thread_that_will_not_read_leaves_its_turn_to_another,
       /* the turn is ours */
       "say; call a 100; await reached = 2; pass 5; call b never; await reached = 3; await over a = left;"
       "leave; allow all; await over b = answered")
-SCENE(nobody_waits_for_a_thread_that_was_to_read_and_does_not_come,
-      "say; call a 300; await reached = 2; pass 50; call b never; await reached = 3; await over a = left;"
-      "allow all; await over b = answered; await answered = 3")
+SCENE(nobody_waits_for_a_thread_that_was_to_read_and_does_not_come, "say; call a 300; await reached = 2; pass 50;"
+      "call b never; await reached = 3; await over a = left; allow all; await over b = answered; await answered = 3")
 SCENE(what_was_left_is_read_by_the_pipes_own_thread, /* and what nobody was to read for */
       "repeat 10; call a 5; await over a = left; next; answered = 0; allow all; await answered = 10;"
       "call a never; await over a = answered; unread; await answered = 12")
@@ -354,10 +345,9 @@ SCENE(a_later_command_with_less_patience_breaks_the_connection_in_time,
       "call a never; await reached = 1; pass 100; call b never 30; await 4 over a = unknown; await over b = unknown")
 SCENE(a_later_command_with_less_patience_for_which_nobody_reads_breaks_the_connection_in_time,
       "call a never; await reached = 1; pass 100; unread 30; await 4 over a = unknown")
-SCENE(a_command_that_is_overdue_breaks_the_connection_for_all,
-      "call a never; call c never; call d 10; await reached = 3; told; clock; call b never 50;"
-      "await over b = unknown; took >= 50; await over a = unknown; await over c = unknown; await over d = left;"
-      "told = yes; up = no; call c never; await over c = unsent")
+SCENE(a_command_that_is_overdue_breaks_the_connection_for_all, "call a never; call c never; call d 10;"
+      "await reached = 3; told; clock; call b never 50; await over b = unknown; took >= 50; await over a = unknown;"
+      "await over c = unknown; await over d = left; told = yes; up = no; call c never; await over c = unsent")
 
 /* Who has a limit is over. */
 static bool

@@ -1,7 +1,4 @@
-/* Names and addresses: names that cannot be resolved or have moved, and which of several addresses is tried first.
- *
- *     later S     so much time passes at once
- *     found       attempt, and the address that was found, whose connection is closed */
+/* Names and addresses: names that cannot be resolved or have moved, and which of several addresses is tried first. */
 #include "tests/redis/connects.h"
 
 #include "base/clock.h"
@@ -13,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- the clock, so that time passes at once ---- */
+/* ---- the clock: by later S so much time passes at once ---- */
 
 static _Atomic int64_t clock_ahead_s;
 
@@ -28,15 +25,6 @@ clock_gettime(clockid_t clock, struct timespec *t)
 }
 
 DOES(later, clock_ahead_s += number_of(word[1], 0))
-
-VERB(found)
-{
-	assert_int_equal(attempt(ample()), LSH_DONE);
-	const char *is = seen_address();
-	close_stream();
-	play("hang_up p; hang_up q");
-	return is;
-}
 
 GROUP(start_tcp_server, stop_server);
 FIXTURE(begin_connects, end_connects);

@@ -39,12 +39,6 @@
 
 enum { SEERS = 4 };
 
-static struct seer {
-	char name[4], host[64];
-	int port, other;
-	unsigned epoch, role_ms;
-} seers[SEERS];
-
 static struct lsh_uri uri;
 static leash_error err;
 
@@ -66,53 +60,44 @@ static const struct {
 /* What SENTINEL MASTER says besides, and is of no use to anybody here. */
 #define MORE "{link-pending-commands}{0}{link-refcount}{1}"
 
-static void
-tell(const struct seer *s)
-{
-	play("on %s 'SENTINEL GET-MASTER-ADDR-BY-NAME main' '*2\r\n{%s}{%d}'", s->name, s->host, s->port);
-	play("on %s 'SENTINEL MASTER main' '*40\r\n{name}{main}{ip}{%s}{port}{%d}{flags}{master}{role-reported-time}{%u}"
-	     "{config-epoch}{%u}" MORE MORE MORE MORE MORE MORE MORE "'", s->name, s->host, s->port, s->role_ms, s->epoch);
-	play("on %s 'SENTINEL SENTINELS main' '%s'", s->name,
-	     s->other == 0 ? "*0\r\n" : seen("*1\r\n*6\r\n{name}{0011}{ip}{127.0.0.1}{port}{%d}", s->other));
-}
-
-VERB(is)
+DEED(is)
 {
 	for (size_t i = 0; i < COUNT(moods); i++)
 		off(word[1], moods[i].command);
 	for (size_t i = 0; i < COUNT(moods); i++)
 		if (strcmp(word[2], moods[i].mood) == 0)
 			play("on %s '%s' \"%s\"", word[1], moods[i].command, moods[i].answer);
-	return NULL;
 }
 
 static bool
-is_meant(const struct seer *s, const char *name)
+is_meant(int i, const char *name)
 {
-	return strcmp(name, s->name) == 0 || strcmp(name, "all") == 0;
+	return strcmp(name, seen("s%d", i)) == 0 || strcmp(name, "all") == 0;
 }
 
-VERB(names)
+DEED(names)
 {
-	for (struct seer *s = seers; s < seers + SEERS; s++) {
-		if (!is_meant(s, word[1]))
+	const char *port = word[2], *host = *word[4] != '\0' ? word[4] : "127.0.0.1";
+	const int64_t ms = number_of(word[5], 0);
+	const int other = *word[6] != '\0' ? port_of(word[6]) : 0;
+
+	for (int i = 0; i < SEERS; i++) {
+		if (!is_meant(i, word[1]))
 			continue;
-		s->port = (int)number_of(word[2], 0);
-		s->epoch = (unsigned)number_of(word[3], 0);
-		snprintf(s->host, sizeof s->host, "%s", *word[4] != '\0' ? word[4] : "127.0.0.1");
-		s->role_ms = (unsigned)number_of(word[5], 0);
-		s->other = *word[6] != '\0' ? port_of(word[6]) : 0;
-		tell(s);
+		play("on s%d 'SENTINEL GET-MASTER-ADDR-BY-NAME main' '*2\r\n{%s}{%s}'", i, host, port);
+		play("on s%d 'SENTINEL MASTER main' '*40\r\n{name}{main}{ip}{%s}{port}{%s}{config-epoch}{%s}{flags}{master}"
+		     "{role-reported-time}{%" PRId64 "}" MORE MORE MORE MORE MORE MORE MORE "'", i, host, port, word[3], ms);
+		play("on s%d 'SENTINEL SENTINELS main' '%s'", i,
+		     other == 0 ? "*0\r\n" : seen("*1\r\n*6\r\n{name}{0011}{ip}{127.0.0.1}{port}{%d}", other));
 	}
-	return NULL;
 }
 
 VERB(asked)
 {
 	size_t n = 0;
 
-	for (struct seer *s = seers; s < seers + SEERS; s++)
-		n += is_meant(s, word[1]) ? fake_count(fake_of(s->name), "SENTINEL GET-MASTER-ADDR-BY-NAME") : 0;
+	for (int i = 0; i < SEERS; i++)
+		n += is_meant(i, word[1]) ? fake_count(fake_of(seen("s%d", i)), "SENTINEL GET-MASTER-ADDR-BY-NAME") : 0;
 	return seen_number(n);
 }
 
@@ -134,7 +119,7 @@ static struct lsh_master master;
 
 CALLED(note_news, news++)
 
-VERB(begin)
+DEED(begin)
 {
 	struct lsh_sentinel_options options = {
 		.uri = &uri, .name = "leash:asker", .timeout = number_of(word[3], 20000) * LSH_MS,
@@ -146,14 +131,12 @@ VERB(begin)
 	s = lsh_sentinel_new(&options);
 	assert_non_null(s);
 	assert_true(lsh_sentinel_start(s));
-	return NULL;
 }
 
-VERB(wish)
+DEED(wish)
 {
 	wishes[1] = wishes[0];
 	wishes[0] = lsh_sentinel_wish(s);
-	return NULL;
 }
 
 static const char *
@@ -174,18 +157,17 @@ VERB(ask)
 {
 	const char *is;
 
-	verb_wish(word);
+	do_wish(word);
 	await_true(strcmp(is = answer(wishes[0]), "not yet") != 0);
 	return is;
 }
 
 SEES(done, seen_whether(lsh_sentinel_is_done(s, wishes[0])))
 
-VERB(all)
+DEED(all)
 {
-	verb_wish(word);
+	do_wish(word);
 	await_true(lsh_sentinel_is_done(s, wishes[0]));
-	return NULL;
 }
 
 SEES(believed, answer(0))
@@ -220,17 +202,16 @@ DOES(replica, play("on %s 'INFO replication' {role:slave}", word[1]))
 DOES(master, play("on %s 'INFO replication' {role:master}", word[1]))
 DOES(locked, play("on %s '' '-NOAUTH Authentication required.\r\n'", word[1]))
 
-VERB(hosts)
+DEED(hosts)
 {
 	for (int i = 0; i < 2; i++)
 		play("fake h%d tcp; on h%d 'INFO server' "
 		     "'{redis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:%040d\r\nuptime_in_seconds:86400\r\n}';"
 		     "master h%d", i, i, i, i);
 	play("let p port h0; names all $p 7");
-	return NULL;
 }
 
-VERB(make)
+DEED(make)
 {
 	struct lsh_node_options options = {
 		.uri = &uri, .name = "leash:node", .courier = courier, .messages = &pubsub_ops, .channel = "wake",
@@ -242,7 +223,6 @@ VERB(make)
 	node = lsh_node_new(&options, &node_ops, NULL);
 	assert_non_null(node);
 	assert_true(lsh_node_start(node));
-	return NULL;
 }
 
 SEES(hello, seen_end(lsh_node_await_hello(node, &err), &err))
@@ -252,7 +232,7 @@ SEES(at, seen_whether(lsh_node_is_up(node) && lsh_node_is_subscribed(node) && fa
 SEES(connects, seen_number(connects))
 SEES(denials, seen_number(denials))
 
-VERB(end)
+DEED(end)
 {
 	if (s != NULL)
 		lsh_sentinel_stop(s);
@@ -263,20 +243,15 @@ VERB(end)
 	lsh_node_free(node);
 	node = NULL;
 	lsh_uri_clear(&uri);
-	return NULL;
 }
 
 static void
 start(void)
 {
 	log_start();
-	for (int i = 0; i < SEERS; i++) {
-		play("fake s%d tcp; on s%d INFO '{redis_version:7.0.15\r\nredis_mode:sentinel\r\n}';"
-		     "on s%d TIME \"-ERR unknown command 'TIME'\r\n\"; on s%d SELECT \"-ERR unknown command 'SELECT'\r\n\"",
-		     i, i, i, i);
-		seers[i] = (struct seer){.name = {'s', (char)('0' + i)}};
-	}
-	play("names all 1000 7");
+	play("each s s0 s1 s2 s3; fake $s tcp; on $s INFO '{redis_version:7.0.15\r\nredis_mode:sentinel\r\n}';"
+	     "on $s TIME \"-ERR unknown command 'TIME'\r\n\"; on $s SELECT \"-ERR unknown command 'SELECT'\r\n\"; next;"
+	     "names all 1000 7");
 }
 
 static void
@@ -287,8 +262,6 @@ stop(void)
 }
 
 FIXTURE(start, stop);
-
-/* ---- answers ---- */
 
 SCENE(a_sentinel_says_who_the_master_is,
       "begin 1; names s0 1000 7 127.0.0.1 5000; ask = 1000; ago >= 4000; host = 127.0.0.1; news >= 1")
@@ -326,9 +299,8 @@ SCENE(a_switch_of_another_master_is_not_heeded,
       "asked s0 = 0; switch s0; await asked s0 >= 1; believed = 1000") /* what was published is a hint and no answer */
 SCENE(a_subscription_that_breaks_is_renewed_and_what_was_missed_is_asked_for, /* before a period is over */
       "begin 1; all; await hears s0 = 1; all; names s0 2000 8; hang_up s0; await 5 believed = 2000; await hears s0 = 2")
-SCENE(where_all_of_the_uri_are_gone_those_are_asked_whom_they_named,
-      "names s3 3000 9; names s0 1000 7 127.0.0.1 0 s3; begin 2; all; believed = 1000; asked s3 = 0;"
-      "stop s0; stop s1; ask = 3000")
+SCENE(where_all_of_the_uri_are_gone_those_are_asked_whom_they_named, "names s3 3000 9; names s0 1000 7 127.0.0.1 0 s3;"
+      "begin 2; all; believed = 1000; asked s3 = 0; stop s0; stop s1; ask = 3000")
 
 SENTENCE(however_many_say_switch_they_are_asked_a_few_times_a_second_and_after_the_last)
 {
@@ -381,7 +353,7 @@ SENTENCE(an_answer_that_never_ends_is_cut_short)
 
 	memset(bytes, 'x', sizeof bytes);
 	memcpy(bytes, "$1000000\r\n", 10);
-	on_bytes("s0", "SENTINEL", bytes, sizeof bytes);
+	on_bytes("s0", "SENTINEL", bytes, sizeof bytes, false);
 	play("begin 1; ask ~ PROTOCOL: 'its answer has more than 262144 bytes, which is the most that is taken'");
 }
 
@@ -430,10 +402,9 @@ SCENE(nobody_is_denied_before_all_sentinels_have_answered, /* by a server that o
       "off s1 SENTINEL; await at h1 = yes; denials = 0")
 SCENE(a_master_that_all_sentinels_name_and_that_refuses_us_is_a_denial,
       "hosts; locked h0; make; await denials >= 1; hello ~ DENIED:")
-SCENE(without_sentinels_a_connection_is_kept_and_none_is_made, "hosts; make; hello = OK; await at h0 = yes; stop s0;"
-      "stop s1; pass 100; at h0 = yes; hang_up h0; await log ~ 'no sentinel answered';"
-      "trouble ~ UNAVAILABLE: 'no sentinel answered'; up = no;"
-      "accepted h0 <= 3") /* messages: they go where the commands went */
+SCENE(without_sentinels_a_connection_is_kept_and_none_is_made, /* messages: they go where the commands went */
+      "hosts; make; hello = OK; await at h0 = yes; stop s0; stop s1; pass 100; at h0 = yes; hang_up h0;"
+      "await log ~ 'no sentinel answered'; trouble ~ UNAVAILABLE: 'no sentinel answered'; up = no; accepted h0 <= 3")
 
 SENTENCE(a_server_that_is_left_is_asked_about_anew)
 {

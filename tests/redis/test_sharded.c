@@ -1,7 +1,7 @@
 /* Sharded channels: a node's pubsub asks for them and leaves them while messages come, and each answer is of the
  * channel that it is of. With a fake f that says anything, and with a real cluster.
  *
- *     open [reads]         a node of f; reads: it expects messages
+ *     open [reads [URI]]   a node of f, or of another; reads: it expects messages
  *     join CHANNEL, leave CHANNEL   it is asked for: was there room for that?
  *     told                 what the node was told of channels and messages, with ", " between; tells WORDS: how often
  *     subscriptions        of the node
@@ -94,8 +94,7 @@ static struct lsh_node *node;
 static struct lsh_pubsub *pubsub;
 static atomic_bool expecting;
 
-static void
-open_node(const char *to, bool reads)
+DEED(open)
 {
 	struct lsh_node_options options = {
 		.uri = &uri, .name = "leash:test", .messages = &pubsub_ops, .timeout = 20 * LSH_S,
@@ -105,8 +104,8 @@ open_node(const char *to, bool reads)
 	told[0] = '\0';
 	told_size = 0;
 	subscriptions = 0;
-	expecting = reads;
-	assert_int_equal(lsh_uri_parse(&uri, to, &err), LEASH_OK);
+	expecting = *word[1] != '\0';
+	assert_int_equal(lsh_uri_parse(&uri, *word[2] != '\0' ? word[2] : fake_uri(fake_of("f")), &err), LEASH_OK);
 	node = lsh_node_new(&options, &ops, &expecting);
 	assert_non_null(node);
 	assert_true(lsh_node_start(node));
@@ -115,8 +114,6 @@ open_node(const char *to, bool reads)
 	await_true(lsh_node_is_subscribed(node));
 	pubsub = lsh_node_pubsub(node);
 }
-
-DOES(open, open_node(fake_uri(fake_of("f")), *word[1] != '\0'))
 
 static void
 close_node(void)
@@ -204,7 +201,7 @@ wait_for_messages(void *arg)
 	return arg;
 }
 
-VERB(waiters)
+DEED(waiters)
 {
 	static pthread_t threads[4];
 	static int there;
@@ -213,7 +210,6 @@ VERB(waiters)
 		pthread_join(threads[--there], NULL);
 	for (over = false; there < number_of(word[1], 0); there++)
 		assert_int_equal(pthread_create(&threads[there], NULL, wait_for_messages, NULL), 0);
-	return NULL;
 }
 
 /* Not by whoever asked for it, who has gone on: by the keeper, by a thread that waits for messages, and by those who
@@ -250,7 +246,7 @@ SENTENCE(a_real_cluster_says_of_its_channels_that_they_are_elsewhere_or_have_mov
 	while (cluster_master_of_slot(cluster, slot) != there)
 		slot++;
 	cluster_name_in_slot(slot, name);
-	open_node(seen("redis://127.0.0.1:%d", cluster_port(cluster, here)), true);
+	play("open reads redis://127.0.0.1:%d", cluster_port(cluster, here));
 	play("join leash:{%s}:wake = yes; join leash:{orders}:wake = yes; await told = 'refused leash:{%s}:wake: MOVED %d "
 	     "127.0.0.1:%d, joined leash:{orders}:wake'", name, name, slot, cluster_port(cluster, there));
 	assert_int_equal(server_integer(cluster_node(cluster, here), "SPUBLISH leash:{orders}:wake hello"), 1);

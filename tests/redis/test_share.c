@@ -150,8 +150,6 @@ SCENE(a_replica_never_says_that_a_share_is_held, "share A1_1/2 12000000; REPLICA
       "limit 1 = !READONLY")
 SCENE(a_replica_signals_nobody, "listen A; crowd A1_?; REPLICAOF 127.0.0.1 1; signal 1 = !READONLY")
 
-#define FILL_UP "CONFIG SET maxmemory 1;"
-
 SCENE(a_full_server_refuses_who_asks_for_a_share_and_keeps_nothing_of_it,
       FILL_UP "each n w 1/2 2/2; each v share probe; $v A1_$n = !OOM; next; DBSIZE = 0; next; limit 1 = !OOM;"
       "CONFIG SET maxmemory 0; crowd A1_2/4;" FILL_UP "each n 1/4 2/4 w; share B1_$n = !OOM; next; probe B1_2/4 = !OOM;"

@@ -59,6 +59,8 @@ SCENE(a_client_with_a_shorter_alive_does_not_shorten_the_queue, "ask A1;"
       /* nobody has come or said a word for a while */
       "PEXPIRE QUEUE 100000; age 200000; ask C1 = no; PTTL QUEUE = 100001..400000")
 
+SCENE(an_ask_gives_an_abandoned_lock_to_the_first_in_the_queue, "listen B; line A1 B1; DEL LOCK;"
+      "ask C1 = 0 1..60000 now; holder = B1; PTTL LOCK = ~60000; waiting = C1; told B = B1")
 SCENE(a_queue_without_places_keeps_nobody_out, "mess but TTLs; let x now+10000000; ZADD QUEUE '-$x' B;"
       "PEXPIRE QUEUE 400000; try C1 = fence; holder = C1; EXISTS QUEUE = 0")
 
@@ -89,8 +91,6 @@ SCENE(a_word_answers_for_each_of_its_tokens,
       "listen A; line B1 A1 A2; release B1 = 1; words A 600000 A7 A2 A1 A8 = * 600000 -1 0 last -1")
 SCENE(a_word_takes_leases_of_a_millisecond_to_a_day, "ask A1; word A1 0 = !ERR; word A1 86400001 = !ERR;"
       "PTTL LOCK = ~600000; word A1 1 = held; PTTL LOCK = ~600000; word A1 86400000 = held; PTTL LOCK = ~86400000")
-
-/* ---- renew ---- */
 
 SCENE(a_renewal_writes_the_depth_down,
       "ask A1; renew A1 600000 7 = 1; HGETALL LOCK = A1 7; renew A1 600000 2 = 1; HGETALL LOCK = A1 2")
@@ -262,8 +262,6 @@ SCENE(a_replica_never_says_held, /* however long the TTL that it sees: what it s
       "ask A1 12000000; ask B1 = no; REPLICAOF 127.0.0.1 1; renew A1 600000 1 = !READONLY; ask A1 = !READONLY;"
       "word A1 = !READONLY; release A1 = !READONLY; ask C1 = !READONLY")
 
-#define FILL_UP "CONFIG SET maxmemory 1;"
-
 SCENE(a_full_server_refuses_who_asks_and_keeps_nothing_of_it, FILL_UP "ask A1 = !OOM; try A1 = !OOM; DBSIZE = 0")
 SCENE(a_full_server_refuses_new_places, "line A1 B1;" FILL_UP "ask C1 = !OOM; waiting = B1; try C1 = no")
 SCENE(a_full_server_refuses_who_tries_for_an_abandoned_lock,
@@ -281,8 +279,6 @@ SCENE(a_full_server_lets_leave_and_hands_on,
 SCENE(a_full_server_takes_words_and_hands_on,
       "listen B; line A1 B1 C1; bury C;" FILL_UP "word C1 = queued; until C = >now+100000000; DEL LOCK;"
       "word C1 = queued; holder = B1; told B = B1")
-
-/* ---- keys that are somebody else's ---- */
 
 SCENE(a_lock_key_that_is_no_lock_is_left_alone, "mess; RPUSH LOCK theirs; ask A1 = !WRONGTYPE; try A1 = !WRONGTYPE;"
       "word A1 = !WRONGTYPE; renew A1 600000 1 = !WRONGTYPE; release A1 = !WRONGTYPE; vote A1 1 = !WRONGTYPE;"

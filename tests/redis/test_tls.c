@@ -38,15 +38,11 @@ whose(const char *name)
 	return (enum certs_of)place_of(name, names, CERTS_COUNT);
 }
 
-VERB(serve_tls)
+DEED(serve_tls)
 {
 	bool asks = strcmp(word[2], "asks") == 0;
-	const char *args[WORDS + 1] = {NULL};
 
-	for (int i = 0; *word[i + 2 + asks] != '\0'; i++)
-		args[i] = word[i + 2 + asks];
-	let('f', server_folder(serve(server_start_tls(whose(word[1]), asks, args))));
-	return NULL;
+	let('f', server_folder(serve(server_start_tls(whose(word[1]), asks, arguments_of(word + 2 + asks)))));
 }
 
 SEES(file, certs_file(whose(word[1])))
@@ -114,15 +110,12 @@ SCENE(a_common_name_is_nobodys_host, /* the name of a person may be that of a ho
 
 /* ---- who believes us ---- */
 
-#define CERTIFICATE_IS_WANTED \
-	"let x file client; let y key client; connect rediss://127.0.0.1:$s?$c&cert=$x&key=$y = OK;" \
-	"connect rediss://127.0.0.1:$s?$c ~ DENIED: 'the server wants a certificate of ours: name cert and key';" \
-	"let x file foreign_client; let y key foreign_client; connect rediss://127.0.0.1:$s?$c&cert=$x&key=$y ~ DENIED:" \
-	" \"the server refused our certificate '$x': unknown CA\""
-
-SCENE(a_server_that_wants_a_certificate_gets_it_or_says_so, "serve_tls server asks;" CERTIFICATE_IS_WANTED)
-SCENE(an_older_server_that_wants_a_certificate_gets_it_or_says_so,
-      "serve_tls server asks --tls-protocols TLSv1.2;" CERTIFICATE_IS_WANTED)
+SCENE(a_server_that_wants_a_certificate_gets_it_or_says_so, /* and an older one */
+      "each p 'TLSv1.2 TLSv1.3' TLSv1.2; serve_tls server asks --tls-protocols '$p'; let x file client;"
+      "let y key client; connect rediss://127.0.0.1:$s?$c&cert=$x&key=$y = OK;"
+      "connect rediss://127.0.0.1:$s?$c ~ DENIED: 'the server wants a certificate of ours: name cert and key';"
+      "let x file foreign_client; let y key foreign_client; connect rediss://127.0.0.1:$s?$c&cert=$x&key=$y ~ DENIED:"
+      " \"the server refused our certificate '$x': unknown CA\"")
 
 /* ---- files ---- */
 
@@ -138,13 +131,12 @@ SCENE(files_that_are_of_no_use_are_named_at_once, /* nobody need be there for it
       "  $c&cert=$x&key=$k \"key '$k' does not belong to cert '$x'\";"
       "connect rediss://127.0.0.1:1?$u ~ INVALID: \"$e\"")
 
-VERB(put)
+DEED(put)
 {
 	const char *aside = seen("%s.new", word[2]);
 
 	assert_int_equal(symlink(word[1], aside), 0);
 	assert_int_equal(rename(aside, word[2]), 0);
-	return NULL;
 }
 
 DOES(remove, assert_int_equal(unlink(word[1]), 0))
@@ -230,8 +222,6 @@ SCENE(who_speaks_plainly_to_tls_is_told_to_write_rediss,
       " 'the server speaks TLS: write rediss:// for it, or name its port without TLS'")
 SCENE(a_server_whose_tls_is_too_old_is_refused, "serve_tls server --tls-protocols TLSv1.1;"
       "connect rediss://127.0.0.1:$s?$c ~ PROTOCOL: 'the server does not speak TLS 1.2 or later'")
-
-/* ---- the hello itself ---- */
 
 SCENE(a_refused_password_is_told_through_tls, "serve_tls server --requirepass open-sesame;"
       "connect rediss://:wrong-word@127.0.0.1:$s?$c ~ DENIED: 'AUTH was refused: WRONGPASS';"

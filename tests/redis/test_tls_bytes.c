@@ -215,11 +215,10 @@ VERB(read)
 DOES(bye, assert_true(SSL_shutdown(server) >= 0))
 DOES(gone, shutdown(far, SHUT_RDWR))
 
-VERB(keys)
+DEED(keys)
 {
 	assert_int_equal(SSL_key_update(server, SSL_KEY_UPDATE_REQUESTED), 1);
 	assert_int_equal(SSL_do_handshake(server), 1);
-	return NULL;
 }
 
 static char caught[4096];
@@ -236,8 +235,6 @@ VERB(catch)
 
 DOES(go_on, assert_int_equal(send(far, caught + number_of(word[1], 0), (size_t)number_of(word[2], 0), 0),
                              number_of(word[2], 0)))
-
-/* ---- handshakes ---- */
 
 SENTENCE(a_handshake_that_is_cut_anywhere_fails)
 {
@@ -460,14 +457,11 @@ SENTENCE(one_thread_may_send_and_peek_while_another_receives_and_all_that_is_sen
 	assert_true(full > 10);
 }
 
-/* ---- the application's OpenSSL ---- */
-
-VERB(application_fails)
+DEED(application_fails)
 {
 	ERR_clear_error();
 	SSL_CTX_use_certificate_file(server_ctx, "/nowhere", SSL_FILETYPE_PEM);
 	assert_true(ERR_peek_last_error() != 0);
-	return NULL;
 }
 
 SENTENCE(errors_that_the_application_left_in_openssl_disturb_nobody_and_we_leave_none)
@@ -481,17 +475,13 @@ SENTENCE(errors_that_the_application_left_in_openssl_disturb_nobody_and_we_leave
 	assert_int_equal(ERR_peek_error(), 0);
 }
 
-/* ---- the pubsub ---- */
-
 CALLED(tell_nobody, )
 
 static void
 count_message(void *ctx, const struct lsh_item *channel, const char *text, size_t size)
 {
-	int *messages = ctx;
-
 	(void)channel, (void)text, (void)size;
-	++*messages;
+	++*(int *)ctx;
 }
 
 static bool
