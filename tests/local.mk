@@ -146,15 +146,11 @@ failover_sources = $(history_sources)
 failover_sources += tests/fault/faults.c tests/fault/faults.h tests/fault/faults_cluster.c tests/fault/faults_sentinel.c
 failover_sources += tests/fault/nemesis.h tests/fault/nemesis_crew.c tests/fault/nemesis_plan.c
 failover_sources += tests/fault/nemesis_watch.c
-tests_fault_nemesis_SOURCES = $(failover_sources)
+tests_fault_nemesis_SOURCES = $(failover_sources) $(judge_sources)
 tests_fault_nemesis_SOURCES += tests/fault/faults_quorum.c tests/fault/faults_single.c tests/fault/nemesis.c
 tests_fault_nemesis_LDADD = tests/support/libsupport.la $(HIREDIS_LIBS)
 tests_fault_test_failovers_SOURCES = tests/fault/test_failovers.c $(failover_sources)
 tests_fault_test_failovers_LDADD = tests/support/libsupport.la $(HIREDIS_LIBS) $(CMOCKA_LIBS)
-
-check_PROGRAMS += tests/judge/judge
-tests_judge_judge_SOURCES = tests/judge/judge.c $(judge_sources)
-tests_judge_judge_LDADD =
 
 trial_libs = tests/support/libsupport.la $(CMOCKA_LIBS)
 tests_judge_test_register_SOURCES = tests/judge/test_register.c $(history_sources)

@@ -8,14 +8,14 @@
  * there.
  *
  * Which faults come, when and to whom follows from the seed; how the contenders and the server fare depends on the
- * scheduler as well. Ends with the judge's status, or 1 if a contender failed or no progress was seen; then the
+ * scheduler as well. Ends with 1 if the judge found something, a contender failed or no progress was seen; then the
  * histories are kept, and it is said where they are. */
 #include "tests/fault/nemesis.h"
 
 #include "tests/fault/faults.h"
 #include "tests/judge/register.h"
+#include "tests/judge/verdict.h"
 #include "tests/support/await.h"
-#include "tests/support/child.h"
 #include "tests/support/sweep.h"
 #include "tests/support/trouble.h"
 
@@ -27,7 +27,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { STEP_MS = 2, AGAIN_MS = 40, PATIENCE_S = 20 };
@@ -262,11 +261,14 @@ print_summary(const struct run *run)
 static int
 judge(const struct run *run)
 {
-	struct words words = {.count = 0};
+	struct verdict verdict;
 
-	words_add_all(&words, (const char *const[]){"", run->folder, NULL});
-	int status = child_end(crew_run("../judge/judge", &words));
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	if (!verdict_find(&verdict, run->folder))
+		trouble("%s: %s", run->folder, strerror(errno));
+	verdict_print(&verdict, stdout);
+	int status = verdict_violations(&verdict) > 0;
+	verdict_clear(&verdict);
+	return status;
 }
 
 static void

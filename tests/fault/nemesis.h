@@ -1,6 +1,6 @@
 /* The nemesis: what a run consists of, for the files that it is made of.
  *
- *   nemesis.c           the program: the course of a run, the judge at its end, the command line
+ *   nemesis.c           the program: the course of a run, its judgement (tests/judge/verdict.h), the command line
  *   nemesis_plan.c      which faults there will be: chance, repeatable by a seed
  *   nemesis_crew.c      the contenders (contender.c)
  *   nemesis_watch.c     the watchers, who note what each server is told and what is in it, and hear what sentinels do
@@ -116,8 +116,6 @@ uint64_t dice_roll(uint64_t *dice, uint64_t below);
 /* ---- nemesis_crew.c ---- */
 
 struct crew *crew_start(struct run *run);
-/* Start a program that stands there, beside this one. `words` are its arguments, behind one for its name; freed. */
-pid_t crew_run(const char *where, struct words *words);
 struct proxy *crew_proxy(struct crew *crew, unsigned number);   /* in an arena of one server */
 void crew_kill(struct crew *crew, unsigned number);
 void crew_replace(struct crew *crew, unsigned number);

@@ -61,41 +61,29 @@ lead(struct crew *crew, unsigned number)
 	make_uri(c, run->arena, proxy_uri(c->proxy));
 }
 
-pid_t
-crew_run(const char *where, struct words *words)
-{
-	char program[4096];
-	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 32);
-	pid_t pid;
-
-	if (n <= 0)
-		trouble("/proc/self/exe: %s", strerror(errno));
-	program[n] = '\0';
-	strcpy(strrchr(program, '/') + 1, where);
-	free(words->at[0]);
-	words->at[0] = text_of("%s", program);
-	int error = sweep_spawn(&pid, words->at, environ, (const int[]){-1, STDOUT_FILENO, STDERR_FILENO}, NULL);
-	if (error != 0)
-		trouble("%s: %s", program, strerror(error));
-	sweep_process(pid);
-	words_free(words);
-	return pid;
-}
-
+/* The program stands beside this one. */
 static void
 start(struct crew *crew, unsigned number)
 {
+	static const int streams[] = {-1, STDOUT_FILENO, STDERR_FILENO};
 	struct contender *c = &crew->contenders[number];
 	struct run *run = crew->run;
 	struct words words = {.count = 0};
-	char numbers[200];
+	char numbers[200], program[4096] = "";
+	int error;
 
+	if (readlink("/proc/self/exe", program, sizeof program - 32) <= 0)
+		trouble("/proc/self/exe: %s", strerror(errno));
+	strcpy(strrchr(program, '/') + 1, "contender");
 	snprintf(c->name, sizeof c->name, "contender-%u-%u", number, ++c->generation);
 	snprintf(numbers, sizeof numbers, "%" PRIu64 " %d %d %" PRId64 " %" PRId64 " %" PRId64 " %u %d",
 	         (run->seed * 1000 + number) * 1000 + c->generation, LOCKS, THREADS, run->arena->lease_ms,
 	         run->arena->guard_ms, run->arena->timeout_ms, run->min_replicas, run->arena->plain);
-	words_add(&words, "", c->uri, run->folder, c->name, numbers);
-	c->pid = crew_run("contender", &words);
+	words_add(&words, program, c->uri, run->folder, c->name, numbers);
+	if ((error = sweep_spawn(&c->pid, words.at, environ, streams, NULL)) != 0)
+		trouble("%s: %s", program, strerror(error));
+	sweep_process(c->pid);
+	words_free(&words);
 	run->contenders++;
 	run->calm_ns = await_now_ns();
 }

@@ -1,6 +1,8 @@
 /* Putting the histories together: reading the files one by one (scribe.c), then what the nemesis did to whom. */
 #include "tests/judge/account.h"
 
+#include "tests/support/trouble.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -15,37 +17,20 @@
 
 /* ---- memory ---- */
 
-static _Noreturn void
-no_memory(void)
-{
-	fprintf(stderr, "judge: out of memory\n");
-	exit(2);
-}
-
-void *
-account_alloc(size_t count, size_t size)
-{
-	void *memory = calloc(count ? count : 1, size);
-
-	if (!memory)
-		no_memory();
-	return memory;
-}
-
 void *
 account_grown(void *at, size_t *capacity, size_t size)
 {
 	*capacity = *capacity ? *capacity * 2 : 64;
 	at = reallocarray(at, *capacity, size);
 	if (!at)
-		no_memory();
+		trouble("no memory");
 	return at;
 }
 
 void *
 account_sorted(const void *all, size_t count, int (*order)(const void *, const void *))
 {
-	void *copy = account_alloc(count, sizeof(void *));
+	void *copy = zeroed(count * sizeof(void *));
 
 	if (count > 0)
 		memcpy(copy, all, count * sizeof(void *));
@@ -84,10 +69,10 @@ account_name(struct names *names, const struct word *word)
 
 	if (number != NOBODY)
 		return number;
-	struct name *name = account_alloc(1, sizeof(*name));
+	struct name *name = zeroed(sizeof(*name));
 	*name = (struct name){ .word = *word, .number = (uint32_t)names->words.count };
 	if (!tsearch(name, &names->tree, by_text))
-		no_memory();
+		trouble("no memory");
 	PUSH(&names->words, *word);
 	return name->number;
 }
@@ -111,7 +96,7 @@ account_object(struct account *a, enum verdict_rule rule, const char *format, ..
 		return;
 	va_start(args, format);
 	if (vasprintf(&a->verdict->texts[rule][n], format, args) < 0)
-		no_memory();
+		trouble("no memory");
 	va_end(args);
 }
 
@@ -328,8 +313,8 @@ excuse_torn(struct account *a, size_t unknown)
 static int64_t *
 first_asks(const struct account *a)
 {
-	int64_t *asked = account_alloc(a->tokens.words.count, sizeof(*asked));
-	uint64_t *fence = account_alloc(a->tokens.words.count, sizeof(*fence));   /* the smallest so far */
+	int64_t *asked = zeroed(a->tokens.words.count * sizeof(*asked));
+	uint64_t *fence = zeroed(a->tokens.words.count * sizeof(*fence));   /* the smallest so far */
 
 	EACH(const struct hold, hold, a->holds) {
 		if (hold->token == NOBODY || hold->fence == 0 || (fence[hold->token] != 0 && fence[hold->token] <= hold->fence))
@@ -369,7 +354,7 @@ settle_hold(const struct account *a, struct hold *hold, const int64_t *first_ask
 const struct hold **
 account_last_holds(const struct account *a)
 {
-	const struct hold **last = account_alloc(a->tokens.words.count, sizeof(*last));
+	const struct hold **last = zeroed(a->tokens.words.count * sizeof(*last));
 
 	EACH(const struct hold, hold, a->holds)
 		if (hold->token != NOBODY && (!last[hold->token] || hold->fence > last[hold->token]->fence ||
@@ -383,12 +368,10 @@ account_last_holds(const struct account *a)
 static bool
 read_one(struct account *a, const char *path)
 {
-	struct file file = { .name = strdup(strrchr(path, '/') + 1) };
+	struct file file = { .name = text_of("%s", strrchr(path, '/') + 1) };
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	off_t size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
 
-	if (!file.name)
-		no_memory();
 	if (size > 0)
 		file.text = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
 	file.size = size > 0 && file.text != MAP_FAILED ? (size_t)size : 0;
@@ -396,7 +379,6 @@ read_one(struct account *a, const char *path)
 	close(fd);
 	if (size < 0 || file.text == MAP_FAILED)
 		return false;
-	a->verdict->bytes += size;
 	scribe_read(a, (uint32_t)a->files.count - 1);
 	return true;
 }
@@ -405,13 +387,9 @@ static bool
 read_all(struct account *a, const char *folder)
 {
 	glob_t found = { .gl_pathc = 0 };
-	bool good = true;
-	char *pattern;
+	char *pattern = text_of("%s/*.history", folder);
+	bool good = glob(pattern, 0, NULL, &found) == 0;
 
-	if (access(folder, R_OK | X_OK) != 0)
-		return false;
-	if (asprintf(&pattern, "%s/*.history", folder) < 0 || glob(pattern, 0, NULL, &found) == GLOB_NOSPACE)
-		no_memory();
 	for (size_t i = 0; good && i < found.gl_pathc; i++)
 		good = read_one(a, found.gl_pathv[i]);
 	int saved = errno;

@@ -3,7 +3,7 @@
  * makes no sense.
  *
  * Moments are ns of CLOCK_BOOTTIME, as in the histories; NEVER is later than all of them. Indices stand for pointers while arrays
- * grow: 5 million records are an ordinary run. One thread; out of memory ends the program. */
+ * grow: 5 million records are an ordinary run. One thread. */
 #pragma once
 
 #include "tests/judge/verdict.h"
@@ -80,7 +80,6 @@ struct hold {
 	bool meets : 1, awaits : 1;    /* at a gate, for so many as `limit` says; there is nothing to hold */
 	bool of_set : 1;               /* it may have been had before it was got */
 	bool waited : 1;               /* what was traded for it was given up, for a condition */
-	bool ended : 1;                /* an event said so; a look may have come before it */
 	bool valid : 1;                /* at some moment */
 	bool excused : 1;              /* a breach came while it was valid, or while it was asked for */
 	bool excused_later : 1;        /* ... or before all was over with it */
@@ -92,7 +91,7 @@ struct hold {
 	int64_t since;                 /* its grant is younger than that: asked, or, if excused, when the first with its token asked */
 	int64_t until;                 /* the greatest valid-until that was noted */
 	int64_t told;                  /* lost, by an event or by a look that says that it is not held */
-	int64_t announced;             /* lost, by an event */
+	int64_t announced;             /* lost, by an event; a look may have come before it */
 	int64_t give, gave;
 	int64_t last;                  /* its last record; events are none of it */
 	int64_t let_go;                /* from when on its process does not claim it any more: give, or thread or process ended */
@@ -192,7 +191,6 @@ struct account {
 bool account_read(struct account *account, struct verdict *verdict, const char *folder);   /* false, and errno */
 void account_free(struct account *account);
 
-void *account_alloc(size_t count, size_t size);   /* zeroed */
 void *account_grown(void *at, size_t *capacity, size_t size);
 uint32_t account_name(struct names *names, const struct word *word);         /* its number; a new one, if need be */
 uint32_t account_known(const struct names *names, const struct word *word);   /* NOBODY: it has none */

@@ -2,6 +2,8 @@
  * enough had begun to arrive. */
 #include "tests/judge/account.h"
 
+#include "tests/support/trouble.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -17,7 +19,7 @@ ORDER(by_to, struct presence, to)
 ORDER(by_moment, struct arrival, moment)
 
 #define POINTERS(type, to_all, array) \
-	type **to_all = account_alloc((array).count, sizeof(type *)); \
+	type **to_all = zeroed((array).count * sizeof(type *)); \
 	for (size_t i_ = 0; i_ < (array).count; i_++) \
 		(to_all)[i_] = &(array).at[i_]
 

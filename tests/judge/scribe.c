@@ -4,6 +4,8 @@
  * written: they find their holds when the file has been read. */
 #include "tests/judge/account.h"
 
+#include "tests/support/trouble.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +19,12 @@ struct line {
 	struct word words[5];       /* as many as the kind has; where it has any words, their first */
 };
 
-/* LEASH_EVENT_LOST, or LEASH_EVENT_ABANDONED. */
-struct ending {
+/* LEASH_EVENT_LOST. */
+struct loss {
 	uint64_t fence;
 	int64_t moment;
 	uint32_t lock, line;
 	uint32_t hold;             /* NOBODY: it is not named */
-	bool abandoned;
 };
 
 struct scribe {
@@ -33,7 +34,7 @@ struct scribe {
 	uint32_t file, process;    /* process: NOBODY until it said who it is */
 	uint32_t first_hold;
 	struct names numbers;      /* of its holds, in their order */
-	ARRAY(struct ending) endings;
+	ARRAY(struct loss) losses;
 };
 
 static bool
@@ -124,17 +125,26 @@ process(struct scribe *s)
 	return NULL;
 }
 
+static const char *
+slashed(const struct word *word, struct word *left, struct word *right)
+{
+	const char *slash = memrchr(word->at, '/', word->size);
+
+	if (!slash)
+		return "there is no slash";
+	*left = (struct word){ .at = word->at, .size = (uint32_t)(slash - word->at) };
+	*right = (struct word){ .at = slash + 1, .size = word->size - left->size - 1 };
+	return left->size > 0 && right->size > 0 ? NULL : "there is nothing on a side of the slash";
+}
+
 /* "<k>/<n>", "meet/<n>", "await/<n>" */
 static bool
 read_count(struct hold *hold, const struct word *need)
 {
-	const char *slash = memchr(need->at, '/', need->size);
-	struct word count = { .at = need->at }, limit = { .at = slash + 1 };
+	struct word count, limit;
 
-	if (!slash)
+	if (slashed(need, &count, &limit) != NULL)
 		return false;
-	count.size = (uint32_t)(slash - need->at);
-	limit.size = need->size - count.size - 1;
 	count.number = 1;
 	hold->meets = word_is(&count, "meet");
 	hold->awaits = word_is(&count, "await");
@@ -177,19 +187,26 @@ ask(struct scribe *s)
 	               &words[0], &words[3]);
 }
 
+static const char *
+give(struct scribe *s)
+{
+	if (s->hold->give != NEVER)
+		return "this hold was given before";
+	s->hold->give = s->hold->last = s->line->moment;
+	s->hold->give_line = s->line->number;
+	return NULL;
+}
+
 /* From now on its process relies on no more than what both have in common. */
 static const char *
 trade(struct scribe *s)
 {
 	const struct word *words = s->line->words;
-	struct hold *hold = s->hold;
+	struct hold new = { .lock = s->hold->lock, .old = (uint32_t)(s->hold - s->account->holds.at),
+		.waited = strcmp(s->line->kind->name, "wait") == 0 };
+	const char *wrong = give(s);
 
-	if (hold->give != NEVER)
-		return "this hold was given before";
-	hold->give = hold->last = s->line->moment;
-	hold->give_line = s->line->number;
-	return ask_for(s, (struct hold){ .lock = hold->lock, .old = (uint32_t)(hold - s->account->holds.at), .waited = strcmp(s->line->kind->name, "wait") == 0 },
-	               &words[1], &words[2]);
+	return wrong ? wrong : ask_for(s, new, &words[1], &words[2]);
 }
 
 static void
@@ -267,16 +284,6 @@ look(struct scribe *s)
 }
 
 static const char *
-give(struct scribe *s)
-{
-	if (s->hold->give != NEVER)
-		return "this hold was given before";
-	s->hold->give = s->hold->last = s->line->moment;
-	s->hold->give_line = s->line->number;
-	return NULL;
-}
-
-static const char *
 gave(struct scribe *s)
 {
 	struct hold *hold = s->hold;
@@ -294,31 +301,22 @@ gave(struct scribe *s)
 }
 
 static const char *
-end_hold(struct scribe *s, const struct word *lock, bool abandoned)
-{
-	struct ending ending = { .lock = account_name(&s->account->locks, lock), .moment = s->line->moment,
-		.fence = (uint64_t)lock[1].number, .line = s->line->number, .hold = NOBODY, .abandoned = abandoned };
-
-	if (lock[2].size > 0 && (ending.hold = account_known(&s->numbers, &lock[2])) == NOBODY)
-		return "no such hold was asked for";
-	PUSH(&s->endings, ending);
-	return NULL;
-}
-
-static const char *
 lost(struct scribe *s)
 {
-	return end_hold(s, &s->line->words[0], false);
+	const struct word *words = s->line->words;
+	struct loss loss = { .lock = account_name(&s->account->locks, &words[0]), .moment = s->line->moment,
+		.fence = (uint64_t)words[1].number, .line = s->line->number, .hold = NOBODY };
+
+	if (words[2].size > 0 && (loss.hold = account_known(&s->numbers, &words[2])) == NOBODY)
+		return "no such hold was asked for";
+	PUSH(&s->losses, loss);
+	return NULL;
 }
 
 static const char *
 event(struct scribe *s)
 {
-	const struct word *words = s->line->words;
-
-	if (word_is(&words[0], "LOST"))
-		return "that is \"lost\"";
-	return word_is(&words[0], "ABANDONED") ? end_hold(s, &words[1], true) : NULL;
+	return word_is(&s->line->words[0], "LOST") ? "that is \"lost\"" : NULL;
 }
 
 static const char *
@@ -337,18 +335,6 @@ wrote(struct scribe *s)
 		.hold = (uint32_t)(hold - a->holds.at), .lock = hold->lock, .line = s->line->number, .taken = taken });
 	hold->last = s->line->moment;
 	return NULL;
-}
-
-static const char *
-slashed(const struct word *word, struct word *left, struct word *right)
-{
-	const char *slash = memrchr(word->at, '/', word->size);
-
-	if (!slash)
-		return "there is no slash";
-	*left = (struct word){ .at = word->at, .size = (uint32_t)(slash - word->at) };
-	*right = (struct word){ .at = slash + 1, .size = word->size - left->size - 1 };
-	return left->size > 0 && right->size > 0 ? NULL : "there is nothing on a side of the slash";
 }
 
 /* A party arrives once, whatever it says later. */
@@ -519,7 +505,6 @@ take(struct scribe *s)
 	struct process *p = s->process != NOBODY ? &a->processes.at[s->process] : NULL;
 	const char *wrong = NULL;
 
-	a->verdict->records++;
 	if (s->line->moment > a->horizon)
 		a->horizon = s->line->moment;
 	if (p && s->line->moment > p->last)
@@ -533,7 +518,7 @@ take(struct scribe *s)
 	return wrong || !s->line->kind->take ? wrong : s->line->kind->take(s);
 }
 
-/* ---- whose ending was it? ---- */
+/* ---- whose loss was it? ---- */
 
 ORDER(by_fence, struct hold, fence)
 
@@ -547,82 +532,75 @@ compare(const struct hold *hold, uint32_t lock, uint64_t fence)
 }
 
 static struct hold *
-named(struct scribe *s, const struct ending *ending)
+named(struct scribe *s, const struct loss *loss)
 {
-	return &s->account->holds.at[s->first_hold + ending->hold];
+	return &s->account->holds.at[s->first_hold + loss->hold];
 }
 
 static bool
-was_not_all_of_a_set(const struct hold *hold, const struct ending *ending)
+was_not_all_of_a_set(const struct hold *hold, const struct loss *loss)
 {
-	return hold->of_set && (hold->got_answer != ANSWER_OK || (hold->fence != 0 && hold->fence != ending->fence));
+	return hold->of_set && (hold->got_answer != ANSWER_OK || (hold->fence != 0 && hold->fence != loss->fence));
 }
 
 /* What it had become by then: what was lost is not traded. */
 static struct hold *
-that_is_named(struct scribe *s, const struct ending *ending)
+that_is_named(struct scribe *s, const struct loss *loss)
 {
-	struct hold *hold = named(s, ending);
+	struct hold *hold = named(s, loss);
 
-	while (hold->next != NOBODY && s->account->holds.at[hold->next].asked <= ending->moment)
+	while (hold->next != NOBODY && s->account->holds.at[hold->next].asked <= loss->moment)
 		hold = &s->account->holds.at[hold->next];
-	return hold->lock == ending->lock && (hold->got_answer == ANSWER_OK || hold->got_answer == ANSWER_NONE) ? hold : NULL;
+	return hold->lock == loss->lock && (hold->got_answer == ANSWER_OK || hold->got_answer == ANSWER_NONE) ? hold : NULL;
 }
 
 /* `order` has those that were got, or may have been. Of some no line says a fence: they were lost before it could be
  * read, or their process was killed before it wrote it. */
 static struct hold *
-of_ending(struct hold **order, size_t count, const struct ending *ending)
+of_loss(struct hold **order, size_t count, const struct loss *loss)
 {
-	FIRST_NOT(i, count, compare(order[i], ending->lock, ending->fence) < 0)
-	if (i < count && ending->fence != 0 && compare(order[i], ending->lock, ending->fence) == 0)
+	FIRST_NOT(i, count, compare(order[i], loss->lock, loss->fence) < 0)
+	if (i < count && loss->fence != 0 && compare(order[i], loss->lock, loss->fence) == 0)
 		return order[i];
-	FIRST_NOT(j, count, compare(order[j], ending->lock, 0) < 0)
-	for (; j < count && compare(order[j], ending->lock, 0) == 0; j++)
-		if (order[j]->asked <= ending->moment && !order[j]->ended)
+	FIRST_NOT(j, count, compare(order[j], loss->lock, 0) < 0)
+	for (; j < count && compare(order[j], loss->lock, 0) == 0; j++)
+		if (order[j]->asked <= loss->moment && order[j]->announced == NEVER)
 			return order[j];
 	return NULL;
 }
 
 static void
-apply(struct hold *hold, const struct ending *ending)
+apply(struct hold *hold, const struct loss *loss)
 {
-	hold->ended = true;
-	if (ending->abandoned) {
-		if (ending->moment < hold->let_go)
-			hold->let_go = hold->last < ending->moment ? hold->last : ending->moment;
-		return;
-	}
-	if (ending->moment < hold->announced)
-		hold->announced = ending->moment;
-	if (ending->moment < hold->told) {
-		hold->told = ending->moment;
-		hold->told_line = ending->line;
+	if (loss->moment < hold->announced)
+		hold->announced = loss->moment;
+	if (loss->moment < hold->told) {
+		hold->told = loss->moment;
+		hold->told_line = loss->line;
 	}
 }
 
 static void
-apply_endings(struct scribe *s)
+apply_losses(struct scribe *s)
 {
 	struct account *a = s->account;
-	struct hold **order = account_alloc(a->holds.count - s->first_hold, sizeof(struct hold *));
+	struct hold **order = zeroed((a->holds.count - s->first_hold) * sizeof(struct hold *));
 	size_t count = 0;
 
 	for (size_t i = s->first_hold; i < a->holds.count; i++)
 		if (a->holds.at[i].got_answer == ANSWER_OK || a->holds.at[i].got_answer == ANSWER_NONE)
 			order[count++] = &a->holds.at[i];
 	qsort(order, count, sizeof(struct hold *), by_fence);
-	EACH(const struct ending, ending, s->endings) {
-		struct hold *hold = ending->hold == NOBODY ? of_ending(order, count, ending) : that_is_named(s, ending);
+	EACH(const struct loss, loss, s->losses) {
+		struct hold *hold = loss->hold == NOBODY ? of_loss(order, count, loss) : that_is_named(s, loss);
 
-		if (ending->hold != NOBODY && was_not_all_of_a_set(named(s, ending), ending))
+		if (loss->hold != NOBODY && was_not_all_of_a_set(named(s, loss), loss))
 			continue;
-
 		if (hold)
-			apply(hold, ending);
+			apply(hold, loss);
 		else
-			account_object(a, VERDICT_HISTORY, "%s:%" PRIu32 ": there was no hold with fence %" PRIu64 " to be %s",
-			               a->files.at[s->file].name, ending->line, ending->fence, ending->abandoned ? "abandoned" : "lost");
+			account_object(a, VERDICT_HISTORY, "%s:%" PRIu32 ": there was no hold with fence %" PRIu64 " to be lost",
+			               a->files.at[s->file].name, loss->line, loss->fence);
 	}
 	free(order);
 }
@@ -646,10 +624,10 @@ scribe_read(struct account *a, uint32_t file)
 		else if (wrong)
 			object(&s, VERDICT_HISTORY, wrong);
 	}
-	if (s.endings.count > 0)
-		apply_endings(&s);
+	if (s.losses.count > 0)
+		apply_losses(&s);
 	if (s.process != NOBODY)
 		a->processes.at[s.process].holds = (uint32_t)a->holds.count - s.first_hold;
-	free(s.endings.at);
+	free(s.losses.at);
 	account_forget(&s.numbers);
 }

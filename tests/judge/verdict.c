@@ -3,6 +3,7 @@
 #include "tests/judge/verdict.h"
 
 #include "tests/judge/account.h"
+#include "tests/support/trouble.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ ORDER(by_end, struct deed, moment)
 static void
 put_in_order(struct account *a)
 {
-	struct hold **all = account_alloc(a->holds.count, sizeof(struct hold *));
+	struct hold **all = zeroed(a->holds.count * sizeof(struct hold *));
 
 	EACH(struct hold, hold, a->holds)
 		if (hold->got_answer == ANSWER_OK)
@@ -91,7 +92,7 @@ matters(const struct account *a, const struct hold *hold, int64_t moment)
 static void
 exclusion(struct account *a)
 {
-	struct hold **in = account_alloc(a->got, sizeof(*in));
+	struct hold **in = zeroed(a->got * sizeof(*in));
 	size_t count = 0;
 
 	for (size_t i = 0; i < a->got; i++) {
@@ -300,20 +301,10 @@ wait_object(struct account *a, const struct hold *hold, const char *how)
 static void
 wait_in_time(struct account *a, const struct process *p, const struct hold *hold)
 {
-	struct verdict *v = a->verdict;
-
-	if (hold->got - hold->asked > v->longest_wait_ns)
-		v->longest_wait_ns = hold->got - hold->asked;
 	if (hold->got_answer == ANSWER_TIMEOUT && (hold->wait_ms < 0 || (hold->got - hold->asked) / MS + 1 < hold->wait_ms))
 		wait_object(a, hold, "TIMEOUT before that was over");
-	if (hold->wait_ms <= 0 || hold->wait_ms > NEVER / MS || hold->meets)
-		return;
-	int64_t late = account_awake(p, hold->asked, hold->got) - hold->wait_ms * MS;
-	v->timed_waits++;
-	v->late_waits += late > MS;
-	if (late > v->worst_lateness_ns)
-		v->worst_lateness_ns = late;
-	if (late > VERDICT_WAIT_GRACE_MS * MS)
+	if (hold->wait_ms > 0 && hold->wait_ms <= NEVER / MS && !hold->meets &&
+	    account_awake(p, hold->asked, hold->got) - hold->wait_ms * MS > VERDICT_WAIT_GRACE_MS * MS)
 		wait_object(a, hold, "long after that");
 }
 
@@ -348,22 +339,6 @@ waits(struct account *a)
 
 /* ---- told ---- */
 
-static void
-measure_loss(struct verdict *v, const struct process *p, const struct hold *hold)
-{
-	int64_t after = account_awake(p, hold->until, hold->told);
-
-	if (hold->told == NEVER && !found_gone(hold))
-		return;
-	v->losses++;
-	v->found += hold->told == NEVER;
-	if (hold->told == NEVER)
-		return;
-	v->told_in_time += hold->until == 0 || after <= 1000 * MS;
-	if (hold->until != 0 && after > v->latest_told_ns)
-		v->latest_told_ns = after;
-}
-
 /* Its next holder began while its process had not given it up, and it ran: how long did it run on without being told? */
 static bool
 told_before_later(struct account *a, const struct process *p, const struct hold *hold)
@@ -371,19 +346,12 @@ told_before_later(struct account *a, const struct process *p, const struct hold 
 	int64_t alive = account_alive(a, p), told = hold->told < alive ? hold->told : alive;
 	int64_t untold = account_awake(p, hold->later, told);
 
-	if (untold <= 0)
+	if (untold <= VERDICT_TOLD_GRACE_MS * MS)
 		return true;
-	if (untold > VERDICT_TOLD_GRACE_MS * MS) {
-		object(a, VERDICT_TOLD, hold, "%s was lost by %" PRId64 ", when %s was got, but that was %s, "
-		       "in %" PRId64 " ms of running on", SHOW(hold, got_line), hold->later,
-		       SHOW(hold->later_hold, got_line), hold->told == NEVER ? "never told" : "told too late",
-		       untold / MS);
-		return false;
-	}
-	a->verdict->told_after_others += hold->told != NEVER;
-	if (hold->told != NEVER && untold > a->verdict->worst_told_ns)
-		a->verdict->worst_told_ns = untold;
-	return true;
+	object(a, VERDICT_TOLD, hold, "%s was lost by %" PRId64 ", when %s was got, but that was %s, in %" PRId64 " ms of running on",
+	       SHOW(hold, got_line), hold->later, SHOW(hold->later_hold, got_line), hold->told == NEVER ? "never told" : "told too late",
+	       untold / MS);
+	return false;
 }
 
 /* A look or a release has found out that it is lost: an event must come too, if the process lives to see it. */
@@ -409,7 +377,7 @@ told(struct account *a)
 
 		if (hold->got_answer != ANSWER_OK)
 			continue;
-		measure_loss(a->verdict, p, hold);
+		a->verdict->losses += hold->told != NEVER || found_gone(hold);
 		if (hold->excused_later || hold->let_go <= hold->until)
 			continue;   /* its lease did not run out, as far as anybody promised */
 		if (hold->later < hold->let_go && !told_before_later(a, p, hold))
@@ -455,13 +423,11 @@ renewals(struct account *a)
 	EACH(const struct renewal, renewal, a->renewals) {
 		const struct hold *hold = last[renewal->token];
 
-		if (!hold)
-			a->verdict->strangers++;
-		else if (hold->gave != NEVER && renewal->moment - renewal_grace(a, renewal, hold) > hold->gave &&
-		         !may_be_in_a_set(a, renewal, hold))
-			object(a, VERDICT_RENEWALS, hold, "%s was released at %" PRId64 ", "
-			       "but renewed at %" PRId64 " (%s:%" PRIu32 ")", SHOW(hold, give_line), hold->gave,
-			       renewal->moment, a->files.at[renewal->file].name, renewal->line);
+		/* of another token nobody wrote down that it has it: it was killed */
+		if (hold && hold->gave != NEVER && renewal->moment - renewal_grace(a, renewal, hold) > hold->gave &&
+		    !may_be_in_a_set(a, renewal, hold))
+			object(a, VERDICT_RENEWALS, hold, "%s was released at %" PRId64 ", but renewed at %" PRId64 " (%s:%" PRIu32 ")",
+			       SHOW(hold, give_line), hold->gave, renewal->moment, a->files.at[renewal->file].name, renewal->line);
 	}
 	free(last);
 }
@@ -484,7 +450,7 @@ refused(struct account *a, const struct deed *deed)
 static const struct deed **
 taken(struct account *a)
 {
-	const struct deed **all = account_alloc(a->deeds.count, sizeof(*all));
+	const struct deed **all = zeroed(a->deeds.count * sizeof(*all));
 
 	EACH(const struct deed, deed, a->deeds) {
 		if (deed->taken)

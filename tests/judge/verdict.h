@@ -54,22 +54,13 @@ enum {
 	VERDICT_PLACE_GRACE_MS = 13000, /* within which a barrier notices that somebody has gone, of whom a late word may come */
 };
 
-/* What is counted beside violations; what ends in _ns is a time. */
+/* What is counted beside violations. */
 #define VERDICT_COUNTS(X) \
-	X(files, "") X(bytes, "") X(records, "") X(processes, "") X(killed, "of them") \
-	X(faults, "") X(breaches, "") X(excused, "holds that lived in a breach") \
+	X(files, "") X(processes, "") X(killed, "of them") X(faults, "") X(breaches, "") X(excused, "holds that lived in a breach") \
 	X(locks, "") X(asks, "") X(holds, "") X(beside, "of them, that were valid together with others") X(trades, "of them, in place of another") \
-	X(longest_wait_ns, "") X(timed_waits, "") X(late_waits, "of them, by more than a millisecond") \
-	X(worst_lateness_ns, "") \
 	X(losses, "holds that were told lost, or were by the answer of their release") \
-	X(found, "of them: by a release, and not told before or after") \
-	X(told_in_time, "of the others: within a second of the last valid-until that was noted") \
-	X(latest_told_ns, "the longest after it: so it includes what was renewed since the last look") \
-	X(told_after_others, "after the next holder had begun, within the grace") \
-	X(worst_told_ns, "the longest after it") \
 	X(met, "at barriers, with others") X(opened, "who found a latch open") X(news, "of leaders that proclaimed something") \
-	X(taken, "writes to the registers") X(refused, "likewise: what a holder did after its lease") \
-	X(renewed, "") X(strangers, "of them: of tokens that nobody wrote down")
+	X(taken, "writes to the registers") X(refused, "likewise: what a holder did after its lease") X(renewed, "")
 
 struct verdict {
 	uint64_t violations[VERDICT_RULES];
