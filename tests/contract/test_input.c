@@ -99,7 +99,7 @@ SENTENCE(other_options_out_of_range_are_refused_and_named)
 		ROW(max_hold_ms, 99), ROW(max_hold_ms, 1), ROW(max_hold_ms, -1), ROW(max_hold_ms, INT64_MIN), ROW(alive_ms, 99),
 		ROW(alive_ms, 1), ROW(alive_ms, -1), ROW(alive_ms, INT64_MIN), ROW(restart_guard_ms, -1),
 		ROW(restart_guard_ms, INT64_MAX), ROW(handoffs, 256), ROW(handoffs, -1), ROW(handoff_ms, 60001),
-		ROW(handoff_ms, -1),
+		ROW(handoff_ms, -1), ROW(min_replicas, 17), ROW(min_replicas, -1), ROW(replicas_ms, -1), ROW(replicas_ms, 86400001),
 	};
 #undef ROW
 	leash_client *client = kept(open_client()), *none;

@@ -270,6 +270,7 @@ SENTENCE(a_quorum_has_mutexes_without_a_queue_and_nothing_else)
 	NOT_MADE(watch, "quorum", client, "law");
 	NOT_MADE(lock, "read-write lock 'other'", client, "other", LEASH_LOCK_OPTIONS(.mode = LEASH_READ));
 	NOT_MADE(lock, "quorum", client, "other", LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON));
+	NOT_MADE(lock, "quorum", client, "other", LEASH_LOCK_OPTIONS(.fair = true));
 	assert_refused(LEASH_UNSUPPORTED, "lock 'law': a quorum has no queue", leash_lock_waiters(looks, count_waiter, NULL, &err));
 	acquires(looks);
 	assert_refused(LEASH_UNSUPPORTED, "lock 'law'", leash_lock_proclaim(looks, "mine", &err));

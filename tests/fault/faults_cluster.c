@@ -94,32 +94,25 @@ move_some_keys(struct step *s)
 			cluster_move_keys(s->run->cluster, slot_of(i), 1);
 }
 
+/* `back`: and they are made again the other way. A master that takes its slot back without the keys that have left it grants
+ * what is held, until they are there again. */
 static void
-end_moves(struct step *s)
-{
-	for (unsigned i = 0; i < LOCKS; i++)
-		if (s->blow->chosen & 1U << i) {
-			cluster_move_end(s->run->cluster, slot_of(i));
-			cluster_await_ok(s->run->cluster);
-		}
-}
-
-/* They are ended, and made again the other way: a master that takes its slot back without the keys that have left it
- * grants what is held, until they are there again. */
-static void
-undo_moves(struct step *s)
+end_moves(struct step *s, bool back)
 {
 	struct cluster *cluster = s->run->cluster;
 
-	for (unsigned i = 0; i < LOCKS; i++)
-		if (s->blow->chosen & 1U << i) {
-			int home = (int)master_of(s->run, i);
+	for (unsigned i = 0; i < LOCKS; i++) {
+		if ((s->blow->chosen & 1U << i) == 0)
+			continue;
+		int home = (int)master_of(s->run, i);
 
-			cluster_move_end(cluster, slot_of(i));
-			cluster_await_ok(cluster);
-			cluster_move_slot(cluster, slot_of(i), home);
-			cluster_await_ok(cluster);
-		}
+		cluster_move_end(cluster, slot_of(i));
+		cluster_await_ok(cluster);
+		if (!back)
+			continue;
+		cluster_move_slot(cluster, slot_of(i), home);
+		cluster_await_ok(cluster);
+	}
 }
 
 /* One after the other, each at once. */
@@ -135,8 +128,8 @@ move_a_slot(struct step *s)
 #define OWN_VERBS(X) \
 	X(begin_moves, begin_moves(s)) \
 	X(move_some_keys, move_some_keys(s)) \
-	X(end_moves, end_moves(s)) \
-	X(undo_moves, undo_moves(s)) \
+	X(end_moves, end_moves(s, false)) \
+	X(undo_moves, end_moves(s, true)) \
 	X(move_a_slot, move_a_slot(s)) \
 	X(fail_over, cluster_failover(s->run->cluster, (int)the_chosen(s->blow)))
 

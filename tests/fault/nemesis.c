@@ -178,8 +178,7 @@ see_progress(struct run *run, int64_t quiet_ms)
 		run->slowest_ns = took;
 	if (run->print)
 		printf("# %8.2f s: after %.2f s without faults all locks were taken again\n",
-		       (double)(began + took - run->begun) / 1e9,
-		       (double)took / 1e9);
+		       (double)(began + took - run->begun) / 1e9, (double)took / 1e9);
 	while (await_now_ns() - began < quiet_ms * MS)
 		await_ms(STEP_MS);
 	return true;
@@ -304,8 +303,7 @@ static const char help[] =
 	"  --folder DIR          write the histories there, and keep them\n"
 	"  --help                this text\n"
 	"\n"
-	"Exits with 0 if the judge found nothing, 1 if it did, 77 without a redis-server (or $LEASH_TEST_SERVER), 2 if "
-	"anything else\n"
+	"Exits with 0 if the judge found nothing, 1 if it did, 77 without a redis-server (or $LEASH_TEST_SERVER), 2 if anything else\n"
 	"is wrong. The faults of a %s deployment are:\n";
 
 static void

@@ -379,8 +379,7 @@ looker(void *p)
 /* ---- for the run ---- */
 
 static struct post *
-start_post(struct watch *w, struct server *server, const char *asks,
-           void (*heard)(struct post *, const redisReply *))
+start_post(struct watch *w, struct server *server, const char *asks, void (*heard)(struct post *, const redisReply *))
 {
 	struct post *p = &w->posts[w->count++];
 

@@ -47,7 +47,7 @@ clear(void)
 
 FIXTURE(come, clear);
 
-SENTENCE(what_a_quorum_cannot_do_is_said)
+SENTENCE(without_a_guard_there_is_no_lock_and_no_lease_is_longer_than_it)
 {
 	leash_client *bare = kept(leashed_open(quorum_uri(quorum), LEASH_OPTIONS(.lease_ms = 1000)));
 	leash_lock *other = NULL;
@@ -57,13 +57,11 @@ SENTENCE(what_a_quorum_cannot_do_is_said)
 	assert_non_null(strstr(err.text, "restart_guard="));
 	assert_status(LEASH_INVALID, leash_lock_new(&other, bare, "q", LEASH_LOCK_OPTIONS(.restart_guard_ms = 999), &err));
 	assert_non_null(strstr(err.text, "restart_guard_ms"));
-	assert_status(LEASH_UNSUPPORTED, leash_lock_new(&other, client, "q", LEASH_LOCK_OPTIONS(.fair = true), &err));
 	assert_null(other);
 	assert_status(LEASH_OK, leash_lock_new(&other, bare, "q", LEASH_LOCK_OPTIONS(.restart_guard_ms = 1000), &err));
 	kept(other);
 	assert_status(LEASH_INVALID, leash_lock_acquire_with(other, LEASH_ACQUIRE(.lease_ms = 1001), &err));
 	assert_status(LEASH_INVALID, leash_lock_extend(other, 1001, &err));
-	assert_status(LEASH_UNSUPPORTED, leash_lock_waiters(other, (leash_waiter_fn)abort, NULL, &err));
 }
 
 /* ---- who has it ---- */

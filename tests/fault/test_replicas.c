@@ -1,11 +1,10 @@
-/* Which numbers of replicas are refused, and that many locks are confirmed by few WAITs. What becomes of a lock that too
- * few replicas or disks have: core/test_single, tools/acknowledged.txt, and, at a failover, the simulator. */
+/* Many locks are confirmed by few WAITs. What becomes of a lock that too few replicas or disks have: core/test_single,
+ * tools/acknowledged.txt, and, at a failover, the simulator. Which numbers are refused: contract/test_input. */
 #include "tests/fault/refused.h"
 #include "tests/support/actor.h"
 #include "tests/support/kept.h"
 #include "tests/support/test.h"
 
-static leash_error err;
 static struct server *master;
 static struct proxy *link_to_replica;
 static leash_client *client;
@@ -27,25 +26,6 @@ start(void)
 }
 
 FIXTURE(start, NULL);
-
-SENTENCE(numbers_out_of_range_are_refused)
-{
-	static const struct {
-		const char *named;
-		leash_lock_options options;
-	} wrong[] = {
-#define ROW(name, ...) {name, {.size = sizeof(leash_lock_options), __VA_ARGS__}}
-		ROW("min_replicas is 17", .min_replicas = 17), ROW("min_replicas", .min_replicas = -1),
-		ROW("replicas_ms", .replicas_ms = -1), ROW("replicas_ms", .min_replicas = 1, .replicas_ms = 86400001),
-	};
-	leash_lock *none = NULL;
-
-	for (size_t i = 0; i < COUNT(wrong); i++) {
-		assert_status(LEASH_INVALID, leash_lock_new(&none, client, "range", &wrong[i].options, &err));
-		check_text(err.text, wrong[i].named);
-	}
-	assert_null(none);
-}
 
 /* That clients have to the master. */
 static int
