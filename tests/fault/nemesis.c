@@ -227,7 +227,7 @@ finish(struct run *run, bool well)
 	if (well)
 		arena_mend(run, &(uint64_t){1});
 	await_ms(run->arena->guard_ms);
-	watch_left(run->watch, run->killed);
+	watch_left(run->watch);
 	watch_stop(run->watch);
 	crew_free(run->crew);
 	arena_stop(run);

@@ -130,8 +130,7 @@ void crew_free(struct crew *crew);
 struct watch *watch_start(struct run *run);
 /* May a renewal be executed long after it was sent? Then it is noted as a late one. */
 void watch_delays(struct watch *watch, bool yes);
-/* note what keys are left; so many contenders may still be known by name */
-void watch_left(struct watch *watch, size_t killed);
+void watch_left(struct watch *watch);   /* note what keys are left; contenders that were killed may still be known by name */
 bool watch_failover(struct watch *watch, struct failover *next);   /* false: there is none that was not told yet */
 /* In a cluster: has the server been asked since then whom it follows? */
 bool watch_has_looked(const struct watch *watch, unsigned server, int64_t since_ns);

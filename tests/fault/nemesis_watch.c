@@ -29,13 +29,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 enum { SCAN_MS = 500, ROLE_MS = 20, CALM_MS = 1000 };
@@ -52,24 +52,19 @@ struct post {
 	_Atomic int64_t looked_at;       /* when it was asked last, and answered */
 	size_t known;                    /* who say there who they are, in the end */
 
-	pthread_mutex_t mutex;           /* guards the next */
-	int fd;                          /* of the monitor's connection, to be shut down at the end; -1: none */
-
 	/* the monitor's own */
 	int64_t offset_ns, next_offset_ns, next_at;
 };
 
 struct watch {
+	struct run *run;
 	struct history *history;
 	_Atomic bool ending;
 	_Atomic bool delaying;
 	_Atomic int64_t calm_at;         /* when whatever was late has come; unless delaying */
-	_Atomic size_t *renewals;        /* that were seen */
-	size_t known_most;               /* who may say who they are, in the end */
 	_Atomic int64_t elected_at;      /* when a sentinel was, for a failover that nobody has finished yet; 0: none */
 	int failovers[2];                /* a pipe of struct failover, from the posts to the nemesis */
-	bool is_cluster, is_quorum;
-	unsigned count, servers;         /* the servers' posts come first */
+	unsigned count;                  /* the servers' posts come first */
 	struct post posts[MAX_SERVERS + SENTINEL_SENTINELS];
 };
 
@@ -120,10 +115,10 @@ our_time(struct post *p, int64_t server_ns)
 static void
 on_renewal(struct watch *w, const char *token, size_t size, int64_t ns)
 {
-	bool late = w->delaying || ns < w->calm_at || w->is_quorum;
+	bool late = w->delaying || ns < w->calm_at || w->run->quorum != NULL;
 
 	history_note_at(w->history, ns, "renew %.*s%s", (int)size, token, late ? " late" : "");
-	++*w->renewals;
+	w->run->renewals++;
 }
 
 /* A command of a client. */
@@ -204,14 +199,18 @@ on_sentinel(struct post *p, const redisReply *reply)
 
 /* ---- the two threads ---- */
 
-static void
-publish(struct post *p, int fd)
+/* All that has come. False: the connection is of no use any more. */
+static bool
+hear(struct post *p, redisContext *c)
 {
-	pthread_mutex_lock(&p->mutex);
-	p->fd = fd;
-	if (fd >= 0 && p->watch->ending)
-		shutdown(fd, SHUT_RDWR);
-	pthread_mutex_unlock(&p->mutex);
+	void *reply = NULL;
+	bool good = redisBufferRead(c) == REDIS_OK;
+
+	while (good && (good = redisGetReplyFromReader(c, &reply) == REDIS_OK) && reply != NULL) {
+		p->heard(p, reply);
+		freeReplyObject(reply);
+	}
+	return good;
 }
 
 static void *
@@ -221,21 +220,18 @@ monitor(void *arg)
 
 	while (!p->watch->ending) {
 		redisContext *c = server_dial(p->server, 0);
-		void *reply = NULL;
+		int done = 0;
 
 		if (c == NULL) {
 			await_ms(5);
 			continue;
 		}
-		publish(p, c->fd);
 		p->offset_ns = p->next_offset_ns = INT64_MAX;
 		if (redisAppendCommand(c, p->asks) != REDIS_OK)
 			trouble("no memory");
-		while (redisGetReply(c, &reply) == REDIS_OK) {
-			p->heard(p, reply);
-			freeReplyObject(reply);
-		}
-		publish(p, -1);
+		bool good = redisBufferWrite(c, &done) == REDIS_OK;   /* a line of some bytes is sent at once */
+		while (good && !p->watch->ending)
+			good = poll(&(struct pollfd){.fd = c->fd, .events = POLLIN}, 1, 50) == 0 || hear(p, c);
 		redisFree(c);
 	}
 	return NULL;
@@ -283,7 +279,7 @@ note_left(struct post *p, const char *key, long long pttl)
 
 	if (pttl == -2 || (pttl != -1 && lasts_longer(key)))
 		return;
-	if (strncmp(key, "leash:client:", 13) == 0 && pttl != -1 && ++p->known <= p->watch->known_most)
+	if (strncmp(key, "leash:client:", 13) == 0 && pttl != -1 && ++p->known <= p->watch->run->killed)
 		return;
 	if (n < 6 || strcmp(key + n - 6, ":fence") != 0)
 		history_note(p->watch->history, "left %s", key);
@@ -387,8 +383,6 @@ start_post(struct watch *w, struct server *server, const char *asks, void (*hear
 	p->server = server;
 	p->asks = asks;
 	p->heard = heard;
-	p->fd = -1;
-	pthread_mutex_init(&p->mutex, NULL);
 	if (pthread_create(&p->monitor, NULL, monitor, p) != 0)
 		trouble("no thread");
 	return p;
@@ -399,24 +393,21 @@ watch_start(struct run *run)
 {
 	struct watch *w = zeroed(sizeof *w);
 
+	w->run = run;
 	w->history = history_open(run->folder, "watcher");
 	if (pipe2(w->failovers, O_CLOEXEC | O_NONBLOCK) != 0)
 		trouble("no pipe: %s", strerror(errno));
-	w->servers = run->count;
-	w->renewals = &run->renewals;
-	w->is_cluster = run->cluster != NULL;
-	w->is_quorum = run->quorum != NULL;
-	for (unsigned i = 0; i < w->servers; i++) {
+	for (unsigned i = 0; i < run->count; i++) {
 		struct post *p = start_post(w, run->nodes[i].server, "MONITOR", on_monitor);
 
 		if (pthread_create(&p->scanner, NULL, scanner, p) != 0 ||
-		    (w->is_cluster && pthread_create(&p->looker, NULL, looker, p) != 0))
+		    (run->cluster != NULL && pthread_create(&p->looker, NULL, looker, p) != 0))
 			trouble("no thread");
 	}
 	for (int i = 0; run->sentinels != NULL && i < SENTINEL_SENTINELS; i++)
 		start_post(w, sentinel_set_sentinel(run->sentinels, i), "SUBSCRIBE +elected-leader +switch-master",
 		           on_sentinel);
-	for (unsigned i = w->is_cluster ? 0 : w->servers; i < w->count; i++)
+	for (unsigned i = run->cluster != NULL ? 0 : run->count; i < w->count; i++)
 		await_true(w->posts[i].looked_at != 0); /* a failover that began before that would go unseen */
 	return w;
 }
@@ -430,10 +421,9 @@ watch_delays(struct watch *w, bool yes)
 }
 
 void
-watch_left(struct watch *w, size_t killed)
+watch_left(struct watch *w)
 {
-	w->known_most = killed;
-	for (unsigned i = 0; i < w->servers; i++) {
+	for (unsigned i = 0; i < w->run->count; i++) {
 		redisContext *c = server_dial(w->posts[i].server, 60);
 
 		if (c == NULL || !scan(&w->posts[i], c, note_left))
@@ -459,18 +449,11 @@ watch_stop(struct watch *w)
 {
 	w->ending = true;
 	for (unsigned i = 0; i < w->count; i++) {
-		struct post *p = &w->posts[i];
-
-		pthread_mutex_lock(&p->mutex);
-		if (p->fd >= 0)
-			shutdown(p->fd, SHUT_RDWR);
-		pthread_mutex_unlock(&p->mutex);
-		pthread_join(p->monitor, NULL);
-		if (i < w->servers)
-			pthread_join(p->scanner, NULL);
-		if (i < w->servers && w->is_cluster)
-			pthread_join(p->looker, NULL);
-		pthread_mutex_destroy(&p->mutex);
+		pthread_join(w->posts[i].monitor, NULL);
+		if (i < w->run->count)
+			pthread_join(w->posts[i].scanner, NULL);
+		if (i < w->run->count && w->run->cluster != NULL)
+			pthread_join(w->posts[i].looker, NULL);
 	}
 	close(w->failovers[0]);
 	close(w->failovers[1]);

@@ -1,6 +1,6 @@
 /* What must not come out: passwords in cores, logs and texts, tokens in logs and texts.
  *
- * This process never has a password but through leash: who makes them is a child, and here are their complements. */
+ * This process never has a password but through leash: here are their complements, of which a child makes them. */
 #include "tests/fault/refused.h"
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
@@ -40,21 +40,17 @@ enum { LENGTH = 24, URI = 512 };
 static char before[URI], behind[URI]; /* the password in the URI */
 static unsigned char complement[LENGTH]; /* of it */
 
-/* In a child: make a password unless there is one, write the URI down, and let the user in. */
+/* In a child: write the password down, and the URI, and let the user in. */
 static int
 let_in(void *arg)
 {
-	int fd = open(path_of("password"), O_RDONLY | O_CLOEXEC);
 	redisContext *c = server_connect(server);
 	char secret[LENGTH + 1] = "", text[2 * URI + LENGTH];
 
 	(void)arg;
-	if (fd < 0 || read(fd, secret, LENGTH) != LENGTH) {
-		assert_int_equal(getrandom(secret, LENGTH, 0), LENGTH);
-		for (int i = 0; i < LENGTH; i++)
-			secret[i] = (char)('a' + (unsigned char)secret[i] % 26);
-		free(sweep_file(server_folder(server), "password", secret));
-	}
+	for (int i = 0; i < LENGTH; i++)
+		secret[i] = (char)(complement[i] ^ 0xff);
+	free(sweep_file(server_folder(server), "password", secret));
 	snprintf(text, sizeof text, "%s%s%s", before, behind[0] != '\0' ? secret : "", behind);
 	free(sweep_file(server_folder(server), "uri", text));
 	freeReplyObject(redisCommand(c, "ACL SETUSER guarded reset on >%s ~* &* +@all", secret));
@@ -62,32 +58,24 @@ let_in(void *arg)
 	return 0;
 }
 
-static size_t
-read_file(const char *name, void *to, size_t size)
-{
-	int fd = open(path_of(name), O_RDONLY | O_CLOEXEC);
-	ssize_t n = read(fd, to, size);
-
-	assert_true(n > 0);
-	close(fd);
-	return (size_t)n;
-}
-
+/* Of small letters: of an 'a' the complement is ~'a', and of each further one it is one less. */
 static void
 make_secret(void)
 {
-	child_wait(child_run(let_in, NULL));
-	assert_int_equal(read_file("password", complement, LENGTH), LENGTH);
+	assert_int_equal(getrandom(complement, LENGTH, 0), LENGTH);
 	for (int i = 0; i < LENGTH; i++)
-		complement[i] ^= 0xff;
+		complement[i] = (unsigned char)(~'a' - complement[i] % 26);
+	child_wait(child_run(let_in, NULL));
 }
 
 static leash_status
 open_by_secret(leash_client **client)
 {
 	static char told[2 * URI];
+	int fd = open(path_of("uri"), O_RDONLY | O_CLOEXEC);
 
-	told[read_file("uri", told, sizeof told - 1)] = '\0';
+	assert_true(read(fd, told, sizeof told - 1) > 0);
+	close(fd);
 	leash_status status = leash_open(client, LEASH_OPTIONS(.uri = told, .timeout_ms = patience_ms(), .lease_ms = 60000,
 	                                          .on_log = hear_line, .log_arg = &ear, .on_event = hear_event,
 	                                          .event_arg = &ear), &err);

@@ -312,11 +312,12 @@ struct turn {
 	bool is_java;
 };
 
-static char *folder, *counter; /* the file with it */
+static char *folder;
+static int counter; /* a file with it */
 static int64_t contend_until;
 
 static void
-take_turns(FILE *history, leash_lock *contended, int fd)
+take_turn(FILE *history, leash_lock *contended)
 {
 	int64_t n, asked = now_ns(), entered;
 	leash_error why;
@@ -326,11 +327,10 @@ take_turns(FILE *history, leash_lock *contended, int fd)
 		return;
 	}
 	entered = now_ns();
-	if (pread(fd, &n, sizeof n, 0) != sizeof n)
-		fprintf(history, "failed: the counter\n");
+	bool counts = pread(counter, &n, sizeof n, 0) == sizeof n;
 	usleep(1000);
 	n = (int64_t)htobe64(be64toh((uint64_t)n) + 1);
-	if (pwrite(fd, &n, sizeof n, 0) != sizeof n)
+	if (!counts || pwrite(counter, &n, sizeof n, 0) != sizeof n)
 		fprintf(history, "failed: the counter\n");
 	fprintf(history, "c %" PRId64 " %" PRId64 " %" PRId64 "\n", asked, entered, now_ns());
 	if (leash_lock_release(contended, &why) != LEASH_OK)
@@ -342,17 +342,15 @@ contend(void *mine)
 {
 	leash_lock *contended = leashed_lock(mine, "orders", LEASH_LOCK_OPTIONS(.mode = LEASH_REDISSON));
 	char *path = text_of("%s/c.%d", folder, gettid());
-	int fd = open(counter, O_RDWR | O_CLOEXEC);
 	unsigned seed = (unsigned)gettid();
 	FILE *history = fopen(path, "w");
 
 	free(path);
 	while (now_ns() < contend_until) {
-		take_turns(history, contended, fd);
+		take_turn(history, contended);
 		usleep((unsigned)rand_r(&seed) % 10000);
 	}
 	fclose(history);
-	close(fd);
 	leash_lock_free(contended);
 	return NULL;
 }
@@ -440,14 +438,14 @@ SENTENCE(whoever_contends_one_is_inside_and_all_get_on, BETWEEN(flush, NULL))
 	size_t count;
 
 	folder = sweep_folder();
-	counter = text_of("%s/counter", folder);
-	int fd = open(counter, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	assert_int_equal(write(fd, &n, sizeof n), sizeof n);
+	char *path = text_of("%s/counter", folder);
+	counter = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(write(counter, &n, sizeof n), sizeof n);
 	for (int i = 0; i < JVMS; i++)
 		start_java(&jvms[i], 30000); /* a message that it misses it misses for so long */
 	contend_until = now_ns() + seconds * 1000 * MS;
 	for (int i = 0; i < JVMS; i++)
-		tell(&jvms[i], "contend orders %d %d %s %s/java.%d", seconds, JAVA_THREADS, counter, folder, i);
+		tell(&jvms[i], "contend orders %d %d %s %s/java.%d", seconds, JAVA_THREADS, path, folder, i);
 	for (int i = 0; i < PROCESSES; i++)
 		children[i] = child_run(run_threads, NULL);
 	for (int i = 0; i < PROCESSES; i++)
@@ -457,11 +455,11 @@ SENTENCE(whoever_contends_one_is_inside_and_all_get_on, BETWEEN(flush, NULL))
 		kill_java(&jvms[i]);
 	}
 	struct turn *turns = read_turns(&count);
-	assert_int_equal(pread(fd, &n, sizeof n, 0), sizeof n);
-	close(fd);
+	assert_int_equal(pread(counter, &n, sizeof n, 0), sizeof n);
+	close(counter);
 	judge_turns(turns, count, seconds);
 	assert_int_equal(be64toh((uint64_t)n), count);
 	free(turns);
-	free(counter);
+	free(path);
 	sweep_remove(folder);
 }
