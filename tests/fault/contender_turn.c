@@ -131,22 +131,6 @@ acquire_permits(struct turn *turn, const leash_acquire *how, leash_error *err)
 	return status;
 }
 
-static leash_status
-acquire_as(struct turn *turn, const leash_acquire *how, leash_error *err)
-{
-	return turn->handle == NULL ? acquire_permits(turn, how, err) : leash_lock_acquire_with(turn->handle, how, err);
-}
-
-static leash_status
-acquire(struct turn *turn, int64_t wait_ms, bool may_be_canceled, leash_error *err)
-{
-	leash_cancel *cancel = cancel_begin(turn->worker, may_be_canceled);
-	leash_status status = acquire_as(turn, LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel), err);
-
-	cancel_end(turn->worker, cancel);
-	return status;
-}
-
 /* As history.h has it. */
 static const char *
 need_of(const struct turn *turn, char text[static 16])
@@ -202,8 +186,11 @@ begin(struct turn *turn, int64_t wait_ms, bool may_be_canceled)
 	leash_error err = {0};
 
 	note_ask(turn, wait_ms);
-	leash_status status = acquire(turn, wait_ms, may_be_canceled, &err);
+	leash_cancel *cancel = cancel_begin(turn->worker, may_be_canceled);
+	const leash_acquire *how = LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel);
+	leash_status status = turn->handle == NULL ? acquire_permits(turn, how, &err) : leash_lock_acquire_with(turn->handle, how, &err);
 	int64_t came = await_now_ns();
+	cancel_end(turn->worker, cancel);
 	if (status == LEASH_OK) {
 		note_got(turn, came);
 		return true;
@@ -414,32 +401,24 @@ trade(struct turn *turn, leash_lock *to, leash_status (*call)(struct turn *turn,
 	return false;
 }
 
-static leash_status
-wait_for_change(struct turn *turn, leash_error *err)
-{
-	struct worker *w = turn->worker;
-	leash_condition *condition = condition_of(turn->mine);
-	int64_t wait_ms = (int64_t)roll(&w->random, 2 * (uint64_t)self.lease_ms);
-	leash_cancel *cancel = cancel_begin(w, once_in(&w->random, 3));
-	leash_status status = leash_condition_wait_with(condition, LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel), err);
-
-	cancel_end(w, cancel);
-	leash_condition_free(condition);
-	return status;
-}
-
 /* Give it up until something has changed, or for a while. Is it another hold then? */
 static bool
 await_change(struct turn *turn)
 {
 	struct turn new = *turn;
+	struct worker *w = turn->worker;
+	leash_condition *condition = condition_of(turn->mine);
+	int64_t wait_ms = (int64_t)roll(&w->random, 2 * (uint64_t)self.lease_ms);
 	leash_error err = {0};
 	char need[16];
 
 	new.number = ++self.holds;
 	history_note(self.history, "wait %" PRIu64 " %" PRIu64 " %s", turn->number, new.number, need_of(&new, need));
-	leash_status status = wait_for_change(turn, &err);
+	leash_cancel *cancel = cancel_begin(w, once_in(&w->random, 3));
+	leash_status status = leash_condition_wait_with(condition, LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel), &err);
 	int64_t came = await_now_ns();
+	cancel_end(w, cancel);
+	leash_condition_free(condition);
 	turn->over = status != LEASH_OK && status != LEASH_TIMEOUT && status != LEASH_CANCELED;
 	if (turn->over && status != LEASH_LOST && status != LEASH_UNAVAILABLE && status != LEASH_DENIED)
 		impossible("wait", turn->number, status, &err);

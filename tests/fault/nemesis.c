@@ -107,23 +107,6 @@ step_blow(struct run *run, struct blow *blow, int64_t began, int64_t now)
 	return blow->ended ? until + blow->linger_ms * MS : INT64_MAX;
 }
 
-static bool
-may_delay(const struct blow *blow)
-{
-	return blow->fault->delays && blow->begun && (!blow->ended || blow->fault->until_whole);
-}
-
-/* The servers' places of the burst are free again: everything that a fault has left is undone. */
-static void
-mend(struct run *run, struct burst *burst)
-{
-	arena_mend(run, &burst->blows[0].dice);
-	for (unsigned i = 0; i < burst->count; i++)
-		if (burst->blows[i].fault->until_whole && does_harm(run, burst->blows[i].fault))
-			history_note(run->history, "mended");
-	watch_delays(run->watch, false);
-}
-
 static void
 strike(struct run *run, struct burst *burst)
 {
@@ -136,16 +119,21 @@ strike(struct run *run, struct burst *burst)
 
 		over = 0;
 		for (unsigned i = 0; i < burst->count; i++) {
+			const struct blow *blow = &burst->blows[i];
 			int64_t until = step_blow(run, &burst->blows[i], began, now);
 
-			delays |= may_delay(&burst->blows[i]);
+			delays |= blow->fault->delays && blow->begun && (!blow->ended || blow->fault->until_whole);
 			over = until > over ? until : over;
 		}
 		watch_delays(run->watch, delays);
 		await_ms(STEP_MS);
 		now = await_now_ns();
 	}
-	mend(run, burst);
+	arena_mend(run, &burst->blows[0].dice);   /* everything that a fault has left is undone */
+	for (unsigned i = 0; i < burst->count; i++)
+		if (burst->blows[i].fault->until_whole && does_harm(run, burst->blows[i].fault))
+			history_note(run->history, "mended");
+	watch_delays(run->watch, false);
 }
 
 /* ---- progress ---- */

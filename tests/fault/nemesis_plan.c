@@ -28,19 +28,6 @@ dice_roll(uint64_t *dice, uint64_t below)
 	return (random_next(dice) >> 11) % below;
 }
 
-static void
-add_card(struct plan *plan, const struct fault *fault)
-{
-	struct deck *deck = &plan->decks[fault->seat];
-
-	if (deck->cards == NULL)
-		deck->cards = zeroed(plan->arena->fault_count * sizeof *deck->cards);
-	if (deck->count == plan->arena->fault_count)
-		misused("there are not so many faults as", fault->name);
-	deck->cards[deck->count++] = fault;
-	deck->next = deck->count;
-}
-
 _Noreturn void
 misused(const char *what, const char *word)
 {
@@ -55,11 +42,17 @@ add_cards(struct plan *plan, const char *name)
 
 	for (size_t i = 0; i < plan->arena->fault_count; i++) {
 		const struct fault *fault = &plan->arena->faults[i];
+		struct deck *deck = &plan->decks[fault->seat];
 
-		if (arena_has(plan->arena, fault) && (name == NULL || strcmp(name, fault->name) == 0)) {
-			add_card(plan, fault);
-			found = true;
-		}
+		if (!arena_has(plan->arena, fault) || (name != NULL && strcmp(name, fault->name) != 0))
+			continue;
+		if (deck->cards == NULL)
+			deck->cards = zeroed(plan->arena->fault_count * sizeof *deck->cards);
+		if (deck->count == plan->arena->fault_count)
+			misused("there are not so many faults as", fault->name);
+		deck->cards[deck->count++] = fault;
+		deck->next = deck->count;
+		found = true;
 	}
 	if (!found)
 		misused("there is no fault", name);

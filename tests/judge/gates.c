@@ -40,13 +40,6 @@ leaves(const struct account *a, const struct hold *hold)
 	}
 }
 
-/* A server that lost data, or got old ones, may have kept the place of who had left. */
-static bool
-is_excused(const struct account *a, const struct hold *hold)
-{
-	return account_breached(a, hold->asked - VERDICT_PLACE_GRACE_MS * MS, hold->got, false);
-}
-
 static void
 barriers(struct account *a)
 {
@@ -73,7 +66,8 @@ barriers(struct account *a)
 		if (hold->got_answer != ANSWER_OK)
 			continue;
 		a->verdict->met++;
-		if (enough < hold->asked && !is_excused(a, hold))
+		/* a server that lost data, or got old ones, may have kept the place of who had left */
+		if (enough < hold->asked && !account_breached(a, hold->asked - VERDICT_PLACE_GRACE_MS * MS, hold->got, false))
 			account_object_to(a, VERDICT_GATES, hold->lock, "%s was let in at %" PRId64 ", but since its ask, at %" PRId64 ", there were never "
 			                  "%" PRIu32, account_hold(a, hold, hold->got_line), hold->got, hold->asked, hold->limit);
 	}

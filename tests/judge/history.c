@@ -43,26 +43,13 @@ history_close(struct history *h)
 	free(h);
 }
 
-static void
-append(struct history *h, const char *line, size_t size)
-{
-	ssize_t n;
-
-	do
-		n = write(h->fd, line, size);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		trouble("a history cannot be written: %s", strerror(errno));
-	if ((size_t)n != size)
-		trouble("a history cannot be written: the disk is full"); /* the rest would come behind another thread's line */
-}
-
 void
 history_note_at(struct history *h, int64_t ns, const char *format, ...)
 {
 	char line[LINE_MAX_SIZE];
 	int moment = snprintf(line, sizeof(line), "%" PRId64 " ", ns);
 	va_list args;
+	ssize_t n;
 
 	va_start(args, format);
 	int text = vsnprintf(line + moment, sizeof(line) - (size_t)moment, format, args);
@@ -70,6 +57,10 @@ history_note_at(struct history *h, int64_t ns, const char *format, ...)
 	size_t size = (size_t)moment + (size_t)text;
 	if (text < 0 || size >= sizeof(line) || memchr(line, '\n', size))
 		trouble("this is not a line of a history: %s", format);
-	line[size] = '\n';
-	append(h, line, size + 1);
+	line[size++] = '\n';
+	do
+		n = write(h->fd, line, size);
+	while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)size)   /* the rest would come behind another thread's line */
+		trouble("a history cannot be written: %s", n < 0 ? strerror(errno) : "the disk is full");
 }

@@ -82,17 +82,6 @@ check(const struct fenced *r, size_t lock)
 		trouble("there are registers for %zu locks, and none of number %zu", (size_t)r->locks, lock);
 }
 
-static bool
-take(struct cell *cell, uint64_t fence)
-{
-	uint64_t last = atomic_load(&cell->fence);
-
-	while (last <= fence)
-		if (atomic_compare_exchange_weak(&cell->fence, &last, fence))
-			return true;
-	return false;
-}
-
 bool
 fenced_write(struct fenced *r, size_t lock, uint64_t fence)
 {
@@ -100,8 +89,10 @@ fenced_write(struct fenced *r, size_t lock, uint64_t fence)
 	struct cell *cell = &r->cells[lock];
 	if (atomic_exchange(&cell->unfenced, fence) > fence)
 		atomic_fetch_add(&cell->corrupted, 1);
-	if (take(cell, fence))
-		return true;
+	uint64_t last = atomic_load(&cell->fence);
+	while (last <= fence)
+		if (atomic_compare_exchange_weak(&cell->fence, &last, fence))
+			return true;
 	atomic_fetch_add(&cell->refused, 1);
 	return false;
 }

@@ -14,26 +14,24 @@ struct shared {
 	_Atomic bool enough;
 };
 
-static struct {
-	char *folder;
-	struct fenced *registers;
-	struct shared *shared;
-} test;
+static char *folder;
+static struct fenced *all;
+static struct shared *shared;
 
 static void
 start(void)
 {
-	test.folder = sweep_folder();
-	test.registers = fenced_create(test.folder, 3);
-	test.shared = child_share(sizeof(*test.shared));
+	folder = sweep_folder();
+	all = fenced_create(folder, 3);
+	shared = child_share(sizeof(*shared));
 }
 
 static void
 stop(void)
 {
-	fenced_close(test.registers);
-	child_unshare(test.shared, sizeof(*test.shared));
-	sweep_remove(test.folder);
+	fenced_close(all);
+	child_unshare(shared, sizeof(*shared));
+	sweep_remove(folder);
 }
 
 FIXTURE(start, stop);
@@ -48,7 +46,7 @@ SENTENCE(a_smaller_fence_of_its_lock_is_refused_and_an_equal_one_is_the_same_hol
 	} writes[] = {
 		{ 0, 512, true }, { 0, 511, false }, { 0, 512, true }, { 0, 513, true }, { 2, 1, true }, { 0, 512, false },
 	};
-	struct fenced *two[] = { test.registers, fenced_open(test.folder) };
+	struct fenced *two[] = { all, fenced_open(folder) };
 
 	for (size_t i = 0; i < COUNT(writes); i++)
 		assert_int_equal(fenced_write(two[i % 2], writes[i].lock, writes[i].fence), writes[i].taken);
@@ -67,27 +65,27 @@ SENTENCE(a_twin_without_a_fence_is_corrupted_once_for_each_smaller_fence_behind_
 	static const uint64_t fences[] = { 5, 7, 6, 6, 9, 3, 4, 10 };   /* 7 6, and 9 3: what is written over 3 does no harm any more */
 
 	for (size_t i = 0; i < COUNT(fences); i++)
-		fenced_write(test.registers, 1, fences[i]);
-	assert_int_equal(fenced_corrupted(test.registers), 2);
-	assert_int_equal(fenced_refused(test.registers), 4);
+		fenced_write(all, 1, fences[i]);
+	assert_int_equal(fenced_corrupted(all), 2);
+	assert_int_equal(fenced_refused(all), 4);
 }
 
 SENTENCE(a_visit_is_seen_and_is_never_refused)
 {
-	fenced_visit(test.registers, 1);
-	fenced_visit(test.registers, 1);
-	assert_int_equal(fenced_greatest(test.registers, 1), 2);
-	assert_int_equal(fenced_greatest(test.registers, 0), 0);
-	assert_int_equal(fenced_refused(test.registers), 0);
+	for (int i = 0; i < 2; i++)
+		fenced_visit(all, 1);
+	assert_int_equal(fenced_greatest(all, 1), 2);
+	assert_int_equal(fenced_greatest(all, 0), 0);
+	assert_int_equal(fenced_refused(all), 0);
 }
 
 /* Each write has a fence larger than all that were known before it began, or one that is smaller than one already written. */
 static int
-write_on(void *arg)
+write_on(void *unused)
 {
-	struct fenced *registers = fenced_open(test.folder);
-	struct shared *shared = arg;
+	struct fenced *registers = fenced_open(folder);
 
+	(void)unused;
 	stage_raise(&shared->ready);
 	for (int i = 0; !shared->enough; i++) {
 		uint64_t before = fenced_greatest(registers, 0);
@@ -104,44 +102,42 @@ write_on(void *arg)
 
 SENTENCE(writers_at_once_never_get_a_smaller_fence_in)
 {
-	struct shared *s = test.shared;
 	pid_t children[4];
 
 	for (size_t i = 0; i < COUNT(children); i++)
-		children[i] = child_run(write_on, s);
-	stage_await(&s->ready, COUNT(children));
-	await_true(s->taken + s->refused > 200000);
-	s->enough = true;
+		children[i] = child_run(write_on, NULL);
+	stage_await(&shared->ready, COUNT(children));
+	await_true(shared->taken + shared->refused > 200000);
+	shared->enough = true;
 	for (size_t i = 0; i < COUNT(children); i++)
 		child_wait(children[i]);
-	assert_int_equal(s->harm, 0);
-	assert_int_equal(fenced_refused(test.registers), s->refused);
-	assert_int_equal(fenced_greatest(test.registers, 0), s->next);
-	assert_true(s->refused > (s->taken + s->refused) / 4);
+	assert_int_equal(shared->harm, 0);
+	assert_int_equal(fenced_refused(all), shared->refused);
+	assert_int_equal(fenced_greatest(all, 0), shared->next);
+	assert_true(shared->refused > (shared->taken + shared->refused) / 4);
 }
 
 SENTENCE(a_writer_that_is_killed_or_frozen_anywhere_is_in_nobodys_way)
 {
-	struct shared *s = test.shared;
-	pid_t steady = child_run(write_on, s);
+	pid_t steady = child_run(write_on, NULL);
 
 	for (uint32_t i = 0; i < 60; i++) {
-		pid_t victim = child_run(write_on, s);
+		pid_t victim = child_run(write_on, NULL);
 
-		stage_await(&s->ready, i + 2);   /* both write, or are about to */
+		stage_await(&shared->ready, i + 2);   /* both write, or are about to */
 		if (i % 2 == 0)
 			child_kill(victim);
 		else
 			child_pause(victim);
-		uint64_t then = fenced_greatest(test.registers, 0);
-		await_true(fenced_greatest(test.registers, 0) > then + 100);   /* the other goes on */
+		uint64_t then = fenced_greatest(all, 0);
+		await_true(fenced_greatest(all, 0) > then + 100);   /* the other goes on */
 		if (i % 2 != 0) {
 			child_resume(victim);
 			child_kill(victim);
 		}
 	}
-	s->enough = true;
+	shared->enough = true;
 	child_wait(steady);
-	assert_int_equal(s->harm, 0);
-	assert_true(fenced_write(test.registers, 0, s->next + 1));
+	assert_int_equal(shared->harm, 0);
+	assert_true(fenced_write(all, 0, shared->next + 1));
 }

@@ -259,8 +259,8 @@ found_gone(const struct hold *hold)
 static void
 release_object(struct account *a, const struct hold *hold, const char *answer, const char *but, int64_t moment)
 {
-	object(a, VERDICT_RELEASES, hold, "the release of %s, at %" PRId64 " to %" PRId64 ", answered %s, "
-	       "%s %" PRId64, SHOW(hold, give_line), hold->give, hold->gave, answer, but, moment);
+	object(a, VERDICT_RELEASES, hold, "the release of %s, at %" PRId64 " to %" PRId64 ", answered %s, %s %" PRId64,
+	       SHOW(hold, give_line), hold->give, hold->gave, answer, but, moment);
 }
 
 static void
@@ -292,8 +292,8 @@ releases(struct account *a)
 static void
 wait_object(struct account *a, const struct hold *hold, const char *how)
 {
-	object(a, VERDICT_WAITS, hold, "the ask for %s, at %" PRId64 ", for %" PRId64 " ms, was answered %s, "
-	       "at %" PRId64, SHOW(hold, ask_line), hold->asked, hold->wait_ms, how, hold->got);
+	object(a, VERDICT_WAITS, hold, "the ask for %s, at %" PRId64 ", for %" PRId64 " ms, was answered %s, at %" PRId64,
+	       SHOW(hold, ask_line), hold->asked, hold->wait_ms, how, hold->got);
 }
 
 /* One without an end has no TIMEOUT. A try is as long as the server may take to answer, which the judge does not know; and so is the end
@@ -322,8 +322,7 @@ waits_of(struct account *a, const struct process *p)
 		if (hold->got_answer != ANSWER_NONE)
 			wait_in_time(a, p, hold);
 		else if (!excused)
-			object(a, VERDICT_WAITS, hold, "the ask for %s, at %" PRId64 ", was never answered",
-			       SHOW(hold, ask_line), hold->asked);
+			object(a, VERDICT_WAITS, hold, "the ask for %s, at %" PRId64 ", was never answered", SHOW(hold, ask_line), hold->asked);
 		if (hold->give != NEVER && hold->gave == NEVER && !excused)
 			object(a, VERDICT_WAITS, hold, "the release of %s, at %" PRId64 ", was never answered",
 			       SHOW(hold, give_line), hold->give);
@@ -434,29 +433,22 @@ renewals(struct account *a)
 
 /* ---- register ---- */
 
-/* Who is refused while its hold is valid had somebody with a larger fence before it: at once with it, or out of order. */
-static void
-refused(struct account *a, const struct deed *deed)
-{
-	const struct hold *hold = &a->holds.at[deed->hold];
-
-	a->verdict->refused++;
-	if (!hold->excused && deed->moment < hold->ends)
-		object(a, VERDICT_REGISTER, hold, "the register refused %s a write, by %" PRId64 ", "
-		       "though it is valid to %" PRId64, account_hold(a, hold, deed->line), deed->moment, hold->ends);
-}
-
-/* Those that were taken; the others are judged here. */
+/* Those that were taken; the others are judged here: who is refused while its hold is valid had somebody with a larger fence before
+ * it, at once with it, or out of order. */
 static const struct deed **
 taken(struct account *a)
 {
 	const struct deed **all = zeroed(a->deeds.count * sizeof(*all));
 
 	EACH(const struct deed, deed, a->deeds) {
+		const struct hold *hold = &a->holds.at[deed->hold];
+
+		a->verdict->refused += !deed->taken;
 		if (deed->taken)
 			all[a->verdict->taken++] = deed;
-		else
-			refused(a, deed);
+		else if (!hold->excused && deed->moment < hold->ends)
+			object(a, VERDICT_REGISTER, hold, "the register refused %s a write, by %" PRId64 ", though it is valid to %" PRId64,
+			       account_hold(a, hold, deed->line), deed->moment, hold->ends);
 	}
 	return all;
 }
