@@ -112,7 +112,6 @@ static void
 start_pulses(void)
 {
 	cpu_set_t cpus, one;
-	pthread_attr_t attr;
 
 	if (sched_getaffinity(0, sizeof cpus, &cpus) != 0)
 		trouble("no CPUs: %s", strerror(errno));
@@ -121,11 +120,9 @@ start_pulses(void)
 			continue;
 		CPU_ZERO(&one);
 		CPU_SET(cpu, &one);
-		pthread_attr_init(&attr);
-		pthread_attr_setaffinity_np(&attr, sizeof one, &one);
-		if (pthread_create(&pulses[pulse_count++], &attr, pulse, NULL) != 0)
+		if (pthread_create(&pulses[pulse_count], NULL, pulse, NULL) != 0 ||
+		    pthread_setaffinity_np(pulses[pulse_count++], sizeof one, &one) != 0)
 			trouble("no thread");
-		pthread_attr_destroy(&attr);
 	}
 }
 

@@ -444,8 +444,6 @@ note_failovers(struct run *run)
 			breaches++;
 		}
 		history_note_at(run->history, failover.since_ns, "fault failover without an order, from port %d", failover.port);
-		if (run->print)
-			printf("# %8.2f s: failover without an order\n", (double)(failover.since_ns - run->begun) / 1e9);
 	}
 	return breaches;
 }

@@ -28,37 +28,28 @@ static struct {
 	char text[16384];
 } made[SCRIPTS];
 
-/* mutex held. `script` with the `size` bytes at `at` exchanged for `to`. */
-static const struct lsh_script *
-make(const struct lsh_script *script, const char *at, size_t size, const char *to)
-{
-	size_t i = 0, n;
-
-	while (i < SCRIPTS && made[i].of != NULL && made[i].of != script)
-		i++;
-	assert(i < SCRIPTS);
-	if (made[i].of == script)
-		return &made[i].script;
-	n = (size_t)snprintf(made[i].text, sizeof made[i].text, "%.*s%s%s", (int)(at - script->text), script->text, to, at + size);
-	assert(n < sizeof made[i].text);
-	made[i].script = (struct lsh_script){.name = script->name, .text = made[i].text, .size = n};
-	memset(made[i].script.sha1, '0', 40);
-	made[i].of = script;
-	return &made[i].script;
-}
-
 const struct lsh_script *
 lsh_mutated(const struct lsh_script *script)
 {
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-		const char *at = LSH_MUTATES(parts[i].mutation) ? strstr(script->text, parts[i].from) : NULL;
+	const char *at = NULL;
+	size_t i = 0, k = 0, n;
 
-		if (at != NULL) {
-			pthread_mutex_lock(&mutex);
-			script = make(script, at, strlen(parts[i].from), parts[i].to);
-			pthread_mutex_unlock(&mutex);
-			break;
-		}
+	while (i < sizeof parts / sizeof *parts && (!LSH_MUTATES(parts[i].mutation) || (at = strstr(script->text, parts[i].from)) == NULL))
+		i++;
+	if (at == NULL)
+		return script;
+	pthread_mutex_lock(&mutex);
+	while (k < SCRIPTS && made[k].of != NULL && made[k].of != script)
+		k++;
+	assert(k < SCRIPTS);
+	if (made[k].of == NULL) {
+		n = (size_t)snprintf(made[k].text, sizeof made[k].text, "%.*s%s%s", (int)(at - script->text), script->text, parts[i].to,
+		                     at + strlen(parts[i].from));
+		assert(n < sizeof made[k].text);
+		made[k].script = (struct lsh_script){.name = script->name, .text = made[k].text, .size = n};
+		memset(made[k].script.sha1, '0', 40);
+		made[k].of = script;
 	}
-	return script;
+	pthread_mutex_unlock(&mutex);
+	return &made[k].script;
 }

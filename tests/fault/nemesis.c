@@ -38,7 +38,7 @@ struct arguments {
 	unsigned min_replicas;
 	const char *folder;
 	char *only;
-	int list, print, help;
+	int list, help;
 };
 
 /* ---- faults ---- */
@@ -74,8 +74,6 @@ begin_blow(struct run *run, struct blow *blow, int64_t now)
 	fault_play(run, blow, blow->fault->begin);
 	blow->begun = true;
 	history_note_at(run->history, now, "fault %s%s%s", text, blow->words[0] != '\0' ? " " : "", blow->words);
-	if (run->print)
-		printf("# %8.2f s: %s %s\n", (double)(now - run->begun) / 1e9, text, blow->words);
 	run->counts[blow->fault - run->arena->faults]++;
 	blow->again_ns = await_now_ns() + AGAIN_MS * MS;
 }
@@ -164,9 +162,6 @@ see_progress(struct run *run, int64_t quiet_ms)
 	int64_t took = await_now_ns() - began;
 	if (took > run->slowest_ns)
 		run->slowest_ns = took;
-	if (run->print)
-		printf("# %8.2f s: after %.2f s without faults all locks were taken again\n",
-		       (double)(began + took - run->begun) / 1e9, (double)took / 1e9);
 	while (await_now_ns() - began < quiet_ms * MS)
 		await_ms(STEP_MS);
 	return true;
@@ -287,8 +282,7 @@ static const char help[] =
 	"  --min-replicas N      of all locks; default 0\n"
 	"  --only FAULT,FAULT    none but these\n"
 	"  --list                tell which come, and do nothing\n"
-	"  --print               tell each when it comes\n"
-	"  --folder DIR          write the histories there, and keep them\n"
+	"  --folder DIR          write the histories there, and keep them; in nemesis.history is each fault when it comes\n"
 	"  --help                this text\n"
 	"\n"
 	"Exits with 0 if the judge found nothing, 1 if it did, 77 without a redis-server (or $LEASH_TEST_SERVER), 2 if anything else\n"
@@ -321,7 +315,7 @@ read_arguments(int argc, char **argv, struct arguments *a)
 		{"seconds", required_argument, NULL, 's'}, {"seed", required_argument, NULL, 'e'},
 		{"deployment", required_argument, NULL, 'd'}, {"min-replicas", required_argument, NULL, 'm'},
 		{"folder", required_argument, NULL, 'f'}, {"only", required_argument, NULL, 'o'},
-		{"list", no_argument, &a->list, 1}, {"print", no_argument, &a->print, 1}, {"help", no_argument, &a->help, 1},
+		{"list", no_argument, &a->list, 1}, {"help", no_argument, &a->help, 1},
 		{NULL, 0, NULL, 0},
 	};
 	int c;
@@ -387,8 +381,7 @@ main(int argc, char **argv)
 		plan_free(plan);
 		return 0;
 	}
-	run = (struct run){.folder = make_folder(a.folder), .arena = a.arena, .min_replicas = a.min_replicas,
-	                   .seed = a.seed, .print = a.print};
+	run = (struct run){.folder = make_folder(a.folder), .arena = a.arena, .min_replicas = a.min_replicas, .seed = a.seed};
 	run.counts = zeroed(a.arena->fault_count * sizeof *run.counts);
 	start(&run);
 	bool well = fight(&run, plan, a.seconds);

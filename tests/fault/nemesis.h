@@ -45,7 +45,6 @@ struct failover {
 struct run {
 	char *folder;              /* of the histories, and of the registers */
 	uint64_t seed;
-	bool print;                /* each fault when it happens */
 	unsigned min_replicas;     /* of all locks */
 	struct history *history;
 	struct crew *crew;

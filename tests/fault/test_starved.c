@@ -78,10 +78,6 @@ static _Atomic bool no_pages;
 
 #define REPLACES   __attribute__((visibility("default")))
 
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t count, size_t size);
-extern void *__libc_realloc(void *old, size_t size);
-
 static bool
 is_gone(void)
 {
@@ -93,23 +89,13 @@ is_gone(void)
 	return true;
 }
 
-REPLACES void *
-malloc(size_t size)
-{
-	return is_gone() ? NULL : __libc_malloc(size);
-}
+#define ALLOCATES(name, parameters, ...) \
+	extern void *__libc_##name parameters; \
+	REPLACES void *name parameters { return is_gone() ? NULL : __libc_##name(__VA_ARGS__); }
 
-REPLACES void *
-calloc(size_t count, size_t size)
-{
-	return is_gone() ? NULL : __libc_calloc(count, size);
-}
-
-REPLACES void *
-realloc(void *old, size_t size)
-{
-	return is_gone() ? NULL : __libc_realloc(old, size);
-}
+ALLOCATES(malloc, (size_t size), size)
+ALLOCATES(calloc, (size_t count, size_t size), count, size)
+ALLOCATES(realloc, (void *old, size_t size), old, size)
 
 REPLACES int
 pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *arg)

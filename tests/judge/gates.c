@@ -77,30 +77,22 @@ barriers(struct account *a)
 	free(all.at);
 }
 
-/* How many had begun to arrive by then? */
-static size_t
-arrived(struct arrival *const *order, size_t count, uint32_t lock, int64_t moment)
-{
-	FIRST_NOT(first, count, order[first]->lock < lock)
-	FIRST_NOT(end, count, order[end]->lock < lock || (order[end]->lock == lock && order[end]->moment <= moment))
-	return end - first;
-}
-
 static void
 latches(struct account *a)
 {
 	POINTERS(struct arrival, order, a->arrivals);
+	size_t all = a->arrivals.count;
 
-	qsort(order, a->arrivals.count, sizeof(*order), by_moment);
+	qsort(order, all, sizeof(*order), by_moment);
 	EACH(const struct hold, hold, a->holds) {
 		if (!hold->awaits || hold->got_answer != ANSWER_OK)
 			continue;
-		size_t count = arrived(order, a->arrivals.count, hold->lock, hold->got);
-
+		FIRST_NOT(first, all, order[first]->lock < hold->lock)
+		FIRST_NOT(end, all, order[end]->lock < hold->lock || (order[end]->lock == hold->lock && order[end]->moment <= hold->got))
 		a->verdict->opened++;
-		if (count < hold->limit)
+		if (end - first < hold->limit)
 			account_object_to(a, VERDICT_GATES, hold->lock, "%s found it open at %" PRId64 ", when %zu of %" PRIu32 " had begun to arrive",
-			                  account_hold(a, hold, hold->got_line), hold->got, count, hold->limit);
+			                  account_hold(a, hold, hold->got_line), hold->got, end - first, hold->limit);
 	}
 	free(order);
 }

@@ -581,17 +581,6 @@ SENTENCE(one_fence_too_large_is_one_violation)
 /* ---- histories as files ---- */
 
 /* Lines beside the others', as they are. */
-static void
-raw(const char *text)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/raw.history", folder);
-	FILE *f = fopen(path, "w");
-	if (!f || fputs(text, f) == EOF || fclose(f) != 0)
-		trouble("%s: %s", path, strerror(errno));
-}
-
 struct text {
 	const char *name, *text;
 };
@@ -663,13 +652,13 @@ static const struct text rights[] = {
 
 SENTENCES(the_wrong_line_is_rejected, wrongs)
 {
-	raw(((const struct text *)given)->text);
+	free(sweep_file(folder, "raw.history", ((const struct text *)given)->text));
 	found("history");
 }
 
 SENTENCES(what_may_be_left_is_accepted, rights)
 {
-	raw(((const struct text *)given)->text);
+	free(sweep_file(folder, "raw.history", ((const struct text *)given)->text));
 	say(&nemesis, 100, "killed 13");
 	found("");
 }
