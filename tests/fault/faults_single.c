@@ -186,31 +186,25 @@ static const char *const own_args[] = ARGS_OF_SERVERS("always");
 static void
 start(struct run *run)
 {
-	run->nodes = &run->alone;
-	run->count = 1;
-	run->alone.server = server_start_clocked(own_args);
-}
-
-static void
-start_tls(struct run *run)
-{
 	struct words words = {.count = 0};
 
 	run->nodes = &run->alone;
 	run->count = 1;
-	run->alone.told = ports_take();
 	words_add_all(&words, own_args);
-	words_add_all(&words, certs_server_args(CERTS_SERVER, false));
-	words_add_number(&words, "--tls-port", run->alone.told);
+	if (run->arena->sealed) {
+		run->alone.told = ports_take();
+		words_add_all(&words, certs_server_args(CERTS_SERVER, false));
+		words_add_number(&words, "--tls-port", run->alone.told);
+	}
 	run->alone.server = server_start_clocked((const char *const *)words.at);
 	words_free(&words);
 }
 
 #define ONE_SERVER \
 	.faults = faults, .fault_count = sizeof faults / sizeof *faults, .verbs = verbs, \
-	.lease_ms = LEASE_MS, .guard_ms = 2 * LEASE_MS, .timeout_ms = LEASE_MS / 2
+	.lease_ms = LEASE_MS, .guard_ms = 2 * LEASE_MS, .timeout_ms = LEASE_MS / 2, .start = start
 
-const struct arena arena_single = {.name = "single", ONE_SERVER, .start = start};
+const struct arena arena_single = {.name = "single", ONE_SERVER};
 
 /* Where what passes cannot be read, what happens to it happens to bytes. */
-const struct arena arena_tls = {.name = "tls", ONE_SERVER, .sealed = true, .start = start_tls};
+const struct arena arena_tls = {.name = "tls", ONE_SERVER, .sealed = true};

@@ -237,33 +237,6 @@ monitor(void *arg)
 	return NULL;
 }
 
-/* Call `seen` with each key of leash's and its PTTL. False: the server does not answer. A replica of a cluster tells a
- * PTTL to who says READONLY; others do not mind the word, or do not know it. */
-static bool
-scan(struct post *p, redisContext *c, void (*seen)(struct post *p, const char *key, long long pttl))
-{
-	freeReplyObject(redisCommand(c, "READONLY"));
-	redisReply *keys = redisCommand(c, "KEYS l*"); /* leash:..., and Redisson's lock-8 */
-	bool answered = keys != NULL && keys->type == REDIS_REPLY_ARRAY;
-
-	for (size_t i = 0; answered && i < keys->elements; i++) {
-		redisReply *pttl = redisCommand(c, "PTTL %s", keys->element[i]->str);
-
-		if (pttl != NULL && pttl->type == REDIS_REPLY_INTEGER)
-			seen(p, keys->element[i]->str, pttl->integer);
-		freeReplyObject(pttl);
-	}
-	freeReplyObject(keys);
-	return answered && c->err == 0;
-}
-
-static void
-note_endless(struct post *p, const char *key, long long pttl)
-{
-	if (pttl == -1)
-		history_note(p->watch->history, "endless %s", key);
-}
-
 /* Who has arrived at a latch counts for a day; who was killed at a gate, or waiting for a condition, has its place for longer
  * than a lease. */
 static bool
@@ -283,6 +256,29 @@ note_left(struct post *p, const char *key, long long pttl)
 		return;
 	if (n < 6 || strcmp(key + n - 6, ":fence") != 0)
 		history_note(p->watch->history, "left %s", key);
+}
+
+/* Look at each key of leash's and its PTTL. False: the server does not answer. A replica of a cluster tells a
+ * PTTL to who says READONLY; others do not mind the word, or do not know it. */
+static bool
+scan(struct post *p, redisContext *c, bool in_the_end)
+{
+	freeReplyObject(redisCommand(c, "READONLY"));
+	redisReply *keys = redisCommand(c, "KEYS l*"); /* leash:..., and Redisson's lock-8 */
+	bool answered = keys != NULL && keys->type == REDIS_REPLY_ARRAY;
+
+	for (size_t i = 0; answered && i < keys->elements; i++) {
+		const char *key = keys->element[i]->str;
+		redisReply *pttl = redisCommand(c, "PTTL %s", key);
+
+		if (pttl != NULL && pttl->type == REDIS_REPLY_INTEGER && in_the_end)
+			note_left(p, key, pttl->integer);
+		else if (pttl != NULL && pttl->type == REDIS_REPLY_INTEGER && pttl->integer == -1)
+			history_note(p->watch->history, "endless %s", key);
+		freeReplyObject(pttl);
+	}
+	freeReplyObject(keys);
+	return answered && c->err == 0;
 }
 
 /* Ask its server something every so often, until the watch ends. `visit`: false: the connection is of no use any more. */
@@ -307,7 +303,7 @@ visit_often(struct post *p, int64_t every_ms, bool (*visit)(struct post *p, redi
 static bool
 scan_for_endless(struct post *p, redisContext *c)
 {
-	return scan(p, c, note_endless);
+	return scan(p, c, false);
 }
 
 static void *
@@ -426,7 +422,7 @@ watch_left(struct watch *w)
 	for (unsigned i = 0; i < w->run->count; i++) {
 		redisContext *c = server_dial(w->posts[i].server, 60);
 
-		if (c == NULL || !scan(&w->posts[i], c, note_left))
+		if (c == NULL || !scan(&w->posts[i], c, true))
 			trouble("a server does not tell what is in it");
 		redisFree(c);
 	}

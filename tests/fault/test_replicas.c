@@ -6,26 +6,20 @@
 #include "tests/support/test.h"
 
 static struct server *master;
-static struct proxy *link_to_replica;
-static leash_client *client;
 
 /* The replica acknowledges what the master writes: that may begin a second after it has all that was written before. */
-static void
-start(void)
+static struct proxy *
+start_replica(void)
 {
 	char target[40];
 
-	master = kept(server_start_tcp((const char *const[]){"--repl-diskless-sync-delay", "0", NULL}));
 	snprintf(target, sizeof target, "127.0.0.1:%d", server_port(master));
-	link_to_replica = kept(proxy_start_tcp(target));
-	const char *port = strrchr(proxy_uri(link_to_replica), ':') + 1;
-	kept(server_start((const char *const[]){"--replicaof", "127.0.0.1", port, NULL}));
+	struct proxy *link = kept(proxy_start_tcp(target));
+	kept(server_start((const char *const[]){"--replicaof", "127.0.0.1", strrchr(proxy_uri(link), ':') + 1, NULL}));
 	for (int written = 0; written < 2; written += server_integer(master, "WAIT 1 1000") > 0)
 		server_text(master, "SET begun 1");
-	client = kept(leashed_open(server_uri_tcp(master), LEASH_OPTIONS(.timeout_ms = patience_ms())));
+	return link;
 }
-
-FIXTURE(start, NULL);
 
 /* That clients have to the master. */
 static int
@@ -42,6 +36,9 @@ SENTENCE(fifty_locks_are_confirmed_by_few_waits)
 {
 	enum { LOCKS = 50 };
 	static struct actor actor[LOCKS];
+	master = kept(server_start_tcp((const char *const[]){"--repl-diskless-sync-delay", "0", NULL}));
+	struct proxy *link_to_replica = start_replica();
+	leash_client *client = kept(leashed_open(server_uri_tcp(master), LEASH_OPTIONS(.timeout_ms = patience_ms())));
 	struct monitor *monitor = kept(monitor_start(master));
 	const leash_lock_options *options = LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(60000));
 

@@ -52,25 +52,15 @@ struct kind {
 	const char *wrong;                       /* of key() */
 };
 
-struct cursor {
-	const char *at, *end;
-};
-
-/* The next word, with the space before it, unless it is the first. An empty one is none. */
+/* The next word, and where the one behind it begins; behind the last one that is past the end. An empty one is none. */
 static bool
-next_word(struct cursor *c, bool first, struct word *word)
+next_word(const char **at, const char *end, struct word *word)
 {
-	const char *from = c->at;
+	const char *space = *at < end ? memchr(*at, ' ', (size_t)(end - *at)) : NULL;
 
-	if (!first && (from == c->end || *from++ != ' '))
-		return false;
-	const char *to = memchr(from, ' ', (size_t)(c->end - from));
-	if (!to)
-		to = c->end;
-	word->at = from;
-	word->size = (uint32_t)(to - from);
-	c->at = to;
-	return to > from;
+	*word = (struct word){ .at = *at, .size = *at < end ? (uint32_t)((space ? space : end) - *at) : 0 };
+	*at += *at <= end ? word->size + 1 : 0;
+	return word->size > 0;
 }
 
 static bool
@@ -458,31 +448,30 @@ enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 static bool
 take_apart(struct line *line)
 {
-	struct cursor c = { line->at, line->at + line->size };
-	const char *words;
+	const char *at = line->at, *end = at + line->size, *words;
 	struct word word;
 	unsigned n = 0;
 
-	if (!next_word(&c, true, &word) || !to_number(&word))
+	if (!next_word(&at, end, &word) || !to_number(&word))
 		return false;
 	line->moment = word.number;
-	if (!next_word(&c, false, &word))
+	if (!next_word(&at, end, &word))
 		return false;
 	for (line->kind = kinds; !word_is(&word, line->kind->name); line->kind++)
 		if (line->kind == &kinds[KINDS - 1])
 			return false;
 	for (words = line->kind->words; *words && *words != '*'; words++, n++)
-		if (!next_word(&c, false, &line->words[n]) || !has_form(&line->words[n], *words))
+		if (!next_word(&at, end, &line->words[n]) || !has_form(&line->words[n], *words))
 			return false;
 	if (*words == '*')
-		line->words[n] = (struct word){ .at = c.at };
-	while (*words == '*' && c.at < c.end) {
-		if (!next_word(&c, false, &word))
+		line->words[n] = (struct word){ .at = at };
+	while (*words == '*' && at <= end) {
+		if (!next_word(&at, end, &word))
 			return false;
 		if (line->words[n].size == 0)
 			line->words[n] = word;
 	}
-	return c.at == c.end;
+	return at > end;
 }
 
 static const char *
