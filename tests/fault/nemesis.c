@@ -146,12 +146,11 @@ see_progress(struct run *run, int64_t quiet_ms)
 
 	for (unsigned i = 0; i < LOCKS; i++)
 		before[i] = fenced_greatest(run->registers, i);
-	while (left < LOCKS && !await_is_past(limit) && crew_failures(run->crew) == 0) {
+	while (left < LOCKS && !await_is_past(limit) && crew_failures(run->crew) == 0)
 		if (fenced_greatest(run->registers, left) != before[left])
 			left++;
 		else
 			await_ms(10);
-	}
 	if (crew_failures(run->crew) > 0)
 		return false;
 	if (left < LOCKS) {
@@ -288,15 +287,6 @@ static const char help[] =
 	"Exits with 0 if the judge found nothing, 1 if it did, 77 without a redis-server (or $LEASH_TEST_SERVER), 2 if anything else\n"
 	"is wrong. The faults of a %s deployment are:\n";
 
-static void
-print_help(const struct arena *arena)
-{
-	printf(help, arena->name);
-	for (size_t i = 0; i < arena->fault_count; i++)
-		if (arena_has(arena, &arena->faults[i]))
-			printf("  %s\n", arena->faults[i].name);
-}
-
 static const struct arena *const arenas[] = {&arena_single, &arena_tls, &arena_sentinel, &arena_cluster, &arena_quorum};
 
 static const struct arena *
@@ -342,10 +332,13 @@ read_arguments(int argc, char **argv, struct arguments *a)
 	}
 	if (optind != argc)
 		misused("this is no option:", argv[optind]);
-	if (a->help) {
-		print_help(a->arena);
-		exit(0);
-	}
+	if (!a->help)
+		return;
+	printf(help, a->arena->name);
+	for (size_t i = 0; i < a->arena->fault_count; i++)
+		if (arena_has(a->arena, &a->arena->faults[i]))
+			printf("  %s\n", a->arena->faults[i].name);
+	exit(0);
 }
 
 static char *

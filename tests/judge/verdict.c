@@ -82,13 +82,6 @@ come_in(struct account *a, struct hold *const *in, size_t count, const struct ho
 		}
 }
 
-/* Is it valid at that moment, or does its process still believe in it? */
-static bool
-matters(const struct account *a, const struct hold *hold, int64_t moment)
-{
-	return hold->ends > moment || (hold->let_go > moment && a->processes.at[hold->process].killed > moment);
-}
-
 static void
 exclusion(struct account *a)
 {
@@ -99,8 +92,10 @@ exclusion(struct account *a)
 		struct hold *hold = a->by_got[i];
 		size_t n = 0;
 
+		/* those are left that are valid still, or of which their process believes it */
 		for (size_t k = 0; k < count; k++)
-			if (in[k]->lock == hold->lock && matters(a, in[k], hold->got))
+			if (in[k]->lock == hold->lock &&
+			    (in[k]->ends > hold->got || (in[k]->let_go > hold->got && a->processes.at[in[k]->process].killed > hold->got)))
 				in[n++] = in[k];
 		count = n;
 		if (hold->excused)
