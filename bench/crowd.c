@@ -256,11 +256,9 @@ ping_in_turn(void *arg)
 {
 	const struct pinger *me = arg;
 	struct pings *pings = me->pings;
-	redisContext *connection = redisConnect("127.0.0.1", pings->port);
+	redisContext *connection = plain_connection(pings->port);
 	bool over = false;
 
-	if (connection == NULL || connection->err != 0)
-		die("hiredis: %s", connection != NULL ? connection->errstr : "no memory");
 	while (!over) {
 		while (sem_wait(&pings->turns[me->who]) != 0 && errno == EINTR)
 			continue;

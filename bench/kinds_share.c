@@ -219,21 +219,11 @@ struct ear {
 	_Atomic int64_t at;
 };
 
-static redisContext *
-plain(void)
-{
-	redisContext *redis = redisConnect("127.0.0.1", server_port(server));
-
-	if (redis == NULL || redis->err != 0)
-		die("hiredis: %s", redis != NULL ? redis->errstr : "no memory");
-	return redis;
-}
-
 static int
 listen_to_all(void *arg)
 {
 	struct ear *ear = arg;
-	redisContext *redis = plain();
+	redisContext *redis = plain_connection(server_port(server));
 	void *reply;
 
 	if (redisAppendCommand(redis, "SUBSCRIBE ear") != REDIS_OK)
@@ -256,7 +246,7 @@ publish_ns(void)
 {
 	struct ear *ear = child_share(sizeof *ear);
 	pid_t pid = child_run(listen_to_all, ear);
-	redisContext *redis = plain();
+	redisContext *redis = plain_connection(server_port(server));
 	double ns[MESSAGES];
 
 	stage_await(&ear->heard, 1);

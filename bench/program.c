@@ -112,6 +112,16 @@ by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+redisContext *
+plain_connection(int port)
+{
+	redisContext *connection = redisConnect("127.0.0.1", port);
+
+	if (connection == NULL || connection->err != 0)
+		die("hiredis: %s", connection != NULL ? connection->errstr : "no memory");
+	return connection;
+}
+
 double
 median(double *figures, size_t count)
 {

@@ -33,6 +33,9 @@ int program_end(const struct settings *settings, unsigned missed);
 /* Of `count` figures, which are sorted by it. 0 if there are none. */
 double median(double *figures, size_t count);
 
+/* What has nothing of leash in it, to a server on 127.0.0.1; the caller's to free. */
+redisContext *plain_connection(int port);
+
 /* Say why nothing can be measured, and exit. */
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -136,9 +136,7 @@ hiredis_desk(const struct wire *wire, int port)
 
 	if (desk == NULL)
 		die("no memory");
-	desk->connection = redisConnect("127.0.0.1", port);
-	if (desk->connection == NULL || desk->connection->err != 0)
-		die("hiredis: %s", desk->connection != NULL ? desk->connection->errstr : "no memory");
+	desk->connection = plain_connection(port);
 	desk->acquire = wire->acquire;
 	desk->release = wire->release;
 	desk->client_size = wire->client_size;
