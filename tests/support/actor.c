@@ -104,12 +104,6 @@ actor_await_asleep(struct actor *a)
 		trouble("an actor that was expected to wait does not: %s", leash_status_name(a->status));
 }
 
-int64_t
-actor_took_ns(const struct actor *a)
-{
-	return a->ended_ns - a->began_ns;
-}
-
 void
 actor_check(leash_status expected, struct actor *a, const char *file, int line)
 {

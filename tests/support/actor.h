@@ -52,8 +52,6 @@ void actor_hear(struct actor *actor);                   /* until it has done wha
 /* Until it sleeps, and goes on sleeping, in a call of leash: it has come to where it waits. */
 void actor_await_asleep(struct actor *actor);
 
-int64_t actor_took_ns(const struct actor *actor);
-
 /* Hear it, and what it did came to `expected`. */
 #define assert_heard(expected, actor) actor_check((expected), (actor), __FILE__, __LINE__)
 

@@ -144,13 +144,13 @@ server_dial(struct server *server, double seconds)
 	return NULL;
 }
 
-/* Does it answer? `loaded`: and is it not loading? */
+/* Does it answer, and is it not loading? */
 static bool
-answers(struct server *server, bool loaded)
+answers(struct server *server)
 {
 	redisContext *c = server_dial(server, AWAIT_S);
 	redisReply *reply = c ? redisCommand(c, "PING") : NULL;
-	bool yes = reply && !(loaded && reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "LOADING", 7) == 0);
+	bool yes = reply && !(reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "LOADING", 7) == 0);
 
 	freeReplyObject(reply);
 	redisFree(c);
@@ -159,14 +159,14 @@ answers(struct server *server, bool loaded)
 
 /* life held */
 static void
-run(struct server *server, bool loaded)
+run(struct server *server)
 {
 	int64_t limit = await_limit_ns(AWAIT_S);
 	siginfo_t end = { .si_pid = 0 };
 
 	unlink(server->socket);
 	spawn(server);
-	for (; !answers(server, loaded); await_ms(1)) {
+	for (; !answers(server); await_ms(1)) {
 		waitid(P_PID, (id_t)server->pid, &end, WEXITED | WNOHANG | WNOWAIT);
 		if (end.si_pid == 0 && !await_is_past(limit))
 			continue;
@@ -244,7 +244,7 @@ server_start_with(const struct server_options *o)
 	if (o->sentinel)
 		server->config = sweep_file(server->folder, "sentinel.conf", o->sentinel);
 	sweep_add(&server->item, stop, server);
-	run(server, true);
+	run(server);
 	return server;
 }
 
@@ -283,11 +283,11 @@ server_stop(struct server *server)
 }
 
 void
-server_start_again(struct server *server, bool loaded)
+server_restart(struct server *server)
 {
 	pthread_mutex_lock(&server->life);
 	end(server);
-	run(server, loaded);
+	run(server);
 	pthread_mutex_unlock(&server->life);
 }
 

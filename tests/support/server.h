@@ -55,11 +55,7 @@ void server_kill(struct server *server); /* SIGKILL, and it has gone when this r
 
 /* End it if it runs, and start it again: same arguments, same socket, same port, and nothing in it unless the arguments
  * said that it keeps its data. Returns when it answers and has loaded what it keeps. */
-#define server_restart(server) server_start_again((server), true)
-
-/* The same, but returns as soon as it answers at all, be it that it is still loading. */
-#define server_boot(server) server_start_again((server), false)
-void server_start_again(struct server *server, bool loaded);
+void server_restart(struct server *server);
 
 /* SIGSTOP and SIGCONT; it really stands still, resp. runs again, when these return. */
 #define server_pause(server) child_pause((server)->pid)
