@@ -773,6 +773,12 @@ sim_judge_data_lost(const struct sim_instance *n, bool is_guarded)
 		judge_doubt(l, 2 * sim_terms.longest_ms);
 }
 
+void
+sim_judge_took_over(const struct sim_instance *n, const struct sim_instance *from)
+{
+	judge_lost_until[n->host.number] = larger_of(judge_lost_until[n->host.number], judge_lost_until[from->host.number]);
+}
+
 const char *
 sim_judge_last_fence(int l)
 {

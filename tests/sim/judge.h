@@ -57,5 +57,6 @@ void sim_judge_told_person(void *person, const leash_event *event); /* of a read
 void sim_judge_went_back(const struct sim_instance *instance); /* it has older data now */
 void sim_judge_cut_off(int64_t ns); /* a server hears nothing of a client for so long */
 void sim_judge_data_lost(const struct sim_instance *instance, bool is_guarded); /* what it granted it may grant again */
+void sim_judge_took_over(const struct sim_instance *instance, const struct sim_instance *from); /* with its losses */
 const char *sim_judge_last_fence(int lock); /* that anybody has got, as servers have it */
 void sim_judge_end(void);             /* all have gone */

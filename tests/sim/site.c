@@ -260,6 +260,7 @@ promote(void *what, uint64_t turn)
 	          old->offset - best->offset);
 	if (lacks_something(best, old))
 		sim_judge_data_lost(best, sim_site.deployment == SIM_SENTINEL); /* a cluster does not say how long it is one */
+	sim_judge_took_over(best, old);
 	best->master = NULL;
 	best->imported = best->offset; /* of which its replicas may have acknowledged nothing */
 	best->promoted = sim_now;
