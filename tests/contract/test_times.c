@@ -101,6 +101,7 @@ SENTENCE(the_shortest_and_the_longest_lease_are_taken_wherever_they_are_given)
 		for (int by = 0; by < 3; by++) {
 			int64_t said_ms = by == 2 ? lease_ms : 0;
 
+			await_true(place_is_free(names[by])); /* also of what was lost in the round before */
 			assert_status(LEASH_OK, leash_lock_acquire_with(locks[by], LEASH_ACQUIRE(.lease_ms = said_ms), &err));
 			check_ttl(names[by], lease_ms);
 			if (lease_ms == 100)
