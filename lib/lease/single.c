@@ -271,7 +271,7 @@ not_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 	if (refused && lsh_router_is_cluster(r->server->router))
 		again |= r->fault == LSH_FAULT_CLUSTER || lsh_starts_with_word(r->words, "TRYAGAIN");
 	again |= is_perhaps_traded(lease);
-	again &= refused ? r->again || (denied && is_perhaps_traded(lease)) : r->garbled;
+	again &= refused ? r->again || (is_perhaps_traded(lease) && (denied || r->fault == LSH_FAULT_REFUSED)) : r->garbled;
 	lease->votes[0].state = LSH_VOTE_FAILED;
 	lease->want->answered = true;
 	lsh_call_explain(voted->call, r, &why);
