@@ -59,7 +59,7 @@ fits(const struct lsh_lease *lease, const struct lsh_wish *want)
 	return !v->asked || lsh_vote_is_out(v) || v->late.host == NULL || v->late.host == v->host;
 }
 
-/* A trade that may have been done: as what the lock is held must be known. So it is asked again, whatever happens. */
+/* A trade that may have been done: as what the lock is held must be known. So it is asked again, whatever is amiss. */
 static bool
 is_perhaps_traded(const struct lsh_lease *lease)
 {
@@ -429,7 +429,7 @@ tell_why_not(struct lsh_lease *lease, const struct lsh_voted *voted)
 		final = lsh_status_stays(why.status);
 	if (lease->state == LSH_HELD)
 		events->not_renewed(lease, &why, final);
-	else if (final)
+	else if (final && !is_perhaps_traded(lease))
 		events->failed(lease, &why);
 	else
 		events->waits(lease, &why, LSH_NEVER);

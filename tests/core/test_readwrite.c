@@ -167,6 +167,9 @@ SCENE(what_is_not_permitted_to_be_asked_again_is_asked_until_the_lease_is_over,
       ANSWER_IS_LOST "; KEPT; refuse NOPERM no -> ann waits; pass 300 -> trade 1 2; HELD -> ann OK")
 SCENE(so_is_what_the_server_refuses_for_now,
       ANSWER_IS_LOST "; KEPT; refuse NOREPLICAS no -> ann waits, nothing told; pass 300 -> trade 1 2; HELD -> ann OK")
+SCENE(so_is_what_may_not_be_said_to_replicas, "ann wants safety.min_replicas 1; ann acquires 1000; HELD; b KEPT; KEPT;"
+      "ann writes; ann upgrades -> ann waits; a HELD; b refuse NOPERM no -> ann waits, nothing told;"
+      "b KEPT; pass 5000; b KEPT; b KEPT -> ann OK")
 SCENE(a_restart_that_may_have_come_behind_it_ends_it_only_with_the_lease, "ann wants restart_guard_ms 2000;"
       UPGRADES "; restart -> ann waits, nothing told, renew 1; KEPT; pass 2000 -> trade 1 2; HELD -> ann OK")
 SCENE(after_a_restart_nothing_is_traded, "ann wants restart_guard_ms 2000; ann holds; ann writes;"
