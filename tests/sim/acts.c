@@ -275,7 +275,7 @@ sim_look(struct sim_person *p, int l)
 	leash_lock_info info = {.size = sizeof info};
 	uint64_t fence = leash_lock_fence(p->handles[l]);
 	uint32_t which = sim_random(3);
-	bool is_to_be_seen = which == 2 || (which == 1 && sim_judge_is_everywhere(l));
+	bool is_to_be_seen = which == 2 || (which == 1 && !sim_terms.redisson[l] && sim_judge_is_everywhere(l));
 
 	if (sim_terms.readwrite[l])
 		return;
@@ -478,7 +478,7 @@ hold(struct sim_person *p, int l, bool adopted)
 			extend(p, l);
 		else if (sim_chance(sim_habits.looks))
 			sim_look(p, l);
-		else if (sim_terms.leads && !sim_terms.readwrite[l] && sim_chance(0.5))
+		else if (sim_terms.leads && sim_is_mutex(l) && sim_chance(0.5))
 			proclaim(p, l);
 		else if (p->set != NULL && !adopted && sim_chance(0.2))
 			sim_use_set(p);

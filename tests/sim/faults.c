@@ -332,45 +332,6 @@ strike(void *what, uint64_t turn)
 	}
 }
 
-/* ---- what others do ---- */
-
-/* That it has the lock. It is not to believe that where a server may have been replaced, nor with its own old fence. */
-static void
-tell_waiter(struct sim_instance *n, int l, const char *token, const char *channel)
-{
-	int64_t fence = sim_server_us(n->server, sim_world_us());
-	char text[160];
-
-	for (int i = 0; i < sim_client_count && sim_site.deployment == SIM_SINGLE; i++)
-		if (sim_judge_is_of(token, &sim_clients[i]))
-			fence = (int64_t)(sim_clients[i].fences[l] / 256) - sim_terms.readwrite[l];
-	if (fence <= 0)
-		return;
-	snprintf(text, sizeof text, "g %s %" PRId64 " %s", token, fence, sim_judge_key(l));
-	sim_trace("somebody says %s at server %d", text, n->host.number);
-	sim_speakers_publish(n, channel, strlen(channel), text, strlen(text));
-}
-
-/* On a quorum nobody waits: there the lock is deleted, once no server is still to be asked for it. A read-write lock is
- * deleted at times, so that those who share a lease lose it. */
-void
-sim_meddle(uint64_t turn)
-{
-	int l = (int)(turn % (uint64_t)sim_terms.locks);
-	bool deletes = sim_site.deployment == SIM_QUORUM ? sim_climate == SIM_CALM && sim_judge_is_everywhere(l) :
-	               sim_site.deployment == SIM_SINGLE && sim_terms.readwrite[l] && turn % 4 == 0;
-	const char *key = sim_judge_key(l);
-	const struct lsh_arg args[] = {LSH_ARG("DEL"), {key, strlen(key)}};
-
-	for (size_t i = 0; i < sim_site.count; i++) {
-		sim_judge_each_place(&sim_site.instances[i], l, tell_waiter);
-		if (deletes)
-			sim_instance_run(&sim_site.instances[i], args, 2);
-	}
-	if (deletes)
-		sim_judge_broken(l);
-}
-
 /* ---- the world ---- */
 
 /* In half of the worlds some faults are missing, and some are far more common than in others: what needs a certain one

@@ -43,5 +43,9 @@ extern int64_t sim_struck_until; /* from then on nothing has been wrong, but tha
 void sim_faults_draw(enum sim_deployment deployment); /* the world: weather, terms, site; no people yet */
 void sim_faults_vary(uint64_t seed); /* without chance, so that no other world becomes another one */
 void sim_faults_begin(void);
-void sim_meddle(uint64_t turn); /* somebody else deletes locks, or says that they were given away */
 void sim_faults_end(void);   /* nothing goes wrong any more, and what did is mended */
+
+/* ---- meddle.c ---- */
+
+void sim_meddle(uint64_t turn); /* somebody else has locks, deletes them, or says that they were given away */
+bool sim_java_has(int lock);    /* a lock of Redisson's */

@@ -31,6 +31,12 @@ told_of(const struct sim_person *p, int l)
 	return &told[p->client->process.number][l][sim_terms.readwrite[l] ? p->number : 0];
 }
 
+/* Until when a person counted on its last hold. */
+static struct counted {
+	uint64_t fence;
+	int64_t until;
+} counted[SIM_PROCESSES][SIM_LOCKS][SIM_THREADS];
+
 /* ---- one at a time, or several who read ---- */
 
 static bool
@@ -59,6 +65,7 @@ look_at_hold(const struct sim_client *c, int l, const struct lsh_hold *hold)
 	for (const struct sim_person *p = c->people; p < c->people + sim_terms.threads; p++) {
 		if (p->owner != hold->owner->id)
 			continue;
+		counted[c->process.number][l][p->number] = (struct counted){hold->fence, end};
 		if (p->ended && end > sim_now)
 			sim_breach("lock %d: a thread of client %d has it that has ended", l, c->process.number);
 		if (p->most_ms[l] > 0 && p->got_at[l] > 0 && end > p->got_at[l] + p->most_ms[l] * SIM_MS)
@@ -452,9 +459,9 @@ sim_judge_look(void)
 		}
 		if (sim_terms.readwrite[l])
 			judge_look_for_passed(l);
-		if (first != NULL)
+		if (first != NULL || (sim_terms.redisson[l] && sim_java_has(l)))
 			known[l].free_since = sim_now;
-		else if (sim_now - known[l].free_since > judge_most_free() && judge_is_settled(judge_most_free()) &&
+		else if (sim_now - known[l].free_since > judge_most_free(l) && judge_is_settled(judge_most_free(l)) &&
 		         somebody_waits(l))
 			sim_breach("lock %d is nobody's, though somebody waits", l);
 	}
@@ -511,10 +518,19 @@ look_at_length(const struct sim_person *p)
 		sim_breach("lock %d: %" PRId64 " ms are left of a lease of %" PRId64 " ms", p->lock, left_ms, p->lease_ms);
 }
 
+/* Is it the clock of whichever server answers, while these differ? */
+static bool
+is_by_clocks(int l)
+{
+	return sim_terms.redisson[l] && sim_has_struck[SIM_DRIFT] && sim_site.deployment != SIM_SINGLE;
+}
+
 static void
 look_at_fence(int l, uint64_t fence, bool reads)
 {
-	if (fence + reads <= known[l].fence && !judge_is_doubted(l))
+	if (is_by_clocks(l))
+		known[l].fence = known[l].wrote = fence;
+	else if (fence + reads <= known[l].fence && !judge_is_doubted(l))
 		sim_breach("lock %d: fence %" PRIu64 " after %" PRIu64, l, fence, known[l].fence);
 	if (!is_known_to_most(l, fence / 256))
 		sim_breach("lock %d: fence %" PRIu64 " is not known to a majority", l, fence);
@@ -680,8 +696,10 @@ sim_judge_extended(const struct sim_person *p, int l, int64_t began, int64_t lea
 void
 sim_judge_looked(const struct sim_person *p, int l, bool holds, bool seen)
 {
+	bool has_no_queue = sim_site.deployment == SIM_QUORUM || sim_terms.redisson[l];
+
 	if (p->said != LEASH_OK && !(p->said == LEASH_UNAVAILABLE && sim_climate != SIM_CALM) &&
-	    !(p->said == LEASH_UNSUPPORTED && sim_site.deployment == SIM_QUORUM) && !is_excused(p->client, p->said))
+	    !(p->said == LEASH_UNSUPPORTED && has_no_queue) && !is_excused(p->client, p->said))
 		sim_breach("lock %d: who looks is told %s: %s", l, leash_status_name(p->said), p->error.text);
 	if (p->said == LEASH_OK && sim_climate == SIM_CALM && holds && !seen && !judge_is_doubted(l))
 		sim_breach("lock %d: client %d holds it, and does not see that", l, p->client->process.number);
@@ -699,19 +717,19 @@ sim_judge_unopened(const struct sim_client *c, leash_status status, const leash_
 /* time enough for a connection that is silent, and another one; on a path on which little is under way at once all that
  * was not done meanwhile may come first */
 static void
-look_at_reason(int l, const leash_event *event, int64_t lease_ms)
+look_at_reason(int l, const leash_event *event, int64_t lease_ms, int64_t until)
 {
-	if (event->type == LEASH_EVENT_LOST && event->remaining_ms > 0)
+	if (event->type == LEASH_EVENT_LOST && sim_now < until)
 		sim_judge_lost(l, event->text);
 	if (event->type == LEASH_EVENT_LOST && strstr(event->text, "no renewal succeeded") != NULL && lease_ms > 0 &&
 	    !sim_weather.narrow && sim_now - judge_struck_until() > (lease_ms / 2 + sim_terms.guard_ms) * SIM_MS + SIM_S)
 		sim_breach("lock %d: it is lost for want of a renewal, though nothing was in the way", l);
-	if (event->type == LEASH_EVENT_FENCE_REGRESSION && !judge_is_doubted(l))
+	if (event->type == LEASH_EVENT_FENCE_REGRESSION && !judge_is_doubted(l) && !is_by_clocks(l))
 		sim_breach("lock %d: fences went back", l);
 }
 
 static void
-look_at_told(struct told *t, int l, const leash_event *event, int64_t lease_ms)
+look_at_told(struct told *t, int l, const leash_event *event, int64_t lease_ms, int64_t until)
 {
 	if (t->fence != event->fence || event->fence == t->past)
 		*t = (struct told){.fence = event->fence, .past = t->past, .lost_since = t->lost_since,
@@ -720,7 +738,7 @@ look_at_told(struct told *t, int l, const leash_event *event, int64_t lease_ms)
 		sim_breach("lock %d: %s was told of a hold that was lost", l, leash_event_name(event->type));
 	if (event->type == (t->at_risk ? LEASH_EVENT_JEOPARDY : LEASH_EVENT_RECOVERED))
 		sim_breach("lock %d: %s was told twice in a row", l, leash_event_name(event->type));
-	look_at_reason(l, event, lease_ms);
+	look_at_reason(l, event, lease_ms, until);
 	if (event->type == LEASH_EVENT_JEOPARDY || event->type == LEASH_EVENT_RECOVERED)
 		t->at_risk = event->type == LEASH_EVENT_JEOPARDY;
 	t->lost = event->type == LEASH_EVENT_LOST;
@@ -728,6 +746,14 @@ look_at_told(struct told *t, int l, const leash_event *event, int64_t lease_ms)
 		t->lost_since = 0;
 	if (event->type == LEASH_EVENT_ABANDONED)
 		t->past = event->fence;
+}
+
+static int64_t
+until_of(const struct sim_person *p, int l, const leash_event *event)
+{
+	const struct counted *last = &counted[p->client->process.number][l][p->number];
+
+	return last->fence == event->fence ? last->until : 0;
 }
 
 void
@@ -738,7 +764,7 @@ sim_judge_told_person(void *arg, const leash_event *event)
 
 	sim_trace("%d%c is told %s %s: %s", p->client->process.number, 'a' + p->number, leash_event_name(event->type),
 	          event->lock, event->text);
-	look_at_told(told_of(p, l), l, event, p->limited ? 0 : p->client->lease_ms[l]);
+	look_at_told(told_of(p, l), l, event, p->limited ? 0 : p->client->lease_ms[l], until_of(p, l, event));
 }
 
 void
@@ -746,6 +772,7 @@ sim_judge_told(void *arg, const leash_event *event)
 {
 	const struct sim_client *c = arg;
 	int n = c->process.number;
+	int64_t until = 0;
 
 	sim_trace("client %d is told %s %s: %s", n, leash_event_name(event->type), event->lock != NULL ? event->lock : "",
 	          event->text);
@@ -756,10 +783,12 @@ sim_judge_told(void *arg, const leash_event *event)
 		const struct sim_person *p = judge_permits_told(event);
 
 		if (p != NULL)
-			look_at_reason(l, event, p->permit_ms);
+			look_at_reason(l, event, p->permit_ms, p->permit_until);
 		return;
 	}
-	look_at_told(&told[n][l][0], l, event, c->lease_ms[l]);
+	for (const struct sim_person *p = c->people; p < c->people + sim_terms.threads; p++)
+		until = larger_of(until, until_of(p, l, event));
+	look_at_told(&told[n][l][0], l, event, c->lease_ms[l], until);
 }
 
 void

@@ -49,9 +49,12 @@ judge_is_settled(int64_t more)
 
 /* What a crash or a loss leaves ends with its lease, and who was not told looks then. */
 int64_t
-judge_most_free(void)
+judge_most_free(int name)
 {
-	return sim_climate == SIM_CALM ? sim_terms.lease_ms * SIM_MS :
+	/* a Java service that dies tells nobody, and who waits asks once a second */
+	int64_t calm_ms = sim_terms.redisson[name] ? larger_of(sim_terms.lease_ms, 1500) : sim_terms.lease_ms;
+
+	return sim_climate == SIM_CALM ? calm_ms * SIM_MS :
 	       (sim_terms.longest_ms + 2 * sim_terms.timeout_ms + sim_terms.guard_ms) * SIM_MS + 12 * SIM_S;
 }
 
@@ -100,7 +103,7 @@ sim_judge_key(int name)
 {
 	static const char *const keys[SIM_NAMES] = {"leash:{apple}", "leash:{birch}", "leash:{cedar}", "leash:{dates}"};
 
-	return keys[name];
+	return sim_terms.redisson[name] ? sim_names[name] : keys[name];
 }
 
 int64_t

@@ -25,7 +25,7 @@ void judge_doubt(int name, int64_t ms);        /* for so long two may have it, r
 bool judge_waits_for(const struct sim_person *person, int name); /* and does not go yet */
 int64_t judge_struck_until(void);              /* from then on nothing has been wrong */
 bool judge_is_settled(int64_t more);           /* for so long, once all have dealt with the last fault */
-int64_t judge_most_free(void);                 /* how long nobody may have it, though somebody waits */
+int64_t judge_most_free(int name);                /* how long nobody may have it, though somebody waits */
 int64_t judge_grace(void);                     /* how long a call may take more than it should */
 
 const struct lsh_lock *judge_lock_in(const struct sim_client *client, int lock); /* NULL: it is closed */

@@ -294,6 +294,7 @@ count_permits(void)
 		if (!leash_permit_held(p->permit))
 			continue;
 		out += p->count;
+		p->permit_until = sim_now + left;
 		if (judge_permits_kept(p) < left && !p->client->leaves && !judge_is_doubted(SIM_PERMITS))
 			sim_breach("permits: client %d counts on %s for %" PRId64 " ms, for which no server keeps it",
 			           p->client->process.number, p->tokens[SIM_PERMITS], left / SIM_MS);
@@ -333,7 +334,7 @@ judge_permits_look(void)
 {
 	static int64_t free_since; /* there are enough for who came first */
 	int64_t out = count_permits(), wanted = count_wanted();
-	int64_t most = sim_climate == SIM_CALM ? (sim_terms.longest_ms / 50 + 1500) * SIM_MS : judge_most_free();
+	int64_t most = sim_climate == SIM_CALM ? (sim_terms.longest_ms / 50 + 1500) * SIM_MS : judge_most_free(SIM_PERMITS);
 
 	judge_look_for_passed(SIM_PERMITS);
 	if (out > sim_terms.permits && !judge_is_doubted(SIM_PERMITS))

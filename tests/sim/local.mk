@@ -30,8 +30,8 @@ tests_sim_test_scripts_LDFLAGS += -Wl,--wrap=server_start,--wrap=server_stop
 # The simulator: clients as they are, whose calls to the system --wrap brings to system.c.
 world_of_sim = tests/sim/acts.c tests/sim/cluster.c tests/sim/events.c tests/sim/faults.c tests/sim/faults.h
 world_of_sim += tests/sim/fiber.c tests/sim/fiber.h tests/sim/gates.c tests/sim/judge.c tests/sim/judge.h
-world_of_sim += tests/sim/judge_facts.c tests/sim/judge_parts.h tests/sim/judge_share.c tests/sim/net.c
-world_of_sim += tests/sim/net.h tests/sim/people.c tests/sim/people.h tests/sim/run.c tests/sim/site.c
+world_of_sim += tests/sim/judge_facts.c tests/sim/judge_parts.h tests/sim/judge_share.c tests/sim/meddle.c
+world_of_sim += tests/sim/net.c tests/sim/net.h tests/sim/people.c tests/sim/people.h tests/sim/run.c tests/sim/site.c
 world_of_sim += tests/sim/site.h tests/sim/speaker.c tests/sim/system.c tests/sim/world.h
 
 sim_ldflags = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime,--wrap=randombytes_buf,--wrap=lsh_random32,--wrap=lsh_self

@@ -51,10 +51,10 @@ options_of(struct sim_person *person, int l)
 	                                                 .fsynced = sim_terms.fsynced);
 
 	if (l != SIM_PERMITS) {
-		options.fair = sim_terms.fair[l];
+		options.fair = sim_terms.fair[l] && !sim_terms.redisson[l];
 		options.no_handoff = sim_terms.alone[l];
 		options.owner = person != NULL ? person->own : NULL;
-		options.mode = sim_terms.readwrite[l] ? LEASH_WRITE : LEASH_MUTEX;
+		options.mode = sim_terms.readwrite[l] ? LEASH_WRITE : sim_terms.redisson[l] ? LEASH_REDISSON : LEASH_MUTEX;
 	}
 	if (person != NULL && options.mode == LEASH_WRITE) {
 		options.on_event = sim_judge_told_person;
@@ -139,8 +139,8 @@ live(void *arg)
 	                                                 sim_terms.permits, &options, NULL) != LEASH_OK)
 		p->semaphore = NULL; /* there is no memory, or the client is closed */
 	strcpy(p->led_by, "?");
-	if (sim_terms.leads && !sim_terms.readwrite[0] && leash_watch_new(&p->watch, p->client->leash, sim_names[0],
-	                                                                  NULL) != LEASH_OK)
+	if (sim_terms.leads && sim_is_mutex(0) && leash_watch_new(&p->watch, p->client->leash, sim_names[0],
+	                                                          NULL) != LEASH_OK)
 		p->watch = NULL; /* there is no memory, or the client is closed */
 	if (sim_terms.conditions && p->handles[sim_terms.locks - 1] != NULL)
 		open_conditions(p);

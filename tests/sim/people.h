@@ -33,9 +33,16 @@ struct sim_terms {
 	bool conditions;              /* who holds a lock waits for a condition of it, or signals */
 	int permits;                  /* of the semaphore; 0: there is none */
 	bool fair[SIM_LOCKS], alone[SIM_LOCKS]; /* alone: not handed off */
-	bool readwrite[SIM_NAMES];    /* it is a read-write lock */
+	bool readwrite[SIM_NAMES];    /* it is a read-write lock, */
+	bool redisson[SIM_NAMES];     /* or Redisson's, which a service in Java uses, too */
 };
 extern struct sim_terms sim_terms;
+
+static inline bool
+sim_is_mutex(int lock)
+{
+	return !sim_terms.readwrite[lock] && !sim_terms.redisson[lock];
+}
 
 /* How often people do what. */
 struct sim_habits {
@@ -74,6 +81,7 @@ struct sim_person {
 	int64_t waited_until;  /* in its last acquire, */
 	int64_t lease_ms;      /* which was for a lease of so long */
 	int64_t permit_ms;     /* the lease of its permits; 0: they are not renewed */
+	int64_t permit_until;  /* it counts on them, or did so */
 	int64_t most_ms[SIM_NAMES]; /* max_hold_ms of its handles */
 	int64_t got_at[SIM_NAMES];  /* it has had the lock at the latest since then; 0: it has it not */
 	bool limited;          /* a handle has max_hold_ms, or does not renew */

@@ -135,9 +135,12 @@ run_world(void)
 	limit(&sim_terms.locks, less.most[2]);
 	for (int l = 0; l < sim_terms.locks; l++)
 		sim_terms.readwrite[l] = seed % 7 == 0 && deployment != SIM_QUORUM && (l == 0 || seed / 7 % 2 == 0);
+	for (int l = 0; l < sim_terms.locks; l++)
+		sim_terms.redisson[l] = seed > 64 && seed % 9 == 1 && deployment != SIM_QUORUM && !sim_terms.readwrite[l] &&
+		                        (l == 0 || seed / 9 % 2 == 0);
 	sim_terms.sets = seed % 4 == 3 && !sim_terms.readwrite[0];
 	sim_terms.forks = seed % 16 == 1;
-	sim_terms.meddles = seed % 8 == 7;
+	sim_terms.meddles = seed % 8 == 7 || sim_terms.redisson[0];
 	sim_terms.parties = seed > 64 && seed % 13 == 5 && deployment != SIM_QUORUM ? 2 + (int)(seed / 13 % 3) : 0;
 	sim_terms.leads = seed % 11 == 3 && deployment != SIM_QUORUM;
 	sim_terms.conditions = seed > 64 && seed % 8 == 1 && deployment != SIM_QUORUM;
