@@ -292,9 +292,9 @@ lsh_hold_may_pass(const struct lsh_hold *hold, const struct lsh_terms *terms, in
 	const struct lsh_lease *lease = hold->lease;
 
 	/* a renewal comes at a third of the lease: one that has less than half of it left is overdue; and if the next owner
-	 * of one that was extended died, the lock would be free only at the end of that */
+	 * of one that was extended, or may be, died, the lock would be free only at the end of that */
 	return (now - lease->turn_began < hold->terms->handoff_ms * LSH_MS || LSH_MUTATES(LSH_TURNS_NEVER_END)) &&
-	       !hold->at_risk && !lease->adopted && !lease->watched && lsh_lease_renewing_ms(lease) <= lease_ms &&
+	       !hold->at_risk && !lease->adopted && !lease->watched && lease->longest_ms <= lease_ms &&
 	       lease->valid_until - now >= lease->span_ms * LSH_MS / 2 &&
 	       lease->valid_until <= lsh_pace_valid_until(now, lease->lease_ms * LSH_MS) && lease->lease_ms == lease_ms &&
 	       may_follow(hold->terms, terms);
