@@ -104,6 +104,17 @@ leash_open(leash_client **out, const leash_options *options, leash_error *err);
  */
 LEASH_API void leash_close(leash_client *client);
 
+/**
+ * Where the client's locks live, as messages say it: "redis://cache:6379/2"; NULL for NULL. Memory only.
+ *
+ * That is the URI without user, password and parameters, with the port where none was given, and with bytes that are
+ * not printable escaped. It is for people and logs: to open another client keep the URI that this one was opened with.
+ * It lives until leash_close(), also in a forked child.
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API const char *leash_client_uri(const leash_client *client);
+
 LEASH_END_DECLS
 
 #endif

@@ -225,6 +225,22 @@ LEASH_API uint64_t leash_lock_fence(const leash_lock *lock);
 LEASH_API size_t leash_lock_token(const leash_lock *lock, char *out, size_t size);
 
 /**
+ * The name of `lock`, as leash_lock_new() was given it; NULL for NULL. Memory only.
+ *
+ * It lives as long as the handle, also once the client is closed, and in a forked child.
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API const char *leash_lock_name(const leash_lock *lock);
+
+/**
+ * The client of `lock`, also once that is closed, and in a forked child (LEASH_FORKED); NULL for NULL. Memory only.
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API leash_client *leash_lock_client(const leash_lock *lock);
+
+/**
  * Tell the watchdog that the holder's work is going on; see `alive_ms`. Memory only. Does nothing if it is not held.
  *
  * Threads: the one that acquired, or any that acts for the handle's owner. Since 0.1.

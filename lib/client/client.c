@@ -230,3 +230,9 @@ leash_close(leash_client *client)
 		lsh_client_unref(client);
 	}
 }
+
+const char *
+leash_client_uri(const leash_client *client)
+{
+	return client != NULL ? client->uri.shown : NULL;
+}

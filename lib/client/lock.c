@@ -478,3 +478,17 @@ leash_lock_alive(leash_lock *lock)
 	if (is_usable(lock))
 		lsh_alive(lock->lock, lsh_handle_owner(lock));
 }
+
+/* These never change, so a forked child may look. */
+
+const char *
+leash_lock_name(const leash_lock *lock)
+{
+	return lock != NULL ? lsh_lock_name(lock->lock) : NULL;
+}
+
+leash_client *
+leash_lock_client(const leash_lock *lock)
+{
+	return lock != NULL ? lsh_client_of(lock) : NULL;
+}

@@ -45,6 +45,8 @@ check_refused_in_child(leash_lock *lock)
 	assert_holds_nothing(lock);
 	assert_false(leash_permit_held(callee.permit) || leash_multi_held(callee.multi));
 	leash_lock_alive(lock);
+	assert_string_equal(leash_lock_name(lock), lock == parents.held ? "parent's" : "nobody's");
+	assert_ptr_equal(leash_lock_client(lock), parents.client);
 }
 
 static int

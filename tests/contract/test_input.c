@@ -27,6 +27,7 @@ SENTENCE(null_arguments_are_refused_by_every_function)
 	assert_string_equal(calls_not_refused(&(struct callee){.client = NULL}, LEASH_INVALID), "");
 	assert_ptr_equal(untouched, (leash_lock *)(uintptr_t)1);
 	assert_holds_nothing(NULL);
+	assert_true(leash_lock_name(NULL) == NULL && leash_lock_client(NULL) == NULL && leash_client_uri(NULL) == NULL);
 	leash_lock_alive(NULL);
 	leash_lock_free(NULL);
 	leash_owner_free(NULL);
@@ -71,6 +72,19 @@ SENTENCE(a_token_is_cut_off_where_there_is_no_room)
 	}
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_int_equal(leash_lock_token(lock, out, sizeof out), 0);
+}
+
+SENTENCE(a_handle_tells_its_name_and_its_client_and_that_where_it_is)
+{
+	static const char name[] = "it's {one}\n\xff";
+	leash_client *client = kept(open_client());
+	leash_lock *lock = kept(leashed_lock(client, name, NULL));
+	const char *uri = leash_client_uri(leash_lock_client(lock));
+
+	assert_string_equal(leash_lock_name(lock), name);
+	assert_ptr_equal(leash_lock_client(lock), client);
+	assert_int_equal(strncmp(uri, place_uri(), strcspn(place_uri(), ":")), 0);
+	assert_null(strpbrk(uri, "@&"));
 }
 
 /* ---- options ---- */
