@@ -20,6 +20,7 @@
 #include <leash/owner.h>
 #include <leash/lock_options.h>
 #include <leash/lock.h>
+#include <leash/scope.h>
 #include <leash/readwrite.h>
 #include <leash/redisson.h>
 #include <leash/multi.h>

@@ -19,6 +19,7 @@ leashinclude_HEADERS += include/leash/multi.h
 leashinclude_HEADERS += include/leash/owner.h
 leashinclude_HEADERS += include/leash/readwrite.h
 leashinclude_HEADERS += include/leash/redisson.h
+leashinclude_HEADERS += include/leash/scope.h
 leashinclude_HEADERS += include/leash/scripts.h
 leashinclude_HEADERS += include/leash/semaphore.h
 leashinclude_HEADERS += include/leash/status.h

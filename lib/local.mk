@@ -63,6 +63,7 @@ leash_sources += lib/client/options.c
 leash_sources += lib/client/options.h
 leash_sources += lib/client/owner.c
 leash_sources += lib/client/scan.c
+leash_sources += lib/client/scope.c
 leash_sources += lib/client/scripts.c
 leash_sources += lib/client/semaphore.c
 leash_sources += lib/client/wait.c

@@ -124,7 +124,7 @@ only_fences() {
 }
 
 none_works_without_a_server() {
-	for example in all_done both_accounts bounded_queue by_hand fencing few_at_once first_lock hand_over in_step interrupt long_job lost_lease many_readers nested one_leads transfer try_or_skip worker_pool; do
+	for example in all_done both_accounts bounded_queue by_hand fencing few_at_once first_lock hand_over in_step interrupt long_job lost_lease many_readers nested one_leads scoped transfer try_or_skip worker_pool; do
 		"$programs/$example" "unix://$dir/nowhere" >"$dir/out" 2>&1 </dev/null
 		status=$?
 		if [ "$status" -ne 1 ] || ! grep -q "$dir/nowhere" "$dir/out"; then
@@ -141,6 +141,8 @@ check 'first_lock gets the lock and gives it back' so does first_lock first \
 check 'try_or_skip does the job if nobody else does' so try_or_skip_does_it
 check 'try_or_skip skips the job, and succeeds, while another process does it' so try_or_skip_skips
 check 'nested takes one lock in functions that call each other' so nested
+check 'scoped releases what a block and a function acquired' so does scoped shelf \
+	'sold one: released' 'none left: released' '3 more: released'
 check 'long_job holds a lease of 1.5 s for 5 s' so does long_job long-job \
 	'step 10 of 10: the lease has [1-9][0-9]* ms left' 'the job is done'
 check 'long_job loses its lock when it hangs' so long_job_hangs

@@ -150,6 +150,32 @@ drops_are_told() { # LANGUAGE
 	by_all "$1" drop 'leash_lock_release(*lock, NULL)'
 }
 
+# ---- blocks that hold a lock ----
+
+cat >"$dir/scopes.c" <<'END'
+#include <leash.h>
+
+int scopes(leash_lock *lock, leash_error *err);
+
+int
+scopes(leash_lock *lock, leash_error *err)
+{
+	for (int i = 0; i < 3; i++)
+		if (i > 0)
+			LEASH_SCOPED(lock, i, err) LEASH_SCOPED(lock, 0, NULL) {
+				LEASH_SCOPED(i == 1 ? lock : lock, i == 1 ? 0 : LEASH_FOREVER, err)
+					if (leash_lock_depth(lock) == 3)
+						break;
+				if (leash_lock_depth(lock) > 2)
+					return 1;
+			}
+		else
+			goto out;
+out:
+	return 0;
+}
+END
+
 for language in c cpp; do
 	[ $language = c ] && name=C11 || name=C++20
 	echo "# $name by $(tr '\n' ' ' <"$dir/$language.compilers")"
@@ -157,6 +183,8 @@ for language in c cpp; do
 		check "$header compiles alone as $name" compiles_alone $language "$header"
 	done
 	check "structs can grow, and the option macros set what they name and nothing else, in $name" structs_hold $language
+	check "in $name a block that holds a lock compiles without a warning, also in another one" \
+		by_all $language compile -O2 -S -o /dev/null "$dir/scopes.c"
 	check "in $name a dropped result of open, new and acquire is a warning, and one of release is not" drops_are_told $language
 done
 
