@@ -92,7 +92,8 @@ LEASH_API void leash_lock_free(leash_lock *lock);
  * @param err      filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           the calling thread holds the lock
- * @retval LEASH_TIMEOUT      another owner still held it at the end of `wait_ms`
+ * @retval LEASH_TIMEOUT      another owner still held it at the end of `wait_ms`; the text says if that is one of this
+ *                            client, and else how to find out
  * @retval LEASH_UNAVAILABLE  the server could not be asked in time (away, loading, full, read-only, just restarted: the
  *                            text says which), or too few replicas acknowledged the lock in time ("1 of 2 replicas");
  *                            the caller does not hold the lock, and what may still arrive is being canceled

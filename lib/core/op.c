@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const leash_error no_memory = {LEASH_NO_MEMORY, ENOMEM, "out of memory"};
 
@@ -366,6 +367,24 @@ let_in_beside(const struct lsh_op *first, const struct lsh_hold *hold)
 	}
 }
 
+/* Who has it is known of our own holds alone; the others are not asked about, as the time is over. */
+static leash_status
+explain_timeout(struct lsh_op *op)
+{
+	const struct lsh_kind *kind = op->lock->resource.kind;
+	char how_long[40] = "", who[80] = "";
+
+	if (!op->want.tries)
+		snprintf(how_long, sizeof how_long, " for all of %lld ms", (long long)op->wait_ms);
+	if (kind->inspector != NULL)
+		snprintf(who, sizeof who, ": `leash status` or %s says who", kind->inspector);
+	if ((kind->flags & LSH_REENTRANT) != 0)
+		lsh_each_lease(lease, &op->lock->resource)
+			if (lease->state == LSH_HELD)
+				strcpy(who, ": this client itself has it, by another thread or owner");
+	return lsh_op_fail(op, LEASH_TIMEOUT, 0, "%s%s%s", op->want.tries ? kind->taken : kind->was_taken, how_long, who);
+}
+
 /* It ends without the lock: say why, with what was in its way. */
 static leash_status
 explain(struct lsh_op *op, leash_status status)
@@ -373,10 +392,7 @@ explain(struct lsh_op *op, leash_status status)
 	lsh_count(op->lock, LSH_COUNT_GAVE_UP);
 	switch (status) {
 	case LEASH_TIMEOUT:
-		if (op->want.tries)
-			return lsh_op_fail(op, LEASH_TIMEOUT, 0, "%s", op->lock->resource.kind->taken);
-		return lsh_op_fail(op, LEASH_TIMEOUT, 0, "%s for all of %lld ms", op->lock->resource.kind->was_taken,
-		                   (long long)op->wait_ms);
+		return explain_timeout(op);
 	case LEASH_CANCELED:
 		return lsh_op_fail(op, LEASH_CANCELED, 0, "the wait was canceled");
 	case LEASH_CLOSED:

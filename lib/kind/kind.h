@@ -145,7 +145,8 @@ enum {
 
 struct lsh_kind {
 	const char *name;             /* in messages: "lock" */
-	const char *taken, *was_taken; /* likewise, why a try and a wait end without it */
+	const char *taken, *was_taken; /* likewise, why a try and a wait end without it; */
+	const char *inspector;        /* and the call that says who has it then, or NULL */
 	unsigned flags;
 	const char *suffix[5];        /* of its keys, behind the name; the first is "", NULL ends: who looks names all */
 	const char *mark;             /* what else is in a client under that name has no such end of its key; or NULL */

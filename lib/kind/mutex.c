@@ -10,6 +10,7 @@ static const struct lsh_script *const script[LSH_VERBS] = {
 
 const struct lsh_kind lsh_mutex = {
 	.name = "lock", .taken = "another owner has it", .was_taken = "other owners had it",
+	.inspector = "leash_lock_inspect()",
 	.flags = LSH_REENTRANT | LSH_HANDS_OFF, .suffix = {"", ":fence", ":queue", ":limit"}, .keys = 3,
 	.batch = 100, .inspect = &lsh_script_inspect, .make = lsh_kind_make, .make_one_key = lsh_kind_make_one_key,
 	.read = lsh_kind_read, .let_go = "HDEL", .script = script,

@@ -78,6 +78,7 @@ read(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *m, siz
 
 const struct lsh_kind lsh_redisson = {
 	.name = "lock", .taken = "another owner has it", .was_taken = "other owners had it",
+	.inspector = "leash_lock_inspect()",
 	.flags = LSH_REENTRANT | LSH_HANDS_OFF | LSH_BARE, .suffix = {""}, .batch = 1, .inspect = &lsh_script_redisson,
 	.make = make, .read = read, .channel = write_channel,
 };

@@ -20,12 +20,14 @@ static const struct lsh_script *const script[LSH_VERBS] = {
 
 const struct lsh_kind lsh_semaphore = {
 	.name = "semaphore", .taken = "not enough permits are free, or others came first",
-	.was_taken = "not enough permits were free, or others came first,", .flags = LSH_SHARED, SHARED,
+	.was_taken = "not enough permits were free, or others came first,",
+	.inspector = "leash_semaphore_inspect()", .flags = LSH_SHARED, SHARED,
 };
 
 const struct lsh_kind lsh_readwrite = {
 	.name = "read-write lock", .taken = "other owners have it, or came first",
-	.was_taken = "other owners had it, or came first,", .flags = LSH_SHARED | LSH_REENTRANT | LSH_HANDS_OFF, SHARED,
+	.was_taken = "other owners had it, or came first,", .inspector = "leash_lock_holders()",
+	.flags = LSH_SHARED | LSH_REENTRANT | LSH_HANDS_OFF, SHARED,
 };
 
 size_t
