@@ -48,7 +48,8 @@ typedef struct leash_acquire {
  * @param err      filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK         `*out` is a handle; free it with leash_lock_free()
- * @retval LEASH_INVALID    no client, no name, a name too long, an option out of range, or the name is open in this
+ * @retval LEASH_INVALID    no client, no name, a name too long, an option out of range, or one that does nothing
+ *                          beside another (see leash/lock_options.h); or the name is open in this
  *                          client and not with the same fairness, or as another kind of lock; on a quorum also
  *                          without a restart_guard_ms, with a lease that is longer than that, and with min_replicas or
  *                          fsynced; the text says which

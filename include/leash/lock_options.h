@@ -21,7 +21,8 @@ typedef enum leash_mode {
 } leash_mode;
 
 /**
- * Zero means the default; build it with LEASH_LOCK_OPTIONS(). The handle of the outermost acquire rules.
+ * Zero means the default; build it with LEASH_LOCK_OPTIONS(). The handle of the outermost acquire rules. An option that
+ * would do nothing beside another one is refused (LEASH_INVALID): which are not for each other is said of them.
  *
  * With `min_replicas` = n leash_lock_acquire() returns LEASH_OK, and leash_lock_held() is true, only once n replicas of
  * the server have the lock as well, with all of its lease (WAIT), and a renewal counts only once they have that. So the
@@ -46,7 +47,8 @@ typedef struct leash_lock_options {
 	void *event_arg;          /**< handed to `on_event`; must live until leash_close() returns */
 	int64_t max_hold_ms;      /**< the lease ends at most this long after the request (or last heartbeat) that got it;
 	                               0: no limit, else at least 100 */
-	int64_t alive_ms;         /**< leash_lock_alive() is called this often, or it lapses; 0: need not; at least 100 */
+	int64_t alive_ms;         /**< leash_lock_alive() is called this often, or it lapses; 0: need not; at least 100,
+	                               at most `max_hold_ms`; not with `no_renew`, with which it lapses anyway */
 	int64_t restart_guard_ms; /**< after a restart of the server acquire nothing for so long; 0: as the URI, else off.
 	                               It is the longest lease in use. A quorum needs it: a server counts only once it has
 	                               been up for so long, and no lease may be longer. The server says how long it has
@@ -60,12 +62,12 @@ typedef struct leash_lock_options {
 	leash_mode mode;          /**< LEASH_MUTEX, the default; LEASH_READ or LEASH_WRITE, of a read-write lock; or
 	                               LEASH_REDISSON */
 	int64_t handoffs;         /**< how often in a row a plain lock passes between threads of this process, by the
-	                               present holder's handle: default 64, 1 to 255 */
-	int64_t handoff_ms;       /**< and for how long in a row; default 10, 1 to 60000 */
+	                               present holder's handle: default 64, 1 to 255; not with `fair` or `no_handoff` */
+	int64_t handoff_ms;       /**< and for how long in a row; default 10, 1 to 60000; likewise */
 	leash_owner *owner;       /**< on whose behalf calls through this handle are made; default: the calling thread's */
 	int64_t min_replicas;     /**< nothing counts before so many replicas have acknowledged it; 0: off; 1 to 16 */
 	int64_t replicas_ms;      /**< for at most so long, and no longer than the lease; default: the client's
-	                               `timeout_ms`; 1 to 86400000 */
+	                               `timeout_ms`; 1 to 86400000; with `min_replicas` or `fsynced` only */
 	/* Add fields here, at the end, and nowhere else. */
 } leash_lock_options;
 

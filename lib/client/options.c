@@ -186,6 +186,32 @@ check_numbers(const leash_lock_options *o, leash_error *err)
 	return status;
 }
 
+/* Two of which one would do nothing: whoever set both has something else in mind. */
+static leash_status
+check_pairs(const leash_lock_options *o, leash_error *err)
+{
+	const char *turn = o->handoffs != 0 ? "handoffs" : o->handoff_ms != 0 ? "handoff_ms" : NULL;
+	const struct {
+		bool both;
+		const char *idle, *beside, *why;
+	} pairs[] = {
+		{turn != NULL && o->no_handoff, turn, "no_handoff", "which asks Redis each time"},
+		{turn != NULL && o->fair, turn, "fair", "which asks Redis each time"},
+		{o->alive_ms != 0 && o->no_renew, "alive_ms", "no_renew", "by which the lease runs out anyway"},
+		{o->max_hold_ms != 0 && o->alive_ms > o->max_hold_ms, "alive_ms", "max_hold_ms",
+		 "which is shorter, and ends the hold before"},
+	};
+
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+		if (pairs[i].both)
+			return lsh_fail(err, LEASH_INVALID, 0, "%s does nothing beside %s, %s: leave out one of them",
+			                pairs[i].idle, pairs[i].beside, pairs[i].why);
+	if (o->replicas_ms != 0 && o->min_replicas == 0 && !o->fsynced)
+		return lsh_fail(err, LEASH_INVALID, 0,
+		                "replicas_ms does nothing without min_replicas or fsynced: set one of them, or leave it out");
+	return LEASH_OK;
+}
+
 leash_status
 lsh_lock_options_read(leash_lock_options *out, struct lsh_terms *terms, const leash_lock_options *options,
                       const struct lsh_terms *defaults, bool on_quorum, leash_error *err)
@@ -194,6 +220,8 @@ lsh_lock_options_read(leash_lock_options *out, struct lsh_terms *terms, const le
 
 	if (status == LEASH_OK)
 		status = check_numbers(out, err);
+	if (status == LEASH_OK)
+		status = check_pairs(out, err);
 	if (status == LEASH_OK && out->mode > LEASH_REDISSON)
 		status = lsh_fail(err, LEASH_INVALID, 0, "mode is %d, but must be LEASH_MUTEX, LEASH_READ, LEASH_WRITE or "
 		                  "LEASH_REDISSON", (int)out->mode);

@@ -125,6 +125,31 @@ SENTENCE(other_options_out_of_range_are_refused_and_named)
 		assert_refused(LEASH_INVALID, of_locks[i].name, leash_lock_new(&lock, client, "x", &of_locks[i].options, &err));
 }
 
+SENTENCE(an_option_that_does_nothing_beside_another_is_refused_and_both_are_named)
+{
+	static const struct {
+		const char *idle, *beside;
+		leash_lock_options options;
+	} rows[] = {
+#define ROW(one, other, ...) {one " does nothing ", " " other, {.size = sizeof(leash_lock_options), __VA_ARGS__}}
+		ROW("handoffs", "no_handoff", .handoffs = 2, .no_handoff = true),
+		ROW("handoff_ms", "no_handoff", .handoff_ms = 2, .no_handoff = true),
+		ROW("handoffs", "fair", .handoffs = 2, .fair = true),
+		ROW("handoff_ms", "fair", .handoff_ms = 2, .fair = true),
+		ROW("alive_ms", "no_renew", .alive_ms = 1000, .no_renew = true),
+		ROW("alive_ms", "max_hold_ms", .alive_ms = 1001, .max_hold_ms = 1000),
+		ROW("replicas_ms", "min_replicas or fsynced", .replicas_ms = 1000),
+#undef ROW
+	};
+	leash_client *client = kept(open_client());
+	leash_lock *lock;
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		assert_refused(LEASH_INVALID, rows[i].idle, leash_lock_new(&lock, client, "x", &rows[i].options, &err));
+		check_text(rows[i].beside);
+	}
+}
+
 SENTENCE(options_at_the_ends_of_their_ranges_are_taken, .but = PLACE_RIGHTS) /* another prefix */
 {
 	char prefix[65], name[65], key[128];

@@ -59,7 +59,8 @@ options_of(struct sim_person *person, int l)
 	if (person != NULL && options.mode == LEASH_WRITE) {
 		options.on_event = sim_judge_told_person;
 		options.event_arg = person;
-		options.handoff_ms = sim_terms.lease_ms / 4; /* so that some meet in a turn */
+		if (!options.fair && !options.no_handoff)
+			options.handoff_ms = sim_terms.lease_ms / 4; /* so that some meet in a turn */
 	}
 	if (person != NULL && sim_terms.limits && sim_chance(0.2))
 		options.no_renew = person->limited = true;
@@ -68,7 +69,10 @@ options_of(struct sim_person *person, int l)
 		person->limited = true;
 	}
 	if (person != NULL && sim_terms.limits && sim_chance(0.2)) {
-		options.alive_ms = sim_between(100, 2 * sim_terms.lease_ms);
+		int64_t ms = sim_between(100, 2 * sim_terms.lease_ms);
+
+		if (!options.no_renew && (options.max_hold_ms == 0 || ms <= options.max_hold_ms)) /* else it does nothing */
+			options.alive_ms = ms;
 		person->limited = true;
 	}
 	return options;
