@@ -3,6 +3,7 @@
 #define LEASH_CLIENT_H
 
 #include <leash/api.h>
+#include <leash/cancel.h>
 #include <leash/event.h>
 #include <leash/status.h>
 
@@ -51,6 +52,9 @@ typedef struct leash_options {
 	                              server's clock: the key, one for each name that is in use or was, is for a clock that
 	                              goes back, by less than that. On a quorum all clients need the same. 130 bytes each,
 	                              see docs/deployments.md */
+	int64_t open_wait_ms;    /**< for how long leash_open() tries again while the server is away; default 0: not
+	                              at all, LEASH_FOREVER: without end */
+	leash_cancel *open_cancel; /**< ends that when it is fired, once the attempt under way has ended; or NULL */
 	/* Add fields here, at the end, and nowhere else. */
 } leash_options;
 
@@ -64,12 +68,16 @@ typedef struct leash_options {
  * Starts three threads (watchdog, keeper of the connections, courier of the events) that block all signals, and awaits
  * the first hello of the server, for at most `timeout_ms`. Later faults of the connection are mended in the background.
  *
+ * With `open_wait_ms` an attempt that ends with LEASH_UNAVAILABLE is followed by another one, after 50 ms at first and
+ * 800 ms in the end, for a program that is started before its server. The last one begins when that time is over.
+ *
  * @param out      receives the client; untouched unless the result is LEASH_OK.
  * @param options  NULL, or LEASH_OPTIONS(...); copied.
  * @param err      filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           the client is connected
  * @retval LEASH_INVALID      an option or a part of the URI is not valid; the text names it
+ * @retval LEASH_CANCELED     `open_cancel` was fired while it waited for its server
  * @retval LEASH_UNAVAILABLE  the server did not answer in time, or refused the connection; its name does not
  *                            exist (sys_errno ENXIO)
  * @retval LEASH_DENIED       wrong user or password, or a command of the hello is not permitted; or the server's

@@ -2,6 +2,7 @@
  * clients of the process: the holds of a thread that ends, and that a forked child uses none of its parent's. */
 #include "client/client.h"
 
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -10,6 +11,7 @@
 #include "base/process.h"
 #include "base/thread.h"
 #include "client/options.h"
+#include "core/op.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -136,14 +138,11 @@ make_name(char *out, size_t size, const char *given)
 }
 
 static leash_status
-open_client(leash_client **out, const leash_options *options, leash_error *err)
+open_client(leash_client **out, const leash_options *o, leash_error *err)
 {
 	leash_client *client;
-	leash_options o;
-	leash_status status = lsh_options_read(&o, options, err);
+	leash_status status;
 
-	if (status != LEASH_OK)
-		return status;
 	if (lsh_process_id() == 0)
 		return lsh_no_fork_guard(err);
 	lsh_mutation_read();
@@ -155,24 +154,24 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 	client->process = lsh_process_id();
 	client->clock_letter.deliver = deliver_clock_jump;
 	lsh_list_init(&client->clock_letter.link);
-	strcpy(client->prefix, o.prefix);
+	strcpy(client->prefix, o->prefix);
 	client->defaults = (struct lsh_terms){
-		.lease_ms = (int32_t)o.lease_ms, .on_event = o.on_event, .event_arg = o.event_arg,
+		.lease_ms = (int32_t)o->lease_ms, .on_event = o->on_event, .event_arg = o->event_arg,
 		.handoffs = LSH_HANDOFFS, .handoff_ms = LSH_HANDOFF_MS,
 	};
-	status = lsh_uri_parse(&client->uri, o.uri, err);
+	status = lsh_uri_parse(&client->uri, o->uri, err);
 	if (status != LEASH_OK)
 		goto fail;
 	client->defaults.restart_guard_ms = (int32_t)client->uri.restart_guard_ms;
-	client->courier = lsh_courier_new(o.on_log, o.log_arg);
+	client->courier = lsh_courier_new(o->on_log, o->log_arg);
 	if (client->courier == NULL) {
 		status = lsh_fail_short(err, errno, "cannot make a thread for callbacks");
 		goto fail;
 	}
-	make_name(client->name, sizeof client->name, o.client_name);
+	make_name(client->name, sizeof client->name, o->client_name);
 	status = lsh_engine_open(&client->engine, &(struct lsh_backend_options){
-		.uri = &client->uri, .prefix = client->prefix, .client_name = client->name, .lease_ms = o.lease_ms,
-		.fence_ttl_ms = o.fence_ttl_ms, .timeout = lsh_timeout(&o, &client->uri),
+		.uri = &client->uri, .prefix = client->prefix, .client_name = client->name, .lease_ms = o->lease_ms,
+		.fence_ttl_ms = o->fence_ttl_ms, .timeout = lsh_timeout(o, &client->uri),
 		.clock_jumped = clock_jumped, .owner = client,
 	}, client->courier, err);
 	if (status != LEASH_OK)
@@ -192,16 +191,45 @@ fail:
 	return status;
 }
 
+static void
+rest(int64_t until)
+{
+	struct lsh_thread *self = lsh_self();
+
+	while (self != NULL && lsh_now_ns() < until)
+		lsh_park(&self->parker, until);
+}
+
+/* As long as the server is away, and there is time. */
+static leash_status
+open_patiently(leash_client **out, const leash_options *o, leash_error *err)
+{
+	int64_t now = lsh_now_ns(), pause = 50 * LSH_MS;
+	int64_t until = o->open_wait_ms == LEASH_FOREVER ? LSH_NEVER : lsh_after_ms(now, o->open_wait_ms);
+	leash_status status;
+
+	while ((status = open_client(out, o, err)) == LEASH_UNAVAILABLE && (now = lsh_now_ns()) < until) {
+		rest(pause < until - now ? now + pause : until);
+		if (o->open_cancel != NULL && atomic_load(&o->open_cancel->fired))
+			return lsh_fail(err, LEASH_CANCELED, 0, "client: the wait for its server was canceled");
+		pause = pause < 800 * LSH_MS ? 2 * pause : pause;
+	}
+	return status;
+}
+
 leash_status
 leash_open(leash_client **out, const leash_options *options, leash_error *err)
 {
 	lsh_guarded();
+	leash_options o;
+	leash_status status;
 
 	if (out == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "leash_open: `out` is NULL");
 	if (lsh_courier_in_callback(NULL))
 		return lsh_fail(err, LEASH_IN_CALLBACK, 0, "leash_open: this call may wait, which a leash callback must not");
-	return open_client(out, options, err);
+	status = lsh_options_read(&o, options, err);
+	return status == LEASH_OK ? open_patiently(out, &o, err) : status;
 }
 
 void

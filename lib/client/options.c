@@ -143,6 +143,9 @@ read_options(leash_options *out, const leash_options *options, leash_error *err)
 	out->fence_ttl_ms = or_default(out->fence_ttl_ms, FENCE_TTL_DEFAULT_MS);
 	if (out->prefix == NULL)
 		out->prefix = "leash";
+	if (out->open_wait_ms < 0 && out->open_wait_ms != LEASH_FOREVER)
+		return lsh_fail(err, LEASH_INVALID, 0, "open_wait_ms is %lld, but must be 0 or more, or LEASH_FOREVER",
+		                (long long)out->open_wait_ms);
 	status = lsh_check_lease(out->lease_ms, NULL, err);
 	if (status == LEASH_OK && out->timeout_ms != 0)
 		status = lsh_check_range(out->timeout_ms, TIMEOUT_MIN_MS, TIMEOUT_MAX_MS, "timeout_ms", err);

@@ -99,7 +99,8 @@ SENTENCE(other_options_out_of_range_are_refused_and_named)
 		leash_options options;
 	} rows[] = {
 		ROW(timeout_ms, 9), ROW(timeout_ms, 1), ROW(timeout_ms, -1), ROW(timeout_ms, 60001), ROW(timeout_ms, INT64_MAX),
-		ROW(timeout_ms, INT64_MIN), ROW(prefix, ""), ROW(prefix, "a b"), ROW(prefix, "a:b"), ROW(prefix, "{a}"),
+		ROW(timeout_ms, INT64_MIN), ROW(open_wait_ms, -1),
+		ROW(prefix, ""), ROW(prefix, "a b"), ROW(prefix, "a:b"), ROW(prefix, "{a}"),
 		ROW(prefix, "a\n"), ROW(prefix, "a/b"), ROW(prefix, "\xc3\xa4"), ROW(prefix, "%41"), ROW(prefix, X65),
 		ROW(client_name, ""), ROW(client_name, "a b"), ROW(client_name, "a\n"), ROW(client_name, "\x1b"),
 		ROW(client_name, "\xc3\xa4"), ROW(client_name, "\x7f"), ROW(client_name, X65),

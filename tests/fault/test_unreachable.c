@@ -60,3 +60,33 @@ SENTENCE(clients_of_a_restarted_server_dial_ever_more_slowly_and_all_come_back)
 	}
 	assert_true(proxy_accepted(proxy) - before <= 4 * LINES);
 }
+
+static void *
+restart_soon(void *arg)
+{
+	await_ms(300);
+	server_restart(arg);
+	return NULL;
+}
+
+SENTENCE(a_program_may_be_started_before_its_server)
+{
+	leash_client *client = NULL;
+	leash_cancel *cancel;
+	int64_t begun = await_now_ns();
+	pthread_t thread;
+
+	server_kill(server);
+	assert_status(LEASH_UNAVAILABLE, leash_open(&client, LEASH_OPTIONS(.uri = server_uri(server), .open_wait_ms = 200), &err));
+	assert_true(await_now_ns() - begun >= 200 * MS);
+	assert_status(LEASH_OK, leash_cancel_new(&cancel, &err));
+	leash_cancel_fire(cancel);
+	assert_status(LEASH_CANCELED, leash_open(&client, LEASH_OPTIONS(.uri = server_uri(server), .open_wait_ms = LEASH_FOREVER,
+	                                                              .open_cancel = cancel), &err));
+	leash_cancel_free(cancel);
+	assert_int_equal(pthread_create(&thread, NULL, restart_soon, server), 0);
+	assert_status(LEASH_OK, leash_open(&client, LEASH_OPTIONS(.uri = server_uri(server), .timeout_ms = patience_ms(),
+	                                                        .open_wait_ms = 60000), &err));
+	pthread_join(thread, NULL);
+	leash_close(client);
+}
