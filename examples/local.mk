@@ -1,27 +1,34 @@
-# One idea per file, each a program that links the library as any other program does, and is not installed. Each has two
-# lines here, one in either list. Those that talk to Redis themselves, by redis.h, need $(HIREDIS_LIBS) as well.
+# One idea per file, each a program that links the library as any other program does, and is not installed. They are
+# built by make examples, and by make check. Each has two lines here, one in either list. Those that talk to Redis
+# themselves, by redis.h, need $(HIREDIS_LIBS) as well.
 
 example_libs = lib/libleash.la
 
-noinst_PROGRAMS += examples/all_done
-noinst_PROGRAMS += examples/both_accounts
-noinst_PROGRAMS += examples/bounded_queue
-noinst_PROGRAMS += examples/by_hand
-noinst_PROGRAMS += examples/fencing
-noinst_PROGRAMS += examples/few_at_once
-noinst_PROGRAMS += examples/first_lock
-noinst_PROGRAMS += examples/hand_over
-noinst_PROGRAMS += examples/in_step
-noinst_PROGRAMS += examples/interrupt
-noinst_PROGRAMS += examples/long_job
-noinst_PROGRAMS += examples/lost_lease
-noinst_PROGRAMS += examples/many_readers
-noinst_PROGRAMS += examples/nested
-noinst_PROGRAMS += examples/one_leads
-noinst_PROGRAMS += examples/scoped
-noinst_PROGRAMS += examples/transfer
-noinst_PROGRAMS += examples/try_or_skip
-noinst_PROGRAMS += examples/worker_pool
+example_programs =
+example_programs += examples/all_done
+example_programs += examples/both_accounts
+example_programs += examples/bounded_queue
+example_programs += examples/by_hand
+example_programs += examples/fencing
+example_programs += examples/few_at_once
+example_programs += examples/first_lock
+example_programs += examples/hand_over
+example_programs += examples/in_step
+example_programs += examples/interrupt
+example_programs += examples/long_job
+example_programs += examples/lost_lease
+example_programs += examples/many_readers
+example_programs += examples/nested
+example_programs += examples/one_leads
+example_programs += examples/scoped
+example_programs += examples/transfer
+example_programs += examples/try_or_skip
+example_programs += examples/worker_pool
+
+check_PROGRAMS += $(example_programs)
+
+.PHONY: examples
+examples: $(example_programs)
 
 examples_all_done_LDADD = $(example_libs)
 examples_both_accounts_LDADD = $(example_libs)

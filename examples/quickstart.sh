@@ -157,7 +157,7 @@ program=${LEASH_BY_HAND-}
 if [ -z "$program" ]; then
 	say "Building leash in $folder"
 	"$source/build-aux/packages.sh" || give_up 'packages are missing'
-	"$source/build-aux/build.sh" "$folder" >"$dir/build.log" 2>&1 || {
+	{ "$source/build-aux/build.sh" "$folder" && make -C "$folder" examples/by_hand; } >"$dir/build.log" 2>&1 || {
 		cat "$dir/build.log" >&2
 		give_up 'the build failed'
 	}

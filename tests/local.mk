@@ -271,8 +271,10 @@ public_libs = tests/support/libsupport.la lib/libleash.la $(CMOCKA_LIBS) $(HIRED
 
 else
 
+bench: check-local
+
 check-local:
-	@echo 'make check needs $(TESTS_LACK); install that, and configure again' >&2
+	@echo 'make check and make bench need $(TESTS_LACK); install that, and configure again' >&2
 	@exit 1
 
 endif

@@ -177,9 +177,9 @@ builds_without_what_tests_need() {
 	env -u CXX -u CMOCKA_LIBS "$source/configure" --quiet PKG_CONFIG="$dir/bare/pkg-config" ac_cv_prog_CXX='' >log 2>&1 || cat log
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -n all >log 2>&1 || tail -n 5 log
 	grep -q 'lib/base/map\.c' log || echo 'make compiles no library'
-	grep -oE '(tests|bench)/[[:alnum:]_/]+\.c' log | sort -u
+	grep -oE '(tests|bench|examples)/[[:alnum:]_/]+\.c' log | sort -u
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -n check >log 2>&1 || tail -n 5 log
-	grep -q 'make check needs cmocka .* and a C++ compiler' log || tail -n 5 log
+	grep -q 'make check and make bench need cmocka .* and a C++ compiler' log || tail -n 5 log
 }
 
 check 'to build and install needs nothing that only tests need' builds_without_what_tests_need
