@@ -166,14 +166,19 @@ leash_sources += lib/redis/slots.c
 leash_sources += lib/redis/slots.h
 leash_sources += lib/redis/stream.c
 leash_sources += lib/redis/stream.h
-leash_sources += lib/redis/tls.c
 leash_sources += lib/redis/tls.h
-leash_sources += lib/redis/tls_context.c
 leash_sources += lib/redis/tls_context.h
 leash_sources += lib/redis/uri.c
 leash_sources += lib/redis/uri.h
 leash_sources += lib/redis/whereabouts.c
 leash_sources += lib/redis/whereabouts.h
+
+if TLS_ENABLED
+leash_sources += lib/redis/tls.c
+leash_sources += lib/redis/tls_context.c
+else
+leash_sources += lib/redis/no_tls.c
+endif
 
 lib_libleash_internal_la_SOURCES = $(leash_sources)
 lib_libleash_internal_la_LDFLAGS = $(SANITIZE_FLAGS)

@@ -85,7 +85,8 @@ typedef struct leash_options {
  *                            known; the text names it
  * @retval LEASH_PROTOCOL     what answers there is not a Redis server
  * @retval LEASH_UNSUPPORTED  a system without what leash needs; a server that does not know a command that leash needs
- *                            (SUBSCRIBE, TIME); or a redis+cluster URI, and the server is not part of one
+ *                            (SUBSCRIBE, TIME); TLS, and this leash was built without it; or a redis+cluster URI, and
+ *                            the server is not part of one
  * @retval LEASH_NO_MEMORY    memory, threads or descriptors are used up: `sys_errno` and the text say which;
  *                            nothing is left behind
  * @retval LEASH_IN_CALLBACK  called from a callback of another client

@@ -182,7 +182,30 @@ builds_without_what_tests_need() {
 	grep -q 'make check and make bench need cmocka .* and a C++ compiler' log || tail -n 5 log
 }
 
+# Warnings are for the build that is tested.
+builds_without_openssl() {
+	mkdir "$dir/plain" && cd "$dir/plain" || return
+	"$source/configure" --quiet --without-openssl --disable-command --disable-static --disable-werror CFLAGS=-O0 >log 2>&1 || cat log
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -j2 lib/libleash.la >log 2>&1 || tail -n 5 log
+	! readelf -dW lib/.libs/libleash.so | grep -E 'NEEDED.*lib(ssl|crypto)'
+	! grep -E 'ssl|crypto' lib/leash.pc
+	${CC:-cc} -std=c11 -I"$source/include" -o refused -x c - -Llib/.libs -lleash -Wl,-rpath,"$PWD/lib/.libs" <<-END || return
+		#include <leash.h>
+		#include <stdio.h>
+		int main(void)
+		{
+			leash_client *client;
+			leash_error err = {0};
+			leash_status status = leash_open(&client, LEASH_OPTIONS(.uri = "rediss://nowhere"), &err);
+			return printf("%s %s\\n", leash_status_name(status), err.text) < 0;
+		}
+	END
+	./refused >log
+	grep -q '^UNSUPPORTED .*rediss://nowhere:6379: .*--without-openssl' log || cat log
+}
+
 check 'to build and install needs nothing that only tests need' builds_without_what_tests_need
+check 'without OpenSSL there is a library that refuses TLS' builds_without_openssl
 check 'make install succeeds' installs
 check 'the headers that are installed are the public ones' headers_are_the_public_ones
 check 'the libraries that are installed are ours' libraries_are_ours
