@@ -10,6 +10,7 @@ endif
 # README.md is installed, and these lie beside it as they do here, so that its links lead somewhere.
 nobase_dist_doc_DATA =
 nobase_dist_doc_DATA += docs/architecture.md
+nobase_dist_doc_DATA += docs/cpp.md
 nobase_dist_doc_DATA += docs/defences.md
 nobase_dist_doc_DATA += docs/deployments.md
 nobase_dist_doc_DATA += docs/faults.md

@@ -1,27 +1,39 @@
 # The public headers.
 
-include_HEADERS = include/leash.h
+include_HEADERS = include/leash.h include/leash.hpp
 
 leashincludedir = $(includedir)/leash
 leashinclude_HEADERS =
 leashinclude_HEADERS += include/leash/api.h
 leashinclude_HEADERS += include/leash/cancel.h
+leashinclude_HEADERS += include/leash/cancel.hpp
 leashinclude_HEADERS += include/leash/client.h
+leashinclude_HEADERS += include/leash/client.hpp
 leashinclude_HEADERS += include/leash/condition.h
+leashinclude_HEADERS += include/leash/error.hpp
 leashinclude_HEADERS += include/leash/event.h
+leashinclude_HEADERS += include/leash/event.hpp
 leashinclude_HEADERS += include/leash/gate.h
 leashinclude_HEADERS += include/leash/inspect.h
 leashinclude_HEADERS += include/leash/leader.h
 leashinclude_HEADERS += include/leash/lock.h
+leashinclude_HEADERS += include/leash/lock.hpp
 leashinclude_HEADERS += include/leash/lock_options.h
+leashinclude_HEADERS += include/leash/lock_options.hpp
+leashinclude_HEADERS += include/leash/lockable.hpp
 leashinclude_HEADERS += include/leash/memory.h
 leashinclude_HEADERS += include/leash/multi.h
+leashinclude_HEADERS += include/leash/multi.hpp
 leashinclude_HEADERS += include/leash/owner.h
+leashinclude_HEADERS += include/leash/owner.hpp
 leashinclude_HEADERS += include/leash/readwrite.h
+leashinclude_HEADERS += include/leash/readwrite.hpp
 leashinclude_HEADERS += include/leash/redisson.h
 leashinclude_HEADERS += include/leash/scope.h
 leashinclude_HEADERS += include/leash/scripts.h
 leashinclude_HEADERS += include/leash/semaphore.h
+leashinclude_HEADERS += include/leash/semaphore.hpp
 leashinclude_HEADERS += include/leash/status.h
 leashinclude_HEADERS += include/leash/takeover.h
+leashinclude_HEADERS += include/leash/time.hpp
 leashinclude_HEADERS += include/leash/version.h

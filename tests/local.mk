@@ -15,13 +15,15 @@ EXTRA_DIST += tests/tools/shared.txt tests/tools/signals.txt tests/tools/status.
 EXTRA_DIST += tests/tools/top.txt tests/tools/wait.txt
 
 test_scripts =
-test_scripts += tests/contract/test_everywhere.sh tests/contract/test_examples.sh tests/fault/test_defences.sh
-test_scripts += tests/fault/test_nemesis.sh tests/install/clean.sh tests/install/exports.sh tests/install/header.sh
+test_scripts += tests/contract/test_everywhere.sh tests/contract/test_examples.sh tests/cpp/test_cpp.sh
+test_scripts += tests/fault/test_defences.sh tests/fault/test_nemesis.sh tests/install/clean.sh tests/install/exports.sh tests/install/header.sh
 test_scripts += tests/install/installed.sh tests/install/layers.sh tests/install/man.sh tests/install/rows.sh
 test_scripts += tests/install/shape.sh tests/install/test_readme.sh tests/tools/test_completion.sh
 
 # What they share.
 EXTRA_DIST += $(test_scripts)
+EXTRA_DIST += tests/cpp/errors.cpp tests/cpp/lock.cpp tests/cpp/readwrite.cpp tests/cpp/semaphore.cpp
+EXTRA_DIST += tests/cpp/sentence.hpp tests/cpp/types.cpp
 EXTRA_DIST += tests/install/shape.known
 EXTRA_DIST += tests/support/tap.sh
 

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The headers are for every program: each compiles alone, without a warning, in C11 and C++20, by each compiler that is here;
-# the option macros do the same in both languages; and structs are laid out so that they can grow.
+# The headers are for every program: each compiles alone, without a warning, in C11 and C++20, by each compiler that is here
+# (leash.hpp: see tests/cpp/test_cpp.sh); the option macros do the same in both languages; and structs are laid out so that
+# they can grow.
 # shellcheck source=tests/support/tap.sh
 . "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
 

@@ -35,7 +35,7 @@ command=$root$bindir/leash
 
 headers_are_the_public_ones() {
 	(cd "$root$includedir" && find . -type f | sort) >"$dir/there"
-	(cd "$source/include" && find . -name '*.h' | sort) | diff - "$dir/there"
+	(cd "$source/include" && find . -name '*.h' -o -name '*.hpp' | sort) | diff - "$dir/there"
 }
 libraries_are_ours() {
 	(cd "$root$libdir" && find . ! -type d ! -name 'libleash.so*' ! -path ./libleash.a ! -path ./libleash.la ! -path ./pkgconfig/leash.pc)
@@ -44,8 +44,8 @@ libraries_are_ours() {
 # All else that is there, one by one.
 files_are_those() {
 	{
-		for page in CHANGELOG.md LICENSE README.md docs/architecture.md docs/defences.md docs/deployments.md docs/faults.md \
-			docs/kinds.md lib/lua/README.md; do
+		for page in CHANGELOG.md LICENSE README.md docs/architecture.md docs/cpp.md docs/defences.md docs/deployments.md \
+			docs/faults.md docs/kinds.md lib/lua/README.md; do
 			echo "$(folder docdir)/$page"
 		done
 		(cd "$source" && ls examples/*.[ch]) | sed "s|^|$(folder docdir)/|"
@@ -67,7 +67,7 @@ links_lead_somewhere() {
 		done
 	done
 	# and what headers and man pages name
-	cat "$root$includedir/leash.h" "$root$includedir"/leash/*.h "$root$(folder mandir)"/man?/* | grep -oE '[[:alnum:]_/]+\.md' | sort -u | while read -r page; do
+	cat "$root$includedir"/leash.h* "$root$includedir"/leash/*.h* "$root$(folder mandir)"/man?/* | grep -oE '[[:alnum:]_/]+\.md' | sort -u | while read -r page; do
 		[ -e "$root$(folder docdir)/$page" ] || echo "a header or a man page names $page, which is not there"
 	done
 }
@@ -121,7 +121,7 @@ builds() { # LANGUAGE LINKER-FLAGS
 	rm -f "$dir/program"
 	case $1 in
 	c) set -- "${CC:-cc} -std=c11" "$2" ;;
-	c++) set -- "${CXX:-c++} -std=c++20 -x c++" "$2" ;;
+	c++) set -- "${CXX:-c++} -std=c++20 -include leash.hpp -x c++" "$2" ;;
 	esac
 	$1 ${LEASH_SANITIZE-} -Wall -Wextra -Werror $(flags --cflags) -o "$dir/program" "$dir/program.c" -x none $2
 }

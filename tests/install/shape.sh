@@ -55,12 +55,12 @@ long_functions() {
 	measure | awk '$2 > 60 { print $3 " " $4 "\thas " $2 " lines" }'
 }
 long_headers() {
-	find include lib watchdog tools -name '*.h' -exec wc -l {} + | awk '$2 != "total" && $1 > 260 { print $2 "\thas " $1 " lines" }'
+	find include lib watchdog tools -name '*.h' -o -name '*.hpp' | xargs wc -l | awk '$2 != "total" && $1 > 260 { print $2 "\thas " $1 " lines" }'
 }
 
 # Of folders, not of single files. A tab counts for four.
 long_lines() {
-	find bench build-aux docs examples include lib tests tools watchdog -name '*.[ch]' -o -name '*.bash' -o -name '*.inc' \
+	find bench build-aux docs examples include lib tests tools watchdog -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.bash' -o -name '*.inc' \
 		-o -name '*.lua' -o -name '*.mk' -o -name '*.sh' ! -name ltmain.sh | sort | xargs awk '
 		{ gsub(/\t/, "    ") }
 		length > 120 { folder = FILENAME; sub(/\/[^\/]*$/, "", folder); print folder "\t" FILENAME ":" FNR " has " length }'

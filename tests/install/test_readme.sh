@@ -1,6 +1,6 @@
 #!/bin/sh
-# What README.md shows is so: its first program compiles as it stands there, and runs; what it names is there. And the
-# example of leash(3) is a program, too.
+# What README.md shows is so: its first programs in C and in C++ compile as they stand there, and run; what it names is there.
+# And the example of leash(3) is a program, too, and so is the first one of docs/cpp.md.
 # shellcheck source=tests/support/tap.sh
 . "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
 
@@ -8,6 +8,11 @@ readme=$source/README.md
 
 # The lines of the first block of C, and the number of its last line.
 awk '/^```c$/ { on = 1; next } on && /^```/ { print NR >last; exit } on' last="$dir/last" "$readme" >"$dir/first.c"
+
+# The first block of C++ of each page.
+for page in README docs/cpp; do
+	awk '/^```cpp$/ { on = 1; next } on && /^```/ { exit } on' "$source/$page.md" >"$dir/$(basename "$page").cpp"
+done
 
 is_on_the_first_screen() {
 	[ -s "$dir/first.c" ] && [ "$(cat "$dir/last")" -lt 40 ]
@@ -24,9 +29,17 @@ compiles() { # PROGRAM STANDARD, as the compiler takes it
 		-L"$build/lib/.libs" -Wl,-rpath,"$build/lib/.libs" -lleash
 }
 
-runs() {
-	start_redis || return
-	LEASH_URI="unix://$dir/redis.sock" "$dir/first" >"$dir/text" && [ "$(redis-cli -s "$dir/redis.sock" EXISTS 'leash:{orders}')" = 0 ]
+compiles_as_cpp() { # PROGRAM
+	[ -s "$dir/$1.cpp" ] || echo 'there is none'
+	# shellcheck disable=SC2086 # flags
+	${CXX:-c++} -std=c++17 -Wall -Wextra -Wpedantic -Werror ${LEASH_SANITIZE-} -I"$source/include" -o "$dir/$1" "$dir/$1.cpp" \
+		-L"$build/lib/.libs" -Wl,-rpath,"$build/lib/.libs" -lleash
+}
+
+runs() { # PROGRAM TEXT: it prints that, and leaves none of its locks behind
+	[ -n "$redis" ] || start_redis || return
+	LEASH_URI="unix://$dir/redis.sock" "$dir/$1" >"$dir/text" && grep -q "^$2" "$dir/text" &&
+		[ "$(redis-cli -s "$dir/redis.sock" EXISTS 'leash:{orders}' 'leash:{account/ann}' 'leash:{account/bob}')" = 0 ]
 }
 
 says_what_is_wrong() { # PROGRAM
@@ -81,8 +94,13 @@ has_every_exit_status() {
 
 check 'a whole program stands on the first screen' is_on_the_first_screen
 check 'it compiles without a warning and links with nothing but leash' compiles first -std=c11
-check 'it runs and gives its lock back' runs
+check 'it runs and gives its lock back' runs first 'nobody else has the lock'
 check 'without a server it says what is wrong' says_what_is_wrong first
+for page in README cpp; do
+	check "the first program in C++ of $page.md compiles without a warning" compiles_as_cpp $page
+	check 'it runs and gives back what it had' runs $page 'nobody else has'
+	check 'without a server it says what is wrong' says_what_is_wrong $page
+done
 check 'the example of leash(3) compiles and links with nothing but leash' compiles example -std=gnu11
 check 'it says what is wrong without a server' says_what_is_wrong example
 check 'what the README names is there' names_what_is_there

@@ -1,0 +1,167 @@
+/* The lock as an object. */
+#ifndef LEASH_LOCK_HPP
+#define LEASH_LOCK_HPP
+
+#include <leash/client.hpp>
+#include <leash/error.hpp>
+#include <leash/lock.h>
+#include <leash/lock_options.hpp>
+#include <leash/lockable.hpp>
+#include <leash/time.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+
+namespace leash {
+
+namespace detail {
+
+/* A name as C wants it. Of one that is too long is kept what the library needs to say so. */
+class c_name {
+public:
+	explicit c_name(std::string_view name) noexcept
+	{
+		const std::string_view cut = name.substr(0, LEASH_NAME_MAX + 1);
+
+		cut.copy(text_, cut.size());
+		text_[cut.size()] = '\0';
+		is_whole_ = cut.find('\0') == std::string_view::npos;
+	}
+
+	/* No NUL in it: C would see another name than the one that was given. */
+	bool is_whole() const noexcept { return is_whole_; }
+	const char *get() const noexcept { return text_; }
+
+private:
+	char text_[LEASH_NAME_MAX + 2];
+	bool is_whole_;
+};
+
+inline leash_error bad_name() noexcept
+{
+	return why_not(LEASH_INVALID, "a name must not have a NUL byte in it");
+}
+
+/* The token of a lock or of permits. */
+template <class Handle>
+std::string token(const Handle *handle, std::size_t (*copy)(const Handle *, char *, std::size_t))
+{
+	char text[LEASH_TOKEN_MAX];
+
+	return std::string(text, copy(handle, text, sizeof text));
+}
+
+} // namespace detail
+
+/**
+ * A leash_lock: this program's view of one lock. Any number of threads may share one. Who holds it is the thread that
+ * acquired it, or the `owner` of its options.
+ *
+ *     leash::lock orders(client, "orders");
+ *     std::unique_lock guard(orders, 5s);  // for up to 5 s
+ *     if (!guard)
+ *             ...                          // another owner had it to the end
+ *     write(orders.fence(), ...);          // the resource refuses a smaller fence than it has seen
+ *     leash::release(guard).value();       // throws if it was lost meanwhile
+ *
+ * The destructor frees the handle, as leash_lock_free(), and releases nothing that another handle of the name holds.
+ *
+ * Its name is leash::lock; the class has another one because C++ takes a member of a class's own name for a
+ * constructor.
+ */
+class lock_handle : public lockable<lock_handle> {
+public:
+	/** A handle for the lock called `name`; throws what make() returns. Since 0.1. */
+	lock_handle(client &from, std::string_view name, const lock_options &options = lock_options())
+	    : lock_handle(make(from, name, options).value())
+	{
+	}
+
+	/** Make one, as leash_lock_new(), and talk to nobody. LEASH_INVALID also for a NUL byte in the name. Since 0.1. */
+	static result<lock_handle>
+	make(client &from, std::string_view name, const lock_options &options = lock_options()) noexcept
+	try {
+		const detail::c_name text(name);
+
+		if (!text.is_whole())
+			return detail::bad_name();
+		from.keep(options.on_event_);
+		return detail::made<lock_handle, leash_lock>([&](leash_lock **out, leash_error *err) {
+			return leash_lock_new(out, from.get(), text.get(), &options.options_, err);
+		});
+	} catch (const std::bad_alloc &) {
+		return detail::why_not(LEASH_NO_MEMORY, "out of memory for a lock");
+	}
+
+	/**
+	 * Acquire it: acquire(5s), acquire(leash::forever), acquire(leash::acquire_options(5s).cancel(stop)). A guard then
+	 * takes it over by std::adopt_lock.
+	 *
+	 * @return as leash_lock_acquire_with(): LEASH_TIMEOUT if another owner had it to the end.
+	 *
+	 * Threads: any; not from a leash callback. Since 0.1.
+	 */
+	result<void> acquire(const acquire_options &how) noexcept
+	{
+		return detail::done([&](leash_error *err) { return leash_lock_acquire_with(get(), how.get(), err); });
+	}
+
+	/**
+	 * Undo one acquire, and say what was found, as leash_lock_release(): LEASH_LOST if another owner may have had the
+	 * lock meanwhile. Whatever it says, there is one acquire less to undo.
+	 *
+	 * Threads: the one that acquired, or any that acts for the `owner`; not from a leash callback. Since 0.1.
+	 */
+	result<void> release() noexcept
+	{
+		return detail::done([&](leash_error *err) { return leash_lock_release(get(), err); });
+	}
+
+	/** Make sure that the lease lasts at least `lease` from now; as leash_lock_extend(). Since 0.1. */
+	result<void> extend(duration lease) noexcept
+	{
+		return detail::done([&](leash_error *err) { return leash_lock_extend(get(), lease.ms(), err); });
+	}
+
+	/** Does the calling thread hold it, and is the lease still valid? As leash_lock_held(), and so are the next five:
+	 * from memory, by any thread, also in callbacks. Since 0.1. */
+	bool held() const noexcept { return leash_lock_held(get()); }
+
+	/** For how long it is valid without a further renewal; 0: not held. Since 0.1. */
+	std::chrono::milliseconds remaining() const noexcept
+	{
+		return std::chrono::milliseconds(leash_lock_remaining_ms(get()));
+	}
+
+	/** How deep the calling thread has nested it; a lost hold counts until it is released. Since 0.1. */
+	unsigned depth() const noexcept { return leash_lock_depth(get()); }
+
+	/** The fence of the hold, to hand to the resource; 0: not held. Since 0.1. */
+	std::uint64_t fence() const noexcept { return leash_lock_fence(get()); }
+
+	/** The owner token of the hold, with which another process can adopt it; empty: not held. Since 0.1. */
+	std::string token() const { return detail::token(get(), leash_lock_token); }
+
+	/** Tell the watchdog that the work goes on; see lock_options::alive(). Since 0.1. */
+	void alive() noexcept { leash_lock_alive(get()); }
+
+	/** For calls of leash.h; stays this object's. */
+	leash_lock *get() const noexcept { return lock_.get(); }
+
+	explicit lock_handle(leash_lock *handle) noexcept : lock_(handle) {}
+
+private:
+	std::unique_ptr<leash_lock, detail::freed_by<leash_lock_free>> lock_;
+};
+
+/** See lock_handle. */
+using lock = lock_handle;
+
+} // namespace leash
+
+#endif

@@ -1,0 +1,75 @@
+/* A set of locks as an object. */
+#ifndef LEASH_MULTI_HPP
+#define LEASH_MULTI_HPP
+
+#include <leash/lock.hpp>
+#include <leash/multi.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace leash {
+
+/**
+ * A leash_multi: locks that are taken all or none, and never in a circle. Lockable and TimedLockable itself.
+ *
+ *     leash::multi both({ann, bob});
+ *     std::unique_lock guard(both, 5s);
+ *
+ * Of several locks it is better than std::scoped_lock: one trip where all are free, and a place in the queue of the one
+ * that it waits for. The locks must not be destroyed before the set, but may be moved.
+ */
+class multi : public lockable<multi> {
+public:
+	/** A set of {ann, bob}, or a std::vector of std::reference_wrapper; throws what make() returns. Since 0.1. */
+	explicit multi(const std::vector<std::reference_wrapper<lock_handle>> &locks) : multi(make(locks).value()) {}
+
+	/** Make one, as leash_multi_new(). Since 0.1. */
+	static result<multi> make(const std::vector<std::reference_wrapper<lock_handle>> &locks) noexcept
+	{
+		std::array<leash_lock *, LEASH_MULTI_MAX> handles{};
+
+		for (std::size_t i = 0; i < locks.size() && i < handles.size(); i++)
+			handles[i] = locks[i].get().get();
+		return detail::made<multi, leash_multi>([&](leash_multi **out, leash_error *err) {
+			return leash_multi_new(out, handles.data(), locks.size(), err); /* which refuses too many unseen */
+		});
+	}
+
+	/** Acquire all of them; as leash_multi_acquire_with(). Threads: any; not from a leash callback. Since 0.1. */
+	result<void> acquire(const acquire_options &how) noexcept
+	{
+		return detail::done([&](leash_error *err) { return leash_multi_acquire_with(get(), how.get(), err); });
+	}
+
+	/** Undo one acquire of each, and say what was found; as leash_multi_release(). Since 0.1. */
+	result<void> release() noexcept
+	{
+		return detail::done([&](leash_error *err) { return leash_multi_release(get(), err); });
+	}
+
+	/** Does the calling thread hold all of them now? From memory; so is the next. Since 0.1. */
+	bool held() const noexcept { return leash_multi_held(get()); }
+
+	/** For how long all of them are valid without a further renewal; 0: they are not all held. Since 0.1. */
+	std::chrono::milliseconds remaining() const noexcept
+	{
+		return std::chrono::milliseconds(leash_multi_remaining_ms(get()));
+	}
+
+	/** For calls of leash.h; stays this object's. */
+	leash_multi *get() const noexcept { return multi_.get(); }
+
+	explicit multi(leash_multi *handle) noexcept : multi_(handle) {}
+
+private:
+	std::unique_ptr<leash_multi, detail::freed_by<leash_multi_free>> multi_;
+};
+
+} // namespace leash
+
+#endif
