@@ -33,6 +33,7 @@ nobase_dist_doc_DATA += examples/nested.c
 nobase_dist_doc_DATA += examples/one_leads.c
 nobase_dist_doc_DATA += examples/redis.h
 nobase_dist_doc_DATA += examples/scoped.c
+nobase_dist_doc_DATA += examples/scoped_lock.cpp
 nobase_dist_doc_DATA += examples/transfer.c
 nobase_dist_doc_DATA += examples/try_or_skip.c
 nobase_dist_doc_DATA += examples/worker_pool.c

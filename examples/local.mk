@@ -52,3 +52,6 @@ examples_worker_pool_LDADD = $(example_libs)
 
 EXTRA_DIST += examples/quickstart.sh
 EXTRA_DIST += examples/redis.h
+
+# In C++, which automake does not know of: tests/contract/test_examples.sh builds it.
+EXTRA_DIST += examples/scoped_lock.cpp

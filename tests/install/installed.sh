@@ -48,7 +48,7 @@ files_are_those() {
 			docs/faults.md docs/kinds.md lib/lua/README.md; do
 			echo "$(folder docdir)/$page"
 		done
-		(cd "$source" && ls examples/*.[ch]) | sed "s|^|$(folder docdir)/|"
+		(cd "$source" && ls examples/*.[ch] examples/*.cpp) | sed "s|^|$(folder docdir)/|"
 		echo "$(folder man3dir)/leash.3"
 		if [ -e "$build/tools/leash" ]; then
 			echo "$bindir/leash"
