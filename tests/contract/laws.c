@@ -337,7 +337,7 @@ let_all_take_turns(int64_t wait_ms, bool alike)
 	for (int i = 0; i < PARTIES * ACTORS; i++) {
 		struct actor *a = &scene->party[i / ACTORS].actor[i % ACTORS];
 
-		a->wait_ms = wait_ms;
+		a->wait_ms = i > 0 ? wait_ms : LEASH_FOREVER; /* one has its turns, however slow the machine is */
 		/* without, a turn waits for its chance */
 		a->turns = !alike ? (unsigned)(4 + 7 * (i % ACTORS) + 3 * (i / ACTORS)) : !place_is(PLACE_NO_QUEUE) ? 40 : 15;
 		actor_tell(a, take_turns);
@@ -347,14 +347,13 @@ let_all_take_turns(int64_t wait_ms, bool alike)
 
 		assert_heard(LEASH_OK, a);
 		turns += a->count;
-		if (wait_ms == LEASH_FOREVER)
+		if (a->wait_ms == LEASH_FOREVER)
 			assert_int_equal(a->count, a->turns);
 	}
 	if (judge_violations(scene->judge) != 0)
 		judge_print(scene->judge);
 	assert_int_equal(judge_violations(scene->judge), 0);
 	assert_int_equal(judge_entries(scene->judge), turns);
-	assert_true(turns > 0);
 	if (wait_ms != LEASH_FOREVER)
 		await_true(place_is_empty()); /* who gave up before its ask was answered leaves the cancel to the keeper */
 	place_assert_empty();

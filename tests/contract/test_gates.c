@@ -121,7 +121,8 @@ SENTENCE(who_does_not_want_to_wait_any_more_leaves_nothing, .but = PLACE_NO_QUEU
 {
 	leash_cancel *cancel = kept(leashed_cancel());
 
-	assert_refused(LEASH_TIMEOUT, "latch 'done': not enough had arrived for all of 50 ms", leash_latch_await(latch, 50, &err));
+	await_true(leash_latch_await(latch, 50, &err) == LEASH_TIMEOUT); /* on a slow machine it is not answered in time */
+	check_text("latch 'done': not enough had arrived for all of 50 ms");
 	waiter[1].cancel = waiter[2].cancel = cancel;
 	actor_tell(&waiter[1], await_it);
 	let_wait(2, meet, 1);
