@@ -727,6 +727,11 @@ sim_command_run(const struct sim_command *command, const struct sim_call *c)
 	}
 	if (sim_command_refuse(command, &printed, 1, c->count > 1 ? keys : 0))
 		return;
+	for (size_t i = 1; i <= keys && c->context->in_script && c->context->is_local != NULL; i++)
+		if (!c->context->is_local(c->context->ctx, words[i].bytes, words[i].size)) {
+			sim_reply_error(c->reply, "ERR Script attempted to access a non local key in a cluster node");
+			return;
+		}
 	c->context->script_wrote |= c->context->in_script && (command->flags & WRITES) != 0;
 	command->run(&printed);
 }

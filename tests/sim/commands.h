@@ -22,6 +22,7 @@ struct sim_context {
 	bool in_script, script_wrote;    /* once it has, a full server refuses nothing of it */
 	const struct sim_rights *rights; /* NULL: all */
 	sim_publish *publish;            /* NULL: nobody hears anything */
+	bool (*is_local)(void *ctx, const char *key, size_t size); /* may a script look at it? NULL: at any */
 	void *ctx;
 	uint64_t deadly;                 /* so often PEXPIRE was told a time of zero or less, which deletes the key */
 };

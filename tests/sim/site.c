@@ -306,6 +306,17 @@ sim_site_fail_over(bool vanishes, int64_t after)
 
 /* ---- the deployments ---- */
 
+/* What a script names was looked at before it was run. */
+static bool
+is_local(void *instance, const char *key, size_t size)
+{
+	const struct sim_instance *n = instance;
+	const struct lsh_arg arg = {key, size};
+	char says[100];
+
+	return !n->names_no_key || sim_cluster_may_run(n, &arg, 1, n->was_asked_for, says, sizeof says);
+}
+
 static struct sim_instance *
 open_instance(int number, struct sim_lua *lua)
 {
@@ -317,6 +328,8 @@ open_instance(int number, struct sim_lua *lua)
 	};
 	if (lua != NULL)
 		n->server = sim_server_new(lua, sim_speakers_publish, n);
+	if (lua != NULL && sim_site.deployment == SIM_CLUSTER)
+		n->server->context.is_local = is_local;
 	sim_host_open(&n->host);
 	begin_life(n);
 	n->started = n->promoted = sim_now - 1000 * SIM_S;

@@ -34,6 +34,8 @@ struct sim_instance {
 	const char *refusal;       /* what it answers to each command about keys, */
 	int64_t refuses_until;
 	bool was_replica;          /* it has been one in this life */
+	bool names_no_key;         /* the script that it executes, so what that looks at is looked at; */
+	bool was_asked_for;        /* and it came behind ASKING */
 	char run_id[41];
 	int64_t started, promoted;
 };

@@ -358,6 +358,8 @@ is_for_us(struct sim_speaker *s, const struct lsh_arg *args, size_t count)
 	char says[100];
 
 	s->asking = false;
+	s->instance->names_no_key = is_script && keys == 0;
+	s->instance->was_asked_for = asking;
 	if (sim_site.deployment != SIM_CLUSTER || keys == 0 || is(&args[0], "SCRIPT") ||
 	    sim_cluster_may_run(s->instance, &args[is_script ? 3 : 1], keys, asking, says, sizeof says))
 		return true;
