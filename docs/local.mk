@@ -20,6 +20,7 @@ nobase_dist_doc_DATA += examples/all_done.c
 nobase_dist_doc_DATA += examples/both_accounts.c
 nobase_dist_doc_DATA += examples/bounded_queue.c
 nobase_dist_doc_DATA += examples/by_hand.c
+nobase_dist_doc_DATA += examples/event_loop.c
 nobase_dist_doc_DATA += examples/fencing.c
 nobase_dist_doc_DATA += examples/few_at_once.c
 nobase_dist_doc_DATA += examples/first_lock.c

@@ -28,6 +28,7 @@
 #include <leash/condition.h>
 #include <leash/leader.h>
 #include <leash/gate.h>
+#include <leash/loop.h>
 #include <leash/takeover.h>
 #include <leash/inspect.h>
 #include <leash/scripts.h>

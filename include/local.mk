@@ -21,6 +21,7 @@ leashinclude_HEADERS += include/leash/lock.hpp
 leashinclude_HEADERS += include/leash/lock_options.h
 leashinclude_HEADERS += include/leash/lock_options.hpp
 leashinclude_HEADERS += include/leash/lockable.hpp
+leashinclude_HEADERS += include/leash/loop.h
 leashinclude_HEADERS += include/leash/memory.h
 leashinclude_HEADERS += include/leash/multi.h
 leashinclude_HEADERS += include/leash/multi.hpp

@@ -33,19 +33,8 @@ struct lsh_watchdog {
 static void
 set(struct lsh_watchdog *w, int64_t at)
 {
-	struct itimerspec t = {0};
-	int failed;
-
 	w->wakes_ns = at;
-	if (at != LSH_NEVER) { /* all zero disarms */
-		if (at < 1)
-			at = 1;
-		t.it_value.tv_sec = (time_t)(at / LSH_S);
-		t.it_value.tv_nsec = (long)(at % LSH_S);
-	}
-	failed = timerfd_settime(w->fd, TFD_TIMER_ABSTIME, &t, NULL);
-	assert(!failed);
-	(void)failed;
+	lsh_alarm_set(w->fd, at);
 }
 
 /* w->mutex held */

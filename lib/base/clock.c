@@ -1,5 +1,7 @@
 #include "base/clock.h"
 
+#include <assert.h>
+#include <sys/timerfd.h>
 #include <time.h>
 
 int64_t
@@ -49,4 +51,21 @@ lsh_nap(struct timespec *nap, int64_t until)
 	nap->tv_sec = left / LSH_S;
 	nap->tv_nsec = left % LSH_S;
 	return until != LSH_NEVER ? nap : NULL;
+}
+
+void
+lsh_alarm_set(int fd, int64_t at)
+{
+	struct itimerspec t = {0};
+	int failed;
+
+	if (at < 1)
+		at = 1;
+	if (at != LSH_NEVER) { /* all zero disarms */
+		t.it_value.tv_sec = (time_t)(at / LSH_S);
+		t.it_value.tv_nsec = (long)(at % LSH_S);
+	}
+	failed = timerfd_settime(fd, TFD_TIMER_ABSTIME, &t, NULL);
+	assert(!failed);
+	(void)failed;
 }

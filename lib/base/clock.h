@@ -28,4 +28,8 @@ struct timespec;
  * still while the machine is suspended, so one long sleep would last that much too long. NULL: for LSH_NEVER. */
 struct timespec *lsh_nap(struct timespec *nap, int64_t until);
 
+/* Let a timerfd of CLOCK_BOOTTIME be readable from `at` on; LSH_NEVER: not at all. What has expired so far is taken
+ * back. */
+void lsh_alarm_set(int fd, int64_t at);
+
 #endif

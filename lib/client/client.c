@@ -109,6 +109,8 @@ static void
 client_free(leash_client *client)
 {
 	lsh_engine_free(client->engine);
+	if (client->annex != NULL)
+		client->annex->free(client->annex);
 	lsh_courier_free(client->courier);
 	lsh_uri_clear(&client->uri);
 	lsh_free(client);
@@ -236,10 +238,13 @@ void
 leash_close(leash_client *client)
 {
 	lsh_guarded();
+	struct lsh_annex *annex;
 
 	if (client == NULL || atomic_load(&client->closed))
 		return;
-	if (lsh_process_is(client->process) && lsh_courier_in_callback(client->courier)) {
+	annex = atomic_load(&client->annex);
+	if (lsh_process_is(client->process) &&
+	    (lsh_courier_in_callback(client->courier) || (annex != NULL && annex->is_busy(annex)))) {
 		lsh_courier_log(client->courier, LEASH_LOG_ERROR,
 		                "leash_close() was called from a callback of the client: nothing was done");
 		return;
@@ -251,6 +256,8 @@ leash_close(leash_client *client)
 	} else {
 		/* in the list until no thread has a hold in it: one that ends meanwhile must be found */
 		lsh_engine_close(client->engine);
+		if ((annex = atomic_load(&client->annex)) != NULL)
+			annex->close(annex);
 		pthread_mutex_lock(&clients_mutex);
 		lsh_list_remove(&client->link);
 		pthread_mutex_unlock(&clients_mutex);

@@ -14,6 +14,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What goes with a client, and was made later. */
+struct lsh_annex {
+	bool (*is_busy)(struct lsh_annex *annex); /* it calls the program back at this moment */
+	void (*close)(struct lsh_annex *annex);   /* the engine is closed, and its threads are gone */
+	void (*free)(struct lsh_annex *annex);    /* all is gone */
+};
+
 struct leash_client {
 	struct lsh_list link;    /* in the list of open clients */
 	atomic_uint references;  /* the caller's, until leash_close(), and one for each handle */
@@ -24,6 +31,7 @@ struct leash_client {
 	struct lsh_terms defaults; /* of its handles */
 	struct lsh_courier *courier;
 	struct lsh_engine *engine;
+	struct lsh_annex *_Atomic annex; /* the loop (loop.h); NULL: nothing was started yet */
 	struct lsh_letter clock_letter;
 	_Atomic int64_t clock_jump_us;
 };

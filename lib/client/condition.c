@@ -246,7 +246,7 @@ run(struct call *call, leash_error *err)
 		give_up(call, NULL);
 		return status;
 	}
-	call->deadline = lsh_wait_until(w, call->how->wait_ms);
+	call->deadline = lsh_handle_until(&w->op, call->how->wait_ms);
 	w->op.terms = &plain;
 	w->op.cancel = call->how->cancel;
 	w->op.wait_ms = call->how->wait_ms;
@@ -299,13 +299,13 @@ leash_condition_wait_with(leash_condition *c, const leash_acquire *how, leash_er
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: the condition is NULL", name);
 	status = lsh_handle_check_acquire(c->lock, &a, how, name, err);
 	if (status == LEASH_OK)
-		status = lsh_handle_named(c->lock, lsh_wait_occupy(c->lock->owner, err), err);
+		status = lsh_handle_named(c->lock, lsh_handle_occupy(c->lock->owner, err), err);
 	if (status != LEASH_OK)
 		return status;
 	call.how = &a;
 	call.owner = lsh_handle_owner(c->lock);
 	status = look_and_run(&call, err);
-	lsh_wait_vacate(c->lock->owner);
+	lsh_handle_vacate(c->lock->owner);
 	return status;
 }
 

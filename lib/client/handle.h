@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "client/client.h"
+#include "core/op.h"
 
 #include <leash/lock.h>
 #include <leash/semaphore.h>
@@ -45,6 +46,9 @@ lsh_handle_named(const leash_lock *lock, leash_status status, leash_error *err)
 leash_status lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const struct lsh_kind *kind,
                             const leash_lock_options *options, leash_error *err);
 
+/* May its memory be looked at? Not NULL; in a forked child what lies below may be locked by threads that are not
+ * here. */
+bool lsh_handle_is_usable(const leash_lock *lock);
 leash_owner *lsh_handle_owner(const leash_lock *lock); /* NULL: a thread that has nothing, as it never called */
 void lsh_handle_end(leash_lock *lock); /* but for its memory */
 
@@ -56,8 +60,13 @@ void lsh_copy_out(void *out, size_t size, const void *from, size_t from_size);
 
 /* To be held by itself, as the handle's lock allows. NULL: no memory. lsh_handle_end() of its handle frees it. */
 leash_permit *lsh_permit_new(const leash_lock *of, uint32_t need);
+/* Likewise, of a semaphore that was checked. INVALID (`out`, count), NO_MEMORY */
+leash_status lsh_permit_make(leash_permit **made, const leash_semaphore *semaphore, int64_t count, const void *out,
+                             const char *call, leash_error *err);
+/* Its acquire has ended so: it is `*out` from now on, or is none. Returns `status`. */
+leash_status lsh_permit_made(leash_permit *permit, leash_status status, leash_permit **out);
 
-/* For an owner that is occupied (client/wait.h); checked, and `how` with its defaults. */
+/* For an owner that is occupied; checked, and `how` with its defaults. */
 leash_status lsh_handle_acquire(leash_lock *lock, const leash_acquire *how, leash_error *err);
 
 /* Of a handle that was checked: leash_lock_break(). */
@@ -69,8 +78,32 @@ leash_status lsh_handle_check_new(const void *out, const leash_client *client, c
 /* May a call on this handle go on that waits? Else INVALID (no handle, or no owner), FORKED, IN_CALLBACK or CLOSED. */
 leash_status lsh_handle_check(const leash_lock *lock, const char *call, leash_error *err);
 leash_status lsh_semaphore_check(const leash_semaphore *semaphore, const char *call, leash_error *err); /* the same */
-/* And one that acquires? Then `a` is `how` with its defaults. Else also INVALID (wait, lease) or FORKED (cancel). */
+/* And one that does not wait? Else INVALID, FORKED or CLOSED. */
+leash_status lsh_handle_is_there(const leash_lock *lock, const char *call, leash_error *err);
+leash_status lsh_semaphore_is_there(const leash_semaphore *semaphore, const char *call, leash_error *err);
+/* May one acquire so? Then `a` is `how` with its defaults. Else INVALID (wait, lease) or FORKED (cancel). */
+leash_status lsh_handle_read_acquire(const leash_lock *lock, leash_acquire *a, const leash_acquire *how,
+                                     leash_error *err);
+/* lsh_handle_check() and that */
 leash_status lsh_handle_check_acquire(const leash_lock *lock, leash_acquire *a, const leash_acquire *how,
                                       const char *call, leash_error *err);
+leash_status lsh_handle_check_lease(const leash_lock *lock, int64_t lease_ms, leash_error *err); /* else INVALID */
+
+/* ---- before an op ---- */
+
+/* An op of the handle, for its owner, that begins now. Nobody is told of it; and it ends when an answer cannot come any
+ * more. */
+void lsh_handle_op(struct lsh_op *op, const leash_lock *lock);
+/* When an acquire ends that began as `op`, and may wait so long; a try awaits one answer. */
+int64_t lsh_handle_until(const struct lsh_op *op, int64_t wait_ms);
+
+/* Before an op that makes a hold, and after it. For an owner that is not NULL one acquires at a time: two would find
+ * that it has no hold, and make two. Else LEASH_INVALID, and what it is about is to be named. */
+leash_status lsh_handle_occupy(leash_owner *owner, leash_error *err);
+void lsh_handle_vacate(leash_owner *owner);
+/* What acknowledges a hold, a thread and descriptors, is made before the server is asked. LEASH_NO_MEMORY */
+leash_status lsh_handle_prepare(const leash_lock *lock, leash_error *err);
+/* Likewise; but if the owner nests, nothing has to be there. */
+leash_status lsh_handle_prepare_hold(const leash_lock *lock, const leash_owner *owner, leash_error *err);
 
 #endif

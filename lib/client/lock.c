@@ -1,5 +1,4 @@
-/* Handles: what is checked when one is made and when it is used; the calls that may wait; and what can be told of its
- * hold from memory. */
+/* Locks: the calls that may wait; and what can be told of a hold from memory. */
 #include "client/handle.h"
 
 #include "admin/inspect.h"
@@ -18,134 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- checks ---- */
-
-leash_status
-lsh_handle_check(const leash_lock *lock, const char *call, leash_error *err)
-{
-	if (lock == NULL)
-		return lsh_fail(err, LEASH_INVALID, 0, "%s: the lock is NULL", call);
-	if (lock->owner != NULL && atomic_load(&lock->owner->gone))
-		return lsh_handle_named(
-			lock, lsh_fail(err, LEASH_INVALID, 0, "%s: the owner of this handle was freed", call), err);
-	return lsh_handle_named(lock, lsh_client_check(lsh_client_of(lock), err), err);
-}
-
-/* And on this lease? Else INVALID. */
-static leash_status
-check_lease(const leash_lock *lock, int64_t lease_ms, leash_error *err)
-{
-	bool on_quorum = lsh_client_of(lock)->uri.deployment == LSH_QUORUM;
-
-	return lsh_handle_named(lock, lsh_check_lease(lease_ms, on_quorum ? lock->terms : NULL, err), err);
-}
-
 /* ---- life ---- */
-
-/* For a handle; most have those of their client. NULL: no memory. */
-static struct lsh_terms *
-keep(const struct lsh_terms *terms, struct lsh_terms *defaults)
-{
-	struct lsh_terms *own;
-
-	if (memcmp(terms, defaults, sizeof *terms) == 0)
-		return defaults;
-	own = lsh_new(struct lsh_terms);
-	if (own == NULL)
-		return NULL;
-	*own = *terms;
-	atomic_init(&own->references, 1);
-	return own;
-}
-
-static leash_status
-read_redisson(const struct lsh_kind **kind, const leash_lock_options *o, bool on_quorum, leash_error *err)
-{
-	*kind = &lsh_redisson;
-	if (on_quorum)
-		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "a lock that is shared with Redisson is not possible on a quorum: "
-		                "its RLock is on one server, and is held by whoever has it there");
-	if (o->fair)
-		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "a lock that is shared with Redisson cannot be fair: its RLock has "
-		                "no queue, and its RFairLock is another lock, which leash does not know");
-	return LEASH_OK;
-}
-
-/* What its options say of the kind, and of what it needs of that. */
-static leash_status
-read_mode(leash_lock *lock, const struct lsh_kind **kind, const leash_lock_options *o, bool on_quorum, leash_error *err)
-{
-	if (o->mode == LEASH_MUTEX)
-		return LEASH_OK;
-	if (*kind != &lsh_mutex)
-		return lsh_fail(err, LEASH_INVALID, 0, "`mode` is for a lock");
-	if (o->mode == LEASH_REDISSON)
-		return read_redisson(kind, o, on_quorum, err);
-	*kind = &lsh_readwrite;
-	lock->need = o->mode == LEASH_READ ? LSH_NEED_READ : LSH_NEED_WRITE;
-	if (on_quorum)
-		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "a read-write lock is not possible on a quorum: its servers have no "
-		                "common queue, so readers would keep writers out for ever");
-	return LEASH_OK;
-}
-
-leash_status
-lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const struct lsh_kind *kind,
-               const leash_lock_options *options, leash_error *err)
-{
-	leash_lock *lock = lsh_new(leash_lock);
-	leash_lock_options o;
-	struct lsh_terms terms;
-	leash_status status;
-	char shown[80];
-
-	if (lock == NULL)
-		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
-	lsh_show(shown, sizeof shown, name, strlen(name));
-	status = lsh_lock_options_read(&o, &terms, options, &client->defaults, client->uri.deployment == LSH_QUORUM, err);
-	if (status == LEASH_OK)
-		status = read_mode(lock, &kind, &o, client->uri.deployment == LSH_QUORUM, err);
-	lsh_fail_about(err, status, kind->name, shown);
-	if ((kind->flags & LSH_PASSED) != 0) {
-		terms.restart_guard_ms = 0;
-		terms.on_event = NULL;
-	}
-	if (kind->mark != NULL) /* nothing of it is written that a replica could confirm */
-		terms.safety = (struct lsh_safety){0};
-	if (status == LEASH_OK && (lock->terms = keep(&terms, &client->defaults)) == NULL)
-		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
-	if (status == LEASH_OK)
-		status = lsh_lock_open(&lock->lock, client->engine, name, kind, o.fair || (kind->flags & LSH_REENTRANT) == 0,
-		                       err);
-	if (status != LEASH_OK) {
-		lsh_terms_unref(lock->terms);
-		lsh_free(lock);
-		return status;
-	}
-	lsh_client_retain(client);
-	lock->owner = o.owner;
-	if (lock->owner != NULL)
-		lsh_share(&lock->owner->references);
-	*out = lock;
-	return LEASH_OK;
-}
-
-leash_status
-lsh_handle_check_new(const void *out, const leash_client *client, const char *name, const char *call, leash_error *err)
-{
-	size_t n = name != NULL ? strnlen(name, LEASH_NAME_MAX + 1) : 0;
-
-	if (out == NULL || client == NULL || name == NULL)
-		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call,
-		                out == NULL ? "`out`" : client == NULL ? "the client" : "the name");
-	if (n == 0)
-		return lsh_fail(err, LEASH_INVALID, 0, "%s: the name is empty: it must have 1 to %d bytes", call,
-		                LEASH_NAME_MAX);
-	if (n > LEASH_NAME_MAX)
-		return lsh_fail(err, LEASH_INVALID, 0, "%s: the name has more than %d bytes: it begins with '%.40s'", call,
-		                LEASH_NAME_MAX, name);
-	return lsh_fail_about(err, lsh_client_is_there(client, err), call, NULL);
-}
 
 leash_status
 leash_lock_new(leash_lock **out, leash_client *client, const char *name, const leash_lock_options *options,
@@ -155,26 +27,6 @@ leash_lock_new(leash_lock **out, leash_client *client, const char *name, const l
 	leash_status status = lsh_handle_check_new(out, client, name, "leash_lock_new", err);
 
 	return status == LEASH_OK ? lsh_handle_new(out, client, name, &lsh_mutex, options, err) : status;
-}
-
-/* May its memory be looked at? In a forked child what lies below may be locked by threads that are not here. */
-static bool
-is_usable(const leash_lock *lock)
-{
-	return lock != NULL && lsh_process_is(lsh_client_of(lock)->process);
-}
-
-void
-lsh_handle_end(leash_lock *lock)
-{
-	leash_client *client = lsh_client_of(lock);
-
-	lsh_terms_unref(lock->terms);
-	if (is_usable(lock)) {
-		lsh_lock_close(lock->lock);
-		lsh_client_unref(client);
-	}
-	lsh_owner_unref(lock->owner);
 }
 
 void
@@ -190,18 +42,6 @@ leash_lock_free(leash_lock *lock)
 
 /* ---- acquiring ---- */
 
-/* For an owner that is occupied; if that nests, nothing has to be prepared. */
-static leash_status
-run_for_hold(struct lsh_wait *w, leash_lock *lock, const struct lsh_op_verb *verb, leash_error *err)
-{
-	leash_status status = lsh_wait_prepare(lock, err);
-	struct lsh_view view = {0};
-
-	if (status != LEASH_OK)
-		lsh_lock_view(lock->lock, w->op.owner, lock->need, &view);
-	return status == LEASH_OK || view.is_held ? lsh_wait_run(w, verb, err) : status;
-}
-
 leash_status
 lsh_handle_acquire(leash_lock *lock, const leash_acquire *how, leash_error *err)
 {
@@ -213,29 +53,14 @@ lsh_handle_acquire(leash_lock *lock, const leash_acquire *how, leash_error *err)
 		return status;
 	if (how->cancel != NULL && (seat = lsh_cancel_sit(how->cancel, &w.thread->parker)) == NULL)
 		return lsh_wait_no_memory(lock, err);
-	w.op.deadline = lsh_wait_until(&w, how->wait_ms);
+	w.op.deadline = lsh_handle_until(&w.op, how->wait_ms);
 	w.op.cancel = how->cancel;
 	w.op.wait_ms = how->wait_ms;
 	w.op.lease_ms = how->lease_ms;
-	status = run_for_hold(&w, lock, &lsh_acquiring, err);
+	status = lsh_handle_prepare_hold(lock, w.op.owner, err);
+	if (status == LEASH_OK)
+		status = lsh_wait_run(&w, &lsh_acquiring, err);
 	lsh_cancel_rise(seat);
-	return status;
-}
-
-leash_status
-lsh_handle_check_acquire(const leash_lock *lock, leash_acquire *a, const leash_acquire *how, const char *call,
-                         leash_error *err)
-{
-	leash_status status = lsh_handle_check(lock, call, err);
-
-	if (status != LEASH_OK)
-		return status;
-	status = lsh_acquire_read(a, how, err);
-	if (status == LEASH_OK && a->cancel != NULL && !lsh_process_is(a->cancel->process))
-		status = lsh_fail(err, LEASH_FORKED, 0, "the cancel belongs to the parent process: make one in the child");
-	lsh_handle_named(lock, status, err);
-	if (status == LEASH_OK && a->lease_ms != 0)
-		status = check_lease(lock, a->lease_ms, err);
 	return status;
 }
 
@@ -247,11 +72,11 @@ check_and_acquire(leash_lock *lock, const leash_acquire *how, const char *call, 
 	leash_status status = lsh_handle_check_acquire(lock, &a, how, call, err);
 
 	if (status == LEASH_OK)
-		status = lsh_handle_named(lock, lsh_wait_occupy(lock->owner, err), err);
+		status = lsh_handle_named(lock, lsh_handle_occupy(lock->owner, err), err);
 	if (status != LEASH_OK)
 		return status;
 	status = lsh_handle_acquire(lock, &a, err);
-	lsh_wait_vacate(lock->owner);
+	lsh_handle_vacate(lock->owner);
 	return status;
 }
 
@@ -284,15 +109,17 @@ leash_lock_adopt(leash_lock *lock, const char *token, leash_error *err)
 		status = lsh_fail(err, LEASH_INVALID, 0,
 		                  "that token is one of this client's own: share the handle's owner instead");
 	if (status == LEASH_OK)
-		status = lsh_wait_occupy(lock->owner, err);
+		status = lsh_handle_occupy(lock->owner, err);
 	lsh_handle_named(lock, status, err);
 	if (status != LEASH_OK)
 		return status;
 	status = lsh_wait_make(&w, lock, err);
 	w.op.token = token;
 	if (status == LEASH_OK)
-		status = run_for_hold(&w, lock, &lsh_adopting, err);
-	lsh_wait_vacate(lock->owner);
+		status = lsh_handle_prepare_hold(lock, w.op.owner, err);
+	if (status == LEASH_OK)
+		status = lsh_wait_run(&w, &lsh_adopting, err);
+	lsh_handle_vacate(lock->owner);
 	return status;
 }
 
@@ -334,7 +161,7 @@ leash_lock_extend(leash_lock *lock, int64_t lease_ms, leash_error *err)
 	struct lsh_wait w;
 
 	if (status == LEASH_OK)
-		status = check_lease(lock, lease_ms, err);
+		status = lsh_handle_check_lease(lock, lease_ms, err);
 	if (status != LEASH_OK || (status = lsh_wait_make(&w, lock, err)) != LEASH_OK)
 		return status;
 	w.op.lease_ms = lease_ms;
@@ -405,21 +232,10 @@ leash_lock_break(leash_lock *lock, leash_error *err)
 
 /* ---- memory only ---- */
 
-leash_owner *
-lsh_handle_owner(const leash_lock *lock)
-{
-	struct lsh_thread *self;
-
-	if (lock->owner != NULL)
-		return lock->owner;
-	self = lsh_self_if_known();
-	return self != NULL ? &self->owner : NULL;
-}
-
 static int64_t
 remaining(const leash_lock *lock)
 {
-	return is_usable(lock) ? lsh_remaining(lock->lock, lsh_handle_owner(lock), lock->need) : 0;
+	return lsh_handle_is_usable(lock) ? lsh_remaining(lock->lock, lsh_handle_owner(lock), lock->need) : 0;
 }
 
 bool
@@ -440,7 +256,7 @@ look(const leash_lock *lock)
 	lsh_guarded();
 	struct lsh_view view = {0};
 
-	if (is_usable(lock))
+	if (lsh_handle_is_usable(lock))
 		lsh_lock_view(lock->lock, lsh_handle_owner(lock), lock->need, &view);
 	return view;
 }
@@ -475,7 +291,7 @@ leash_lock_alive(leash_lock *lock)
 {
 	lsh_guarded();
 
-	if (is_usable(lock))
+	if (lsh_handle_is_usable(lock))
 		lsh_alive(lock->lock, lsh_handle_owner(lock));
 }
 

@@ -152,8 +152,8 @@ begin_acquire(const struct call *c, struct lsh_wait *first, struct member *m, in
 	op->lease_ms = c->how->lease_ms;
 	op->wait_ms = wait_ms;
 	op->deadline = c->deadline;
-	if (wait_ms == 0 && lsh_wait_until(&m->wait, 0) < op->deadline)
-		op->deadline = lsh_wait_until(&m->wait, 0);
+	if (wait_ms == 0 && lsh_handle_until(&m->wait.op, 0) < op->deadline)
+		op->deadline = lsh_handle_until(&m->wait.op, 0);
 	begin(first, &m->wait, &lsh_acquiring);
 }
 
@@ -290,9 +290,9 @@ acquire(leash_multi *m, struct call *c, leash_error *err)
 			status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': an earlier hold of this owner was lost: release it first",
 			                  lsh_lock_shown(at->lock->lock));
 		else if (!at->had)
-			status = lsh_wait_prepare(at->lock, err);
+			status = lsh_handle_prepare(at->lock, err);
 	}
-	c->deadline = lsh_wait_until(first, c->how->wait_ms);
+	c->deadline = lsh_handle_until(&first->op, c->how->wait_ms);
 	if (status == LEASH_OK)
 		status = acquire_all(c, err);
 	lsh_cancel_rise(seat);
@@ -328,10 +328,10 @@ check_and_acquire(leash_multi *m, const leash_acquire *how, const char *call, le
 		return lsh_wait_no_memory(m->locks[0], err);
 	c->how = &a;
 	c->backend = lsh_lock_resource(m->locks[0]->lock)->backend;
-	status = lsh_handle_named(m->locks[0], lsh_wait_occupy(m->locks[0]->owner, &why), &why);
+	status = lsh_handle_named(m->locks[0], lsh_handle_occupy(m->locks[0]->owner, &why), &why);
 	if (status == LEASH_OK) {
 		status = acquire(m, c, &why);
-		lsh_wait_vacate(m->locks[0]->owner);
+		lsh_handle_vacate(m->locks[0]->owner);
 	}
 	lsh_free(c);
 	if (status != LEASH_OK && err != NULL)

@@ -83,10 +83,18 @@ leash_semaphore_new(leash_semaphore **out, leash_client *client, const char *nam
 }
 
 leash_status
-lsh_semaphore_check(const leash_semaphore *semaphore, const char *call, leash_error *err)
+lsh_semaphore_is_there(const leash_semaphore *semaphore, const char *call, leash_error *err)
 {
 	if (semaphore == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: the semaphore is NULL", call);
+	return lsh_handle_is_there(semaphore->handle, call, err);
+}
+
+leash_status
+lsh_semaphore_check(const leash_semaphore *semaphore, const char *call, leash_error *err)
+{
+	if (semaphore == NULL)
+		return lsh_semaphore_is_there(semaphore, call, err);
 	return lsh_handle_check(semaphore->handle, call, err);
 }
 
@@ -111,16 +119,13 @@ lsh_permit_new(const leash_lock *of, uint32_t need)
 	return permit;
 }
 
-/* For a call that gets some. */
-static leash_status
-prepare(leash_permit **made, const leash_semaphore *semaphore, int64_t count, const void *out, const char *call,
-        leash_error *err)
+leash_status
+lsh_permit_make(leash_permit **made, const leash_semaphore *semaphore, int64_t count, const void *out,
+                const char *call, leash_error *err)
 {
-	leash_status status = lsh_semaphore_check(semaphore, call, err);
+	leash_status status;
 	int64_t most;
 
-	if (status != LEASH_OK)
-		return status;
 	if (out == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: `out` is NULL", call);
 	most = semaphore->limit < LSH_NEED_COUNT_MAX ? semaphore->limit : LSH_NEED_COUNT_MAX;
@@ -134,9 +139,8 @@ prepare(leash_permit **made, const leash_semaphore *semaphore, int64_t count, co
 	return LEASH_OK;
 }
 
-/* It has them, or is none. */
-static leash_status
-finish(leash_permit *permit, leash_status status, leash_permit **out)
+leash_status
+lsh_permit_made(leash_permit *permit, leash_status status, leash_permit **out)
 {
 	if (status == LEASH_OK)
 		*out = permit;
@@ -150,12 +154,15 @@ leash_semaphore_acquire_with(leash_semaphore *semaphore, int64_t count, const le
                              leash_error *err)
 {
 	lsh_guarded();
+	static const char call[] = "leash_semaphore_acquire";
 	leash_permit *permit;
-	leash_status status = prepare(&permit, semaphore, count, out, "leash_semaphore_acquire", err);
+	leash_status status = lsh_semaphore_check(semaphore, call, err);
 
+	if (status == LEASH_OK)
+		status = lsh_permit_make(&permit, semaphore, count, out, call, err);
 	if (status != LEASH_OK)
 		return status;
-	return finish(permit, leash_lock_acquire_with(&permit->handle, how, err), out);
+	return lsh_permit_made(permit, leash_lock_acquire_with(&permit->handle, how, err), out);
 }
 
 leash_status
@@ -170,10 +177,13 @@ leash_semaphore_adopt(leash_semaphore *semaphore, int64_t count, const char *tok
                       leash_error *err)
 {
 	lsh_guarded();
+	static const char call[] = "leash_semaphore_adopt";
 	leash_permit *permit;
-	leash_status status = prepare(&permit, semaphore, count, out, "leash_semaphore_adopt", err);
+	leash_status status = lsh_semaphore_check(semaphore, call, err);
 
-	return status == LEASH_OK ? finish(permit, leash_lock_adopt(&permit->handle, token, err), out) : status;
+	if (status == LEASH_OK)
+		status = lsh_permit_make(&permit, semaphore, count, out, call, err);
+	return status == LEASH_OK ? lsh_permit_made(permit, leash_lock_adopt(&permit->handle, token, err), out) : status;
 }
 
 /* ---- for all of them ---- */

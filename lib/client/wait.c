@@ -42,62 +42,18 @@ leash_status
 lsh_wait_make(struct lsh_wait *w, leash_lock *lock, leash_error *err)
 {
 	static const struct lsh_front front = {.done = done, .stirred = stirred};
-	struct lsh_backend *b = lsh_lock_resource(lock->lock)->backend;
 	struct lsh_thread *self = lsh_self();
-	struct lsh_op *op = &w->op;
 
-	/* but for the texts, of which only the first byte matters */
-	memset(op, 0, offsetof(struct lsh_op, why));
-	op->why.status = LEASH_OK;
-	op->why.sys_errno = 0;
-	op->why.text[0] = '\0';
-	op->lock = lock->lock;
-	op->owner = lock->owner != NULL || self == NULL ? lock->owner : &self->owner;
-	op->terms = lock->terms;
-	op->want.need = lock->need;
-	op->want.known = lock->known;
-	op->front = self != NULL ? &front : NULL;
-	op->reader = self != NULL ? &self->parker : NULL;
-	op->began = lsh_now_ns(); /* before the monitor, for which many may be waiting */
-	/* An answer is awaited for one timeout and, if that breaks the connection, for another one on a new connection. */
-	op->deadline = lsh_after(op->began, 2 * b->options.timeout);
-	lsh_list_init(&op->link);
+	lsh_handle_op(&w->op, lock);
+	if (self != NULL) {
+		if (lock->owner == NULL)
+			w->op.owner = &self->owner;
+		w->op.front = &front;
+		w->op.reader = &self->parker;
+	}
 	w->thread = self;
 	atomic_init(&w->done, false);
 	return self != NULL ? LEASH_OK : lsh_wait_no_memory(lock, err);
-}
-
-int64_t
-lsh_wait_until(const struct lsh_wait *w, int64_t wait_ms)
-{
-	if (wait_ms == 0)
-		return lsh_after(w->op.began, lsh_lock_resource(w->op.lock)->backend->options.timeout);
-	return wait_ms == LEASH_FOREVER ? LSH_NEVER : lsh_after_ms(w->op.began, wait_ms);
-}
-
-leash_status
-lsh_wait_occupy(leash_owner *owner, leash_error *err)
-{
-	if (owner == NULL || !atomic_exchange(&owner->busy, true))
-		return LEASH_OK;
-	return lsh_fail(err, LEASH_INVALID, 0, "another thread acquires for its owner at this moment");
-}
-
-void
-lsh_wait_vacate(leash_owner *owner)
-{
-	if (owner != NULL)
-		atomic_store(&owner->busy, false);
-}
-
-leash_status
-lsh_wait_prepare(const leash_lock *lock, leash_error *err)
-{
-	struct lsh_resource *resource = lsh_lock_resource(lock->lock);
-
-	if (lsh_backend_prepare(resource, &lock->terms->safety) || atomic_load(&resource->backend->closing))
-		return LEASH_OK;
-	return lsh_handle_named(lock, lsh_fail_short(err, errno, "a connection for its replicas"), err);
 }
 
 /* ---- until it is done ---- */

@@ -4,7 +4,6 @@
 #define LSH_CLIENT_WAIT_H
 
 #include "client/handle.h"
-#include "core/op.h"
 
 struct lsh_wait {
 	struct lsh_op op;
@@ -17,16 +16,6 @@ struct lsh_wait {
 leash_status lsh_wait_no_memory(const leash_lock *lock, leash_error *err);
 /* For one op. LEASH_NO_MEMORY: no thread can wait for it; begun all the same it is done in the background. */
 leash_status lsh_wait_make(struct lsh_wait *w, leash_lock *lock, leash_error *err);
-
-/* When an acquire ends that began with `w` and may wait so long; a try awaits one answer. */
-int64_t lsh_wait_until(const struct lsh_wait *w, int64_t wait_ms);
-
-/* Before an op that makes a hold, and after it. For an owner that is not NULL one thread at a time acquires: two would
- * find that it has no hold, and make two. Else LEASH_INVALID, and what it is about is to be named. */
-leash_status lsh_wait_occupy(leash_owner *owner, leash_error *err);
-void lsh_wait_vacate(leash_owner *owner);
-/* What acknowledges a hold, a thread and descriptors, is made before the server is asked. LEASH_NO_MEMORY */
-leash_status lsh_wait_prepare(const leash_lock *lock, leash_error *err);
 
 void lsh_wait_until_done(struct lsh_wait *w);
 /* Until it is done, or has another place in the server's queue than that (0: none), or it is `until`. */

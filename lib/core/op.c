@@ -262,7 +262,7 @@ lsh_op_leave(struct lsh_op *op)
 {
 	lsh_within(&op->lock->resource.monitor);
 
-	if (op->state == LSH_OP_WAITING && op->verb->over != NULL)
+	if (op->state == LSH_OP_WAITING && op->queue != NULL)
 		op->verb->over(op, LEASH_CANCELED);
 }
 

@@ -86,7 +86,8 @@ bool lsh_op_begin(struct lsh_op *op, const struct lsh_op_verb *verb, struct lsh_
 /* Its time has come (deadline, wakes_at), or it was canceled. Not entered. */
 void lsh_op_tick(struct lsh_op *op);
 
-/* It is not wanted any more: as if it was canceled, unless it is DONE already. Not entered. */
+/* It is not wanted any more: what acquires, or adopts, ends as if it was canceled, unless it is DONE already. Not
+ * entered. */
 void lsh_op_leave(struct lsh_op *op);
 
 /* False: it is DONE. Not entered. */

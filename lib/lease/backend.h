@@ -141,6 +141,9 @@ void lsh_lease_source(const struct lsh_lease *lease, struct lsh_source *source);
 void lsh_source_read(struct lsh_source *source, struct lsh_parker *parker, bool (*over)(void *arg), void *arg,
                      int64_t until);
 
+/* Likewise; but it is read by the server's own thread. `source` may have no host. */
+void lsh_source_leave(struct lsh_source *source);
+
 /* What was appended to several servers goes out. Not entered. */
 void lsh_backend_flush(struct lsh_backend *backend);
 /* See that a lease on these terms can be acknowledged. Not entered. False: errno says what there is no more of. */

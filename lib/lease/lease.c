@@ -546,6 +546,16 @@ lsh_source_read(struct lsh_source *source, struct lsh_parker *parker, bool (*ove
 	lsh_server_leave(&source->host->server);
 }
 
+void
+lsh_source_leave(struct lsh_source *source)
+{
+	if (source->host == NULL)
+		return;
+	if (source->messages)
+		lsh_node_read_messages(source->host->server.node);
+	lsh_server_leave(&source->host->server);
+}
+
 /* ---- the watchdog's thread ---- */
 
 static void

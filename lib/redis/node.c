@@ -110,6 +110,13 @@ lsh_node_pubsub(struct lsh_node *n)
 	return n->pubsub;
 }
 
+void
+lsh_node_read_messages(struct lsh_node *n)
+{
+	lsh_pubsub_leave_to_keeper(n->pubsub);
+	lsh_node_kick(n);
+}
+
 unsigned
 lsh_node_version(struct lsh_node *n)
 {

@@ -61,6 +61,8 @@ void lsh_node_free(struct lsh_node *node); /* when nobody is in it; NULL is allo
 
 struct lsh_pipeline *lsh_node_pipeline(struct lsh_node *node);
 struct lsh_pubsub *lsh_node_pubsub(struct lsh_node *node);
+/* Somebody expects messages who does not read them: its thread does, whenever no other one does. */
+void lsh_node_read_messages(struct lsh_node *node);
 
 /* Another server may take its place: when it was connected to, now or before, it had replicas, or had been one, or did
  * not say. */

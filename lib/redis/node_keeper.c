@@ -295,6 +295,12 @@ mend(struct lsh_node *n)
 	return until;
 }
 
+static bool
+expects_messages(const struct lsh_node *n)
+{
+	return n->ops->expects_messages != NULL && n->ops->expects_messages(n->ctx);
+}
+
 /* Sleep until there is something to do, and step the connectors. */
 static void
 sleep_and_step(struct lsh_node *n, int64_t until)
@@ -302,7 +308,7 @@ sleep_and_step(struct lsh_node *n, int64_t until)
 	static const short ends = POLLRDHUP | POLLHUP | POLLERR;
 	struct pollfd polled[5] = {
 		[1] = {.fd = lsh_pipeline_fd(n->pipeline), .events = POLLRDHUP},
-		[2] = lsh_pubsub_poll(n->pubsub, n->ops->expects_messages != NULL && n->ops->expects_messages(n->ctx)),
+		[2] = lsh_pubsub_poll(n->pubsub, expects_messages(n)),
 	};
 	bool commands = n->commands.connecting, messages = n->messages.connecting;
 	nfds_t count = 3;
@@ -331,6 +337,14 @@ is_kicked(void *arg)
 	return atomic_load(&n->kicked) || atomic_load(&n->stopping);
 }
 
+static bool
+is_called_off(void *arg)
+{
+	const struct lsh_node *n = arg;
+
+	return is_kicked(arg) || (expects_messages(n) && lsh_pubsub_is_ready(n->pubsub));
+}
+
 /* Read the answers for which no other thread reads, for as long as there are some and nothing else is to be done. */
 static void
 serve(struct lsh_node *n)
@@ -340,7 +354,7 @@ serve(struct lsh_node *n)
 	if (self == NULL)
 		return; /* another time: whoever is kicked comes again */
 	atomic_store(&n->parker, &self->parker);
-	lsh_pipeline_serve(n->pipeline, &self->parker, is_kicked, n);
+	lsh_pipeline_serve(n->pipeline, &self->parker, is_called_off, n);
 	atomic_store(&n->parker, NULL);
 }
 
@@ -356,6 +370,8 @@ lsh_node_keep(void *arg)
 		atomic_store(&n->kicked, false); /* before anything is looked at: what comes later kicks again */
 		until = mend(n);
 		n->ops->work(n->ctx);
+		if (expects_messages(n) && lsh_pubsub_is_ready(n->pubsub)) /* it may be kicked again and again */
+			lsh_pubsub_drain(n->pubsub);
 		serve(n);
 		if (!atomic_load(&n->kicked) && !atomic_load(&n->stopping))
 			sleep_and_step(n, until);

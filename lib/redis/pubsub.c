@@ -23,6 +23,7 @@ struct lsh_pubsub {
 	const struct lsh_pubsub_ops *ops;
 	void *ctx;
 	struct lsh_list sleepers;     /* struct sleeper */
+	atomic_bool keeper_reads;     /* when nobody else does */
 	struct lsh_buffer asked;      /* struct request and its channel, of each that was not answered yet */
 	char channel[LSH_CHANNEL_MOST + 1]; /* that an answer is about: the reader's seat */
 };
@@ -35,7 +36,7 @@ struct sleeper {
 /* ---- l->conn.mutex held ---- */
 
 /* If the reader's seat is vacant, the first sleeper has been told; a sleeper that was told and leaves calls this again.
- * Where nobody sleeps the keeper has been told of what is due: who waits next may be long in coming. */
+ * Where nobody sleeps the keeper has been told of what is due, or reads: who waits next may be long in coming. */
 static void
 poke(struct lsh_pubsub *l)
 {
@@ -43,7 +44,7 @@ poke(struct lsh_pubsub *l)
 		return;
 	if (!lsh_list_empty(&l->sleepers))
 		lsh_unpark(lsh_container(lsh_list_first(&l->sleepers), struct sleeper, link)->parker);
-	else if (l->conn.want_write || lsh_buffer_size(&l->asked) > 0)
+	else if (l->conn.want_write || lsh_buffer_size(&l->asked) > 0 || atomic_load(&l->keeper_reads))
 		l->conn.tell(l->conn.keeper);
 }
 
@@ -259,6 +260,23 @@ lsh_pubsub_poll(struct lsh_pubsub *l, bool expects)
 			polled.events = (short)(POLLRDHUP | (read ? POLLIN : 0) | (write ? POLLOUT : 0));
 	}
 	return polled;
+}
+
+void
+lsh_pubsub_leave_to_keeper(struct lsh_pubsub *l)
+{
+	atomic_store(&l->keeper_reads, true);
+}
+
+bool
+lsh_pubsub_is_ready(struct lsh_pubsub *l)
+{
+	struct pollfd polled;
+
+	if (!atomic_load(&l->keeper_reads))
+		return false;
+	polled = lsh_pubsub_poll(l, true);
+	return polled.fd >= 0 && (polled.events & POLLIN) != 0 && poll(&polled, 1, 0) > 0;
 }
 
 void

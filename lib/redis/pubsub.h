@@ -46,6 +46,9 @@ void lsh_pubsub_free(struct lsh_pubsub *pubsub);                              /*
 void lsh_pubsub_wait(struct lsh_pubsub *pubsub, struct lsh_parker *parker, int64_t deadline,
                        bool (*over)(void *arg), void *arg);
 
+/* From now on the keeper is told whenever the seat falls vacant: somebody waits who does not read. */
+void lsh_pubsub_leave_to_keeper(struct lsh_pubsub *pubsub);
+
 /* Ask for a channel (`joins`), or for its end; the answer comes to one of the ops. Never waits. False: there is
  * no connection, or no memory, or too much is on its way already; or the channel is longer than LSH_CHANNEL_MOST. */
 bool lsh_pubsub_ask(struct lsh_pubsub *pubsub, bool sharded, bool joins, const char *channel, size_t size);
@@ -58,6 +61,7 @@ bool lsh_pubsub_is_up(struct lsh_pubsub *pubsub);
  * `expects` for messages. Its fd is -1 where there is no connection. */
 struct pollfd lsh_pubsub_poll(struct lsh_pubsub *pubsub, bool expects);
 void lsh_pubsub_drain(struct lsh_pubsub *pubsub);        /* read and write what there is, if the seat is vacant */
+bool lsh_pubsub_is_ready(struct lsh_pubsub *pubsub);     /* is there a message that is left to the keeper? */
 void lsh_pubsub_break(struct lsh_pubsub *pubsub);
 struct lsh_stream lsh_pubsub_detach(struct lsh_pubsub *pubsub); /* as lsh_pipeline_detach() */
 

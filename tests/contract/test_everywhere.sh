@@ -21,6 +21,7 @@ test_inspect         cluster,least,quorum  a question of its own: who is asked, 
 test_introduce       cluster,least,quorum  a key of its own, and what is counted of several servers
 test_leader          cluster,least         a question of its own: who is asked, and with what rights
 test_least           -  goes through all deployments itself
+test_loop            cluster,quorum        who reads for an op, and who ticks it, is one question; where its servers are is another
 test_manners         tls,sentinel,cluster,quorum  no rights of its own
 test_one_write       -  what one client writes to one server
 test_owner           quorum                threads of one client

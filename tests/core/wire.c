@@ -255,6 +255,7 @@ lsh_pubsub_new(const struct lsh_pubsub_ops *ops, void *ctx, void (*kick)(void *k
 IS(void, lsh_pubsub_free, (struct lsh_pubsub *l), lsh_free(l))
 IS(bool, lsh_pubsub_is_up, (struct lsh_pubsub *l), return l->up)
 IS(void, lsh_pubsub_break, (struct lsh_pubsub *l), l->up = false; l->asked[0] = '\0')
+IS(void, lsh_pubsub_leave_to_keeper, (struct lsh_pubsub *l), )
 IS(void, lsh_pubsub_wait, (struct lsh_pubsub *l, struct lsh_parker *parker, int64_t deadline,
                            bool (*over)(void *arg), void *arg), )
 

@@ -66,16 +66,80 @@ got_permits(struct sim_person *p)
 	p->permit_ms = p->limited ? 0 : p->lease_ms;
 }
 
+/* ---- by a loop ---- */
+
 static void
-acquire_as(struct sim_person *p, const leash_acquire *how)
+be_told(void *arg, leash_status status, const leash_error *err)
+{
+	struct sim_person *p = arg;
+
+	if (p->told)
+		sim_breach("%s is told twice", shown(p));
+	p->told = true;
+	p->waits = false;
+	p->waited_until = sim_now;
+	p->said = status;
+	p->error = err != NULL ? *err : (leash_error){0};
+	sim_wake(&p->client->process, &p->told, INT32_MAX);
+}
+
+/* It was begun; or that was refused. What came of it is in p->said. */
+static void
+await_told(struct sim_person *p, leash_status status)
+{
+	if (status != LEASH_OK)
+		p->said = status;
+	while (status == LEASH_OK && !p->told)
+		sim_block(&p->told, SIM_NEVER);
+}
+
+struct canceling {
+	const struct sim_person *person;
+	leash_op *op;
+};
+
+static void *
+cancel(void *arg)
+{
+	const struct canceling *c = arg;
+
+	sim_sleep(sim_between(0, 500 * SIM_MS));
+	if (!c->person->told) /* else it is gone */
+		leash_op_cancel(c->op);
+	return NULL;
+}
+
+static void
+start_to_acquire(struct sim_person *p, const leash_acquire *how, bool cancels)
+{
+	struct canceling canceling = {.person = p};
+	leash_status status = p->lock == SIM_PERMITS ?
+		leash_semaphore_acquire_start(p->semaphore, p->count, how, &p->permit, be_told, p, &canceling.op, why(p)) :
+		leash_lock_acquire_start(p->handles[p->lock], how, be_told, p, &canceling.op, why(p));
+
+	if (status == LEASH_OK && cancels)
+		sim_fiber_join(sim_fiber_start(&p->client->process, cancel, &canceling));
+	await_told(p, status);
+}
+
+/* ---- acquiring ---- */
+
+static void
+acquire_as(struct sim_person *p, const leash_acquire *how, bool cancels)
 {
 	p->waits_since = sim_now;
 	p->waits_until = sim_now + how->wait_ms * SIM_MS;
 	p->waits = true;
-	p->said = p->lock == SIM_PERMITS ? leash_semaphore_acquire_with(p->semaphore, p->count, how, &p->permit, why(p)) :
-	                                   leash_lock_acquire_with(p->handles[p->lock], how, why(p));
+	p->told = false;
+	if (p->loops)
+		start_to_acquire(p, how, cancels);
+	else if (p->lock == SIM_PERMITS)
+		p->said = leash_semaphore_acquire_with(p->semaphore, p->count, how, &p->permit, why(p));
+	else
+		p->said = leash_lock_acquire_with(p->handles[p->lock], how, why(p));
 	p->waits = false;
-	p->waited_until = sim_now;
+	if (!p->told)
+		p->waited_until = sim_now;
 	if (p->said == LEASH_OK && p->lock == SIM_PERMITS)
 		got_permits(p);
 }
@@ -86,7 +150,7 @@ acquire_until_canceled(struct sim_person *p, leash_acquire *how)
 	if ((p->said = leash_cancel_new(&how->cancel, why(p))) != LEASH_OK)
 		return;
 	struct sim_fiber *other = sim_fiber_start(&p->client->process, fire, how->cancel);
-	acquire_as(p, how);
+	acquire_as(p, how, true);
 	sim_fiber_join(other);
 	leash_cancel_free(how->cancel);
 }
@@ -107,10 +171,10 @@ acquire(struct sim_person *p, int l)
 	          (long long)how.wait_ms);
 	p->lock = l;
 	p->lease_ms = how.lease_ms > 0 ? how.lease_ms : sim_terms.lease_ms;
-	if (cancels)
+	if (cancels && !p->loops)
 		acquire_until_canceled(p, &how);
 	else
-		acquire_as(p, &how);
+		acquire_as(p, &how, cancels);
 	tell(p, "acquires", l);
 	if (p->said == LEASH_OK) {
 		note_hold(p, l);
@@ -119,6 +183,18 @@ acquire(struct sim_person *p, int l)
 	}
 	sim_judge_acquired(p, p->said, cancels);
 	return p->said == LEASH_OK;
+}
+
+static void
+start_to_release(struct sim_person *p)
+{
+	leash_permit *permit = p->permit;
+
+	p->told = false;
+	if (p->lock == SIM_PERMITS)
+		p->permit = NULL;
+	await_told(p, p->lock == SIM_PERMITS ? leash_permit_release_start(permit, be_told, p, NULL, why(p)) :
+	                                       leash_lock_release_start(p->handles[p->lock], be_told, p, NULL, why(p)));
 }
 
 static void *
@@ -144,7 +220,9 @@ release(struct sim_person *p, int l, uint64_t fence)
 	p->client->gave_up[l] = true;
 	p->got_at[l] = 0;
 	p->lock = l;
-	if ((p->own != NULL || l == SIM_PERMITS) && sim_chance(0.5))
+	if (p->loops)
+		start_to_release(p);
+	else if ((p->own != NULL || l == SIM_PERMITS) && sim_chance(0.5))
 		sim_fiber_join(sim_fiber_start(&p->client->process, release_now, p));
 	else
 		release_now(p);
@@ -219,8 +297,13 @@ extend(struct sim_person *p, int l)
 {
 	int64_t lease_ms = sim_between(sim_terms.lease_ms / 2, sim_terms.longest_ms), began = sim_now;
 
-	p->said = l == SIM_PERMITS ? leash_permit_extend(p->permit, lease_ms, why(p)) :
-	                             leash_lock_extend(p->handles[l], lease_ms, why(p));
+	p->told = false;
+	if (l == SIM_PERMITS)
+		p->said = leash_permit_extend(p->permit, lease_ms, why(p));
+	else if (p->loops)
+		await_told(p, leash_lock_extend_start(p->handles[l], lease_ms, be_told, p, NULL, why(p)));
+	else
+		p->said = leash_lock_extend(p->handles[l], lease_ms, why(p));
 	sim_trace("%s extends %s to %lld ms: %s %s", shown(p), sim_names[l], (long long)lease_ms,
 	          leash_status_name(p->said), p->error.text);
 	if (p->said == LEASH_OK && p->client->lease_ms[l] > 0)

@@ -614,6 +614,7 @@ sim_timer_set(int fd, int64_t due)
 
 	d->at = due;
 	sim_wake(d->process, d, 1);
+	sim_wake_pollers(d->process, fd);
 }
 
 ssize_t
@@ -663,6 +664,8 @@ ready(const struct pollfd *polled)
 
 	if (d->kind == SIM_EVENT)
 		return d->count > 0 ? polled->events & POLLIN : 0;
+	if (d->kind == SIM_TIMER)
+		return d->at <= sim_now ? polled->events & POLLIN : 0;
 	if (w == NULL)
 		return POLLHUP;
 	if (w->state == FAILED)
@@ -686,13 +689,23 @@ count_ready(struct pollfd *polled, nfds_t count)
 	return n;
 }
 
+/* Or, if that is sooner, when the first timer among them is due. */
+static int64_t
+or_due(const struct pollfd *polled, nfds_t count, int64_t until)
+{
+	for (nfds_t i = 0; i < count; i++)
+		if (polled[i].fd >= 0 && at(polled[i].fd)->kind == SIM_TIMER && at(polled[i].fd)->at < until)
+			until = at(polled[i].fd)->at;
+	return until;
+}
+
 int
 sim_poll(struct pollfd *polled, nfds_t count, int64_t until)
 {
 	int n;
 
 	while ((n = count_ready(polled, count)) == 0 && until > sim_now)
-		if (!sim_block_polling(polled, count, until) && until <= sim_now)
+		if (!sim_block_polling(polled, count, or_due(polled, count, until)) && until <= sim_now)
 			return count_ready(polled, count);
 	return n;
 }

@@ -4,6 +4,7 @@
 #include "tests/sim/judge.h"
 #include "tests/sim/site.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -131,8 +132,10 @@ live(void *arg)
 	struct sim_person *p = arg;
 	bool frees_first = sim_chance(0.5);
 
-	if (sim_chance(sim_habits.owns) && leash_owner_new(&p->own, NULL) != LEASH_OK)
+	p->loops = sim_terms.loops && p->number % 2 == 0;
+	if ((sim_chance(sim_habits.owns) || p->loops) && leash_owner_new(&p->own, NULL) != LEASH_OK)
 		p->own = NULL; /* there is no memory */
+	p->loops &= p->own != NULL;
 	p->owner = p->own != NULL ? p->own->id : sim_fiber_thread()->owner.id;
 	if (!open_handles(p->client, p->handles, p))
 		frees_first = true;
@@ -186,13 +189,40 @@ live(void *arg)
 	return NULL; /* its thread or its owner ends, and with it what it holds */
 }
 
+static void *
+dispatch(void *arg)
+{
+	struct sim_client *c = arg;
+	struct pollfd polled = {.events = POLLIN};
+
+	while (c->dispatches && leash_client_fd(c->leash, &polled.fd, NULL) != LEASH_OK)
+		sim_sleep(20 * SIM_MS); /* there is no memory, or no descriptor */
+	while (c->dispatches)
+		if (poll(&polled, 1, 100) > 0)
+			leash_client_dispatch(c->leash, NULL);
+	return NULL;
+}
+
+/* Whoever still waits to be told is so when the client is closed. */
+static void
+stop_dispatching(struct sim_client *c, struct sim_fiber **dispatcher)
+{
+	c->dispatches = false;
+	if (*dispatcher != NULL)
+		sim_fiber_join(*dispatcher);
+	*dispatcher = NULL;
+}
+
 static void
 work(struct sim_client *c)
 {
-	struct sim_fiber *fibers[SIM_THREADS];
+	struct sim_fiber *fibers[SIM_THREADS], *dispatcher = NULL;
 
 	memset(c->fences, 0, sizeof c->fences);
 	open_handles(c, c->watched, NULL);
+	c->dispatches = sim_terms.loops;
+	if (c->dispatches)
+		dispatcher = sim_fiber_start(&c->process, dispatch, c);
 	for (int i = 0; i < sim_terms.threads; i++) {
 		c->people[i] = (struct sim_person){.client = c, .number = i};
 		c->living++;
@@ -203,12 +233,15 @@ work(struct sim_client *c)
 	c->leaves = true;
 	bool closes_first = sim_chance(0.5); /* while they wait, and hold */
 	sim_trace("client %d closes", c->process.number);
-	if (closes_first)
+	if (closes_first) {
+		stop_dispatching(c, &dispatcher);
 		leash_close(c->leash);
+	}
 	for (int i = 0; i < sim_terms.threads; i++) {
 		sim_fiber_join(fibers[i]);
 		free_all_handles(&c->people[i]);
 	}
+	stop_dispatching(c, &dispatcher);
 	free_handles(c->watched);
 	if (!closes_first)
 		leash_close(c->leash);

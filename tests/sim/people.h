@@ -8,6 +8,7 @@
 #include <leash/inspect.h>
 #include <leash/leader.h>
 #include <leash/lock.h>
+#include <leash/loop.h>
 #include <leash/multi.h>
 #include <leash/owner.h>
 #include <leash/readwrite.h>
@@ -30,6 +31,7 @@ struct sim_terms {
 	bool meddles;                 /* others use the servers, too */
 	bool leads;                   /* who has a lock says so, and people watch who that is */
 	int parties;                  /* of gates, at which people meet; 0: there are none */
+	bool loops;                   /* some people have a loop to tell them what came of it */
 	bool conditions;              /* who holds a lock waits for a condition of it, or signals */
 	int permits;                  /* of the semaphore; 0: there is none */
 	bool fair[SIM_LOCKS], alone[SIM_LOCKS]; /* alone: not handed off */
@@ -88,6 +90,8 @@ struct sim_person {
 	leash_owner *own;      /* for whom it holds; NULL: for its thread */
 	uint64_t owner;        /* which the library knows as this; */
 	bool ended;            /* that has ended, perhaps in the middle of a hold */
+	bool loops;            /* it begins what it does, and is told; */
+	bool told;             /* it was */
 	leash_status said;     /* what its last call said */
 	leash_error error;
 };
@@ -98,6 +102,7 @@ struct sim_client {
 	leash_lock *watched[SIM_LOCKS]; /* a handle of each lock, for the judge; while it is open */
 	struct sim_person people[SIM_THREADS];
 	int living;                 /* people that have not gone home */
+	bool dispatches;            /* a thread of it tells people what came of what they began */
 	bool leaves;                /* people go home, and it closes; unless all leave it opens again */
 	bool gone;                  /* for good */
 	const struct sim_client *heir_of; /* one that has died: what that held it adopts; or NULL */

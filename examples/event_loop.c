@@ -1,0 +1,131 @@
+/* Locks in an event loop: one thread, and a hundred requests that want ten accounts, each alone.
+ *
+ *   event_loop [URI]
+ *
+ * No thread waits for a lock. What was begun is told by leash_client_dispatch(), whenever the client's descriptor is
+ * readable: here to epoll, as it would be to libuv or libevent. Each request has an owner of its own, since the thread
+ * that runs the loop acquires for all of them. */
+#include <leash.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum { ACCOUNTS = 10, REQUESTS = 100 };
+
+struct request {
+	int account;
+	leash_owner *owner;
+	leash_lock *lock;
+};
+
+static int in_use[ACCOUNTS]; /* by so many requests, at this moment */
+static int served, together, failed;
+
+static void
+fail(const char *text)
+{
+	fprintf(stderr, "event_loop: %s\n", text);
+	failed++;
+}
+
+static void
+released(void *arg, leash_status status, const leash_error *err)
+{
+	struct request *request = arg;
+
+	if (status != LEASH_OK)
+		fail(err->text);
+	served++;
+	leash_lock_free(request->lock);
+	leash_owner_free(request->owner);
+	request->lock = NULL;
+	request->owner = NULL;
+}
+
+static void
+acquired(void *arg, leash_status status, const leash_error *err)
+{
+	struct request *request = arg;
+	leash_error why;
+
+	if (status != LEASH_OK) {
+		released(request, status, err);
+		return;
+	}
+	together += in_use[request->account]++ > 0;
+	/* here a server would send its query, and go on when the answer is there */
+	in_use[request->account]--;
+	status = leash_lock_release_start(request->lock, released, request, NULL, &why);
+	if (status != LEASH_OK)
+		released(request, status, &why);
+}
+
+static leash_status
+begin(struct request *request, leash_client *client, int number, leash_error *err)
+{
+	char name[40];
+	leash_status status = leash_owner_new(&request->owner, err);
+
+	request->account = number % ACCOUNTS;
+	snprintf(name, sizeof name, "account:%d", request->account);
+	if (status == LEASH_OK)
+		status = leash_lock_new(&request->lock, client, name, LEASH_LOCK_OPTIONS(.owner = request->owner), err);
+	if (status == LEASH_OK)
+		status = leash_lock_acquire_start(request->lock, LEASH_ACQUIRE(.wait_ms = 30000), acquired, request, NULL, err);
+	return status;
+}
+
+/* The loop. A server would watch its sockets by the same epoll. */
+static leash_status
+run(leash_client *client, int fd, leash_error *err)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	leash_status status = LEASH_OK;
+
+	if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
+		perror("event_loop: epoll");
+		exit(1);
+	}
+	while (status == LEASH_OK && served < REQUESTS) {
+		int n = epoll_wait(epoll, &event, 1, -1);
+
+		if (n < 0 && errno != EINTR) {
+			perror("event_loop: epoll_wait");
+			exit(1);
+		}
+		if (n > 0 && event.data.fd == fd)
+			status = leash_client_dispatch(client, err);
+	}
+	close(epoll);
+	return status;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct request requests[REQUESTS];
+	leash_client *client = NULL;
+	leash_error err;
+	leash_status status = leash_open(&client, LEASH_OPTIONS(.uri = argc > 1 ? argv[1] : NULL), &err);
+	int fd;
+
+	if (status == LEASH_OK)
+		status = leash_client_fd(client, &fd, &err);
+	for (int i = 0; i < REQUESTS && status == LEASH_OK; i++)
+		status = begin(&requests[i], client, i, &err);
+	if (status == LEASH_OK)
+		status = run(client, fd, &err);
+	if (status != LEASH_OK)
+		fail(err.text);
+	leash_close(client); /* tells what is under way still */
+	for (int i = 0; i < REQUESTS; i++) {
+		leash_lock_free(requests[i].lock);
+		leash_owner_free(requests[i].owner);
+	}
+	printf("%d requests by one thread, %d of them beside another one, %d failed\n", served, together, failed);
+	return failed == 0 ? 0 : 1;
+}

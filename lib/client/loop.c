@@ -1,0 +1,422 @@
+#include "client/loop.h"
+
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/mutex.h"
+#include "base/process.h"
+#include "base/thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/timerfd.h>
+
+#define AWAKE INT64_MIN /* rings_at while somebody dispatches, who sets it in the end */
+
+struct lsh_loop {
+	struct lsh_annex annex;  /* first */
+	int fd;                  /* a timerfd */
+	atomic_bool dispatching;
+	struct lsh_thread *_Atomic dispatcher;
+	pthread_mutex_t mutex;   /* a leaf; guards the rest, and of each op the link, the tick and the flags */
+	bool closed;             /* nobody dispatches any more */
+	struct lsh_list news;
+	size_t news_count;
+	struct lsh_heap ticks;
+	int64_t rings_at;
+};
+
+/* ---- what there is to do; the mutex is held ---- */
+
+static void
+ring_at(struct lsh_loop *l, int64_t at)
+{
+	l->rings_at = at;
+	lsh_alarm_set(l->fd, at);
+}
+
+static void
+add_news(leash_op *o)
+{
+	struct lsh_loop *l = o->loop;
+
+	if (!lsh_list_empty(&o->link))
+		return;
+	lsh_list_append(&l->news, &o->link);
+	l->news_count++;
+	if (l->rings_at > 0)
+		ring_at(l, 0);
+}
+
+static leash_op *
+take_news(struct lsh_loop *l)
+{
+	leash_op *o = lsh_list_at(l->news.next, &l->news, leash_op, link);
+
+	if (o == NULL)
+		return NULL;
+	lsh_list_remove(&o->link);
+	l->news_count--;
+	o->was_looked_at = true;
+	if (o->is_done)
+		lsh_heap_remove(&l->ticks, &o->tick);
+	return o;
+}
+
+static leash_op *
+take_due(struct lsh_loop *l, int64_t now)
+{
+	struct lsh_timer *first = lsh_heap_top(&l->ticks);
+
+	if (first == NULL || first->due_ns > now)
+		return NULL;
+	lsh_heap_remove(&l->ticks, first);
+	return lsh_container(first, leash_op, tick);
+}
+
+static int64_t
+next(const struct lsh_loop *l)
+{
+	const struct lsh_timer *first = lsh_heap_top(&l->ticks);
+
+	if (l->news_count > 0)
+		return 0;
+	return first != NULL ? first->due_ns : LSH_NEVER;
+}
+
+static void
+set_tick(leash_op *o, int64_t at)
+{
+	struct lsh_loop *l = o->loop;
+
+	lsh_heap_remove(&l->ticks, &o->tick);
+	if (o->is_done || at == LSH_NEVER)
+		return;
+	o->tick.due_ns = at;
+	lsh_heap_put(&l->ticks, &o->tick);
+	if (at < l->rings_at)
+		ring_at(l, at);
+}
+
+/* ---- the front of its ops ---- */
+
+/* False: nobody will. */
+static bool
+tell_later(leash_op *o)
+{
+	lsh_locked(&o->loop->mutex);
+	o->is_done = true;
+	if (!o->loop->closed)
+		add_news(o);
+	return !o->loop->closed;
+}
+
+static void
+done(struct lsh_op *op)
+{
+	tell_later(lsh_container(op, leash_op, op));
+}
+
+static void
+stirred(struct lsh_op *op)
+{
+	leash_op *o = lsh_container(op, leash_op, op);
+
+	lsh_locked(&o->loop->mutex);
+	add_news(o);
+}
+
+/* ---- under way ---- */
+
+static void
+unref(leash_op *o)
+{
+	struct lsh_resource *resource = lsh_lock_resource(o->op.lock);
+
+	if (!lsh_unshare(&o->references))
+		return;
+	lsh_terms_unref(o->op.terms);
+	lsh_owner_unref(o->op.owner);
+	resource->backend->ops->release(resource);
+	lsh_free(o);
+}
+
+/* It was looked at, and this was seen. */
+static void
+go_on(leash_op *o, struct lsh_outlook *outlook, bool is_new)
+{
+	lsh_source_leave(&outlook->source);
+	lsh_locked(&o->loop->mutex);
+	if (!is_new || !o->was_looked_at) /* else something later was seen already */
+		set_tick(o, outlook->tick_at);
+}
+
+static void
+finish(leash_op *o)
+{
+	pthread_mutex_lock(&o->loop->mutex);
+	lsh_heap_unreserve(&o->loop->ticks);
+	pthread_mutex_unlock(&o->loop->mutex);
+	unref(o);
+}
+
+leash_status
+lsh_loop_begin(leash_op *o, const struct lsh_op_verb *verb, leash_op **out, leash_error *err)
+{
+	struct lsh_outlook outlook;
+	leash_status status = LEASH_OK;
+
+	if (out != NULL)
+		*out = o;
+	atomic_fetch_add(&o->references, 1); /* another thread may tell its end at once */
+	if (!lsh_op_begin(&o->op, verb, &outlook)) {
+		go_on(o, &outlook, true);
+	} else if (!tell_later(o)) {
+		status = lsh_fail(err, LEASH_CLOSED, 0, "%s '%s': the client is closed",
+		                  lsh_lock_resource(o->op.lock)->kind->name, lsh_lock_shown(o->op.lock));
+		if (o->end != NULL)
+			o->end(o);
+		finish(o);
+	}
+	unref(o);
+	return status;
+}
+
+static void
+look(leash_op *o)
+{
+	struct lsh_outlook outlook;
+
+	if (lsh_op_look(&o->op, &outlook))
+		go_on(o, &outlook, false);
+}
+
+static void
+tell(leash_op *o)
+{
+	leash_status status = o->op.status;
+
+	if (o->end != NULL)
+		o->end(o);
+	if (o->done != NULL)
+		o->done(o->arg, status, status != LEASH_OK ? &o->op.why : NULL);
+	finish(o);
+}
+
+/* What there is by now; the rest is for the next time. */
+static void
+dispatch(struct lsh_loop *l)
+{
+	size_t news, ticks;
+	leash_op *o;
+
+	pthread_mutex_lock(&l->mutex);
+	l->rings_at = AWAKE;
+	news = l->news_count;
+	ticks = l->ticks.count;
+	while (news-- > 0 && (o = take_news(l)) != NULL) {
+		bool is_done = o->is_done;
+
+		pthread_mutex_unlock(&l->mutex);
+		if (is_done)
+			tell(o);
+		else
+			look(o);
+		pthread_mutex_lock(&l->mutex);
+	}
+	while (ticks-- > 0 && (o = take_due(l, lsh_now_ns())) != NULL) {
+		pthread_mutex_unlock(&l->mutex);
+		lsh_op_tick(&o->op);
+		look(o);
+		pthread_mutex_lock(&l->mutex);
+	}
+	ring_at(l, next(l));
+	pthread_mutex_unlock(&l->mutex);
+}
+
+/* ---- life ---- */
+
+static struct lsh_loop *
+of_annex(struct lsh_annex *annex)
+{
+	return lsh_container(annex, struct lsh_loop, annex);
+}
+
+/* From now on this thread dispatches. False: somebody does. */
+static bool
+take(struct lsh_loop *l)
+{
+	if (atomic_exchange(&l->dispatching, true))
+		return false;
+	atomic_store(&l->dispatcher, lsh_self());
+	return true;
+}
+
+static void
+give_back(struct lsh_loop *l)
+{
+	atomic_store(&l->dispatcher, NULL);
+	atomic_store(&l->dispatching, false);
+}
+
+static bool
+is_dispatched_here(struct lsh_annex *annex)
+{
+	const struct lsh_thread *dispatcher = atomic_load(&of_annex(annex)->dispatcher);
+
+	return dispatcher != NULL && dispatcher == lsh_self_if_known();
+}
+
+/* Tell what is over, which is all. */
+static void
+end(struct lsh_annex *annex)
+{
+	struct lsh_loop *l = of_annex(annex);
+	struct lsh_parker parker = {0};
+
+	while (!take(l)) /* another thread is in the middle of it */
+		lsh_park(&parker, lsh_after(lsh_now_ns(), LSH_MS));
+	while (!l->closed) {
+		dispatch(l);
+		pthread_mutex_lock(&l->mutex);
+		l->closed = l->news_count == 0;
+		pthread_mutex_unlock(&l->mutex);
+	}
+	give_back(l);
+	lsh_descriptor_close(l->fd);
+	l->fd = -1;
+}
+
+static void
+free_loop(struct lsh_annex *annex)
+{
+	struct lsh_loop *l = of_annex(annex);
+
+	lsh_descriptor_close(l->fd);
+	lsh_heap_clear(&l->ticks);
+	pthread_mutex_destroy(&l->mutex);
+	lsh_free(l);
+}
+
+static struct lsh_loop *
+new_loop(void)
+{
+	struct lsh_loop *l = lsh_new(struct lsh_loop);
+
+	if (l == NULL)
+		return NULL;
+	l->annex = (struct lsh_annex){.is_busy = is_dispatched_here, .close = end, .free = free_loop};
+	lsh_list_init(&l->news);
+	l->rings_at = LSH_NEVER;
+	pthread_mutex_init(&l->mutex, NULL);
+	l->fd = lsh_descriptor_take(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
+	if (l->fd >= 0)
+		return l;
+	free_loop(&l->annex);
+	return NULL;
+}
+
+/* The client's, made if there is none. NULL: errno says what there is no more of. */
+static struct lsh_loop *
+loop_of(leash_client *client)
+{
+	struct lsh_annex *found = atomic_load(&client->annex);
+	struct lsh_loop *made;
+
+	if (found != NULL)
+		return of_annex(found);
+	made = new_loop();
+	if (made == NULL || atomic_compare_exchange_strong(&client->annex, &found, &made->annex))
+		return made;
+	free_loop(&made->annex);
+	return of_annex(found);
+}
+
+leash_status
+lsh_loop_make(leash_op **out, const leash_lock *lock, leash_done_fn done_fn, void *arg, leash_error *err)
+{
+	static const struct lsh_front front = {.done = done, .stirred = stirred};
+	struct lsh_loop *l = loop_of(lsh_client_of(lock));
+	struct lsh_resource *resource = lsh_lock_resource(lock->lock);
+	bool has_room = false;
+	leash_op *o;
+
+	if (l == NULL)
+		return lsh_handle_named(lock, lsh_fail_short(err, errno, "a descriptor for operations"), err);
+	o = lsh_new(leash_op);
+	if (o != NULL) {
+		pthread_mutex_lock(&l->mutex);
+		has_room = lsh_heap_reserve(&l->ticks);
+		pthread_mutex_unlock(&l->mutex);
+	}
+	if (!has_room) {
+		lsh_free(o);
+		return lsh_handle_named(lock, lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory"), err);
+	}
+	lsh_handle_op(&o->op, lock);
+	o->op.front = &front;
+	o->loop = l;
+	atomic_init(&o->references, 1);
+	lsh_list_init(&o->link);
+	o->done = done_fn;
+	o->arg = arg;
+	lsh_share(&o->op.terms->references);
+	lsh_share(&o->op.owner->references);
+	resource->backend->ops->retain(resource);
+	*out = o;
+	return LEASH_OK;
+}
+
+/* ---- calls ---- */
+
+static leash_status
+check(const leash_client *client, const void *out, const char *call,
+      leash_status (*check_client)(const leash_client *, leash_error *), leash_error *err)
+{
+	if (client == NULL || out == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call, client == NULL ? "the client" : "`fd`");
+	return lsh_fail_about(err, check_client(client, err), call, NULL);
+}
+
+leash_status
+leash_client_fd(leash_client *client, int *fd, leash_error *err)
+{
+	lsh_guarded();
+	leash_status status = check(client, fd, "leash_client_fd", lsh_client_is_there, err);
+	struct lsh_loop *l;
+
+	if (status != LEASH_OK)
+		return status;
+	l = loop_of(client);
+	if (l == NULL)
+		return lsh_fail_short(err, errno, "leash_client_fd: a descriptor for operations");
+	*fd = l->fd;
+	return LEASH_OK;
+}
+
+leash_status
+leash_client_dispatch(leash_client *client, leash_error *err)
+{
+	static const char call[] = "leash_client_dispatch";
+	lsh_guarded();
+	leash_status status = check(client, client, call, lsh_client_check, err);
+	struct lsh_annex *annex = status == LEASH_OK ? atomic_load(&client->annex) : NULL;
+
+	if (annex == NULL)
+		return status;
+	if (!take(of_annex(annex)))
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: it is under way already: by another thread, or this is called from "
+		                "what it calls", call);
+	dispatch(of_annex(annex));
+	give_back(of_annex(annex));
+	return LEASH_OK;
+}
+
+void
+leash_op_cancel(leash_op *op)
+{
+	lsh_guarded();
+
+	if (op != NULL && lsh_process_is(op->op.owner->process))
+		lsh_op_leave(&op->op);
+}

@@ -1,0 +1,462 @@
+/* Operations that nobody waits for: what was begun is told once, by who dispatches, and only then. */
+#include "tests/contract/interface.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+enum { MANY = 200 };
+
+/* What came of one operation. */
+struct told {
+	int times;
+	leash_status status;
+	char text[256];
+	pthread_t thread;
+	leash_lock *lock;    /* `also` does something with it */
+	leash_owner *owner;
+	struct told *next;
+	void (*also)(struct told *told);
+};
+
+/* Of each test. */
+static leash_client *client, *others;
+static leash_owner *owner;
+static leash_lock *lock, *theirs; /* of "law": for `owner`, and of another client */
+static struct told first, second;
+static int fd;
+
+static void
+set_up(void)
+{
+	note_what_there_is();
+	client = kept(open_client());
+	others = kept(open_client());
+	owner = owner_of_its_own();
+	lock = kept(leashed_lock(client, "law", LEASH_LOCK_OPTIONS(.owner = owner)));
+	theirs = kept(leashed_lock(others, "law", NULL));
+	first = second = (struct told){0};
+	assert_status(LEASH_OK, leash_client_fd(client, &fd, &err));
+}
+
+static void
+tear_down(void)
+{
+	place_assert_empty();
+	nothing_is_left();
+}
+
+FIXTURE(set_up, tear_down);
+PLACE(life_open);
+
+static void
+tell(void *arg, leash_status status, const leash_error *why)
+{
+	struct told *told = arg;
+
+	assert_int_equal(told->times++, 0);
+	told->status = status;
+	told->thread = pthread_self();
+	assert_true((why == NULL) == (status == LEASH_OK));
+	if (why != NULL)
+		assert_int_equal(why->status, status);
+	snprintf(told->text, sizeof told->text, "%s", why != NULL ? why->text : "");
+	if (told->also != NULL)
+		told->also(told);
+}
+
+static bool
+is_readable(int timeout_ms)
+{
+	struct pollfd polled = {.fd = fd, .events = POLLIN};
+
+	return poll(&polled, 1, timeout_ms) > 0;
+}
+
+/* As a loop does. */
+static void
+turn(void)
+{
+	if (is_readable(1000))
+		assert_status(LEASH_OK, leash_client_dispatch(client, &err));
+}
+
+static void
+await_told(const struct told *told)
+{
+	await_true((turn(), told->times > 0));
+}
+
+#define assert_told(expected, told) \
+	do { \
+		await_told(told); \
+		if ((told)->status != (expected)) \
+			fail_msg("%s: %s", leash_status_name((told)->status), (told)->text); \
+	} while (0)
+
+static void
+start_to_acquire(int64_t wait_ms, struct told *told)
+{
+	assert_status(LEASH_OK, leash_lock_acquire_start(lock, LEASH_ACQUIRE(.wait_ms = wait_ms), tell, told, NULL, &err));
+}
+
+static void
+start_to_release(struct told *told)
+{
+	assert_status(LEASH_OK, leash_lock_release_start(lock, tell, told, NULL, &err));
+}
+
+/* ---- what becomes of one ---- */
+
+SENTENCE(what_is_begun_is_told_when_it_is_dispatched_and_not_before)
+{
+	start_to_acquire(20000, &first);
+	await_true(is_readable(1000));
+	await_true(leash_lock_held(lock));
+	assert_int_equal(first.times, 0);
+	assert_told(LEASH_OK, &first);
+	assert_true(pthread_equal(first.thread, pthread_self()));
+	assert_false(leash_lock_held(theirs));
+	start_to_release(&second);
+	assert_false(leash_lock_held(lock));
+	assert_told(LEASH_OK, &second);
+	turn();
+	assert_false(is_readable(0));
+}
+
+SENTENCE(who_has_it_already_nests_and_is_told_so_as_well)
+{
+	struct told third = {0};
+
+	start_to_acquire(0, &first);
+	assert_told(LEASH_OK, &first);
+	start_to_acquire(0, &second);
+	assert_told(LEASH_OK, &second);
+	assert_int_equal(leash_lock_depth(lock), 2);
+	start_to_release(&third);
+	assert_told(LEASH_OK, &third);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
+SENTENCE(who_waits_has_it_when_another_client_releases_it)
+{
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	start_to_acquire(LEASH_FOREVER, &first);
+	place_await_waiting("law", 1);
+	assert_int_equal(first.times, 0);
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	assert_told(LEASH_OK, &first);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
+SENTENCE(when_the_time_is_over_it_is_told_by_whoever_dispatches)
+{
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	start_to_acquire(300, &first);
+	await_told(&first);
+	assert_true(first.status == LEASH_TIMEOUT || first.status == LEASH_UNAVAILABLE);
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+}
+
+SENTENCE(it_goes_on_where_connections_are_cut)
+{
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	start_to_acquire(LEASH_FOREVER, &first);
+	for (int i = 0; i < 5; i++) {
+		place_cut();
+		turn();
+	}
+	await_true(leash_lock_release(theirs, &err) != LEASH_IN_CALLBACK); /* which may be unknown */
+	assert_told(LEASH_OK, &first);
+	start_to_release(&second);
+	await_told(&second);
+	await_true(place_is_empty());
+}
+
+SENTENCE(what_is_extended_lasts_for_so_long, .but = PLACE_SHORT_LEASE)
+{
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_status(LEASH_OK, leash_lock_extend_start(lock, 600000, tell, &first, NULL, &err));
+	assert_told(LEASH_OK, &first);
+	assert_true(leash_lock_remaining_ms(lock) > 500000);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
+SENTENCE(what_is_not_held_is_not_released_and_that_is_told)
+{
+	start_to_release(&first);
+	assert_told(LEASH_NOT_HELD, &first);
+	assert_non_null(strstr(first.text, "lock 'law'"));
+}
+
+SENTENCE(nobody_has_to_be_told)
+{
+	assert_status(LEASH_OK, leash_lock_acquire_start(lock, NULL, NULL, NULL, NULL, &err));
+	await_true((turn(), leash_lock_held(lock)));
+	assert_status(LEASH_OK, leash_lock_release_start(lock, NULL, NULL, NULL, &err));
+	await_true((turn(), place_is_empty()));
+}
+
+/* ---- canceled ---- */
+
+SENTENCE(who_is_canceled_is_told_and_leaves_nothing)
+{
+	leash_op *op;
+
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire_start(lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER), tell, &first, &op,
+	                                                 &err));
+	place_await_waiting("law", 1);
+	leash_op_cancel(op);
+	leash_op_cancel(op);
+	assert_told(LEASH_CANCELED, &first);
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	await_true(place_is_empty());
+	leash_op_cancel(NULL);
+}
+
+SENTENCE(a_cancel_that_comes_too_late_does_nothing)
+{
+	leash_op *op;
+
+	assert_status(LEASH_OK, leash_lock_acquire_start(lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER), tell, &first, &op,
+	                                                 &err));
+	await_true(leash_lock_held(lock));
+	leash_op_cancel(op);
+	assert_told(LEASH_OK, &first);
+	assert_status(LEASH_OK, leash_lock_release_start(lock, tell, &second, &op, &err));
+	leash_op_cancel(op);
+	assert_told(LEASH_OK, &second);
+}
+
+/* ---- many ---- */
+
+static void
+pass_on(struct told *told)
+{
+	assert_status(LEASH_OK, told->status);
+	assert_true(leash_lock_held(told->lock));
+	assert_status(LEASH_OK, leash_lock_release_start(told->lock, tell, told->next, NULL, &err));
+}
+
+static void
+free_it(struct told *told)
+{
+	leash_lock_free(told->lock);
+	leash_owner_free(told->owner);
+}
+
+static void
+make_one(struct told *told)
+{
+	assert_status(LEASH_OK, leash_owner_new(&told->owner, &err));
+	told->lock = leashed_lock(client, "law", LEASH_LOCK_OPTIONS(.owner = told->owner));
+}
+
+SENTENCE(one_after_the_other_has_it_and_no_thread_waits)
+{
+	static struct told acquired[MANY], released[MANY];
+	long threads = process_number("Threads:");
+
+	for (int i = 0; i < MANY; i++) {
+		released[i] = (struct told){.also = free_it};
+		make_one(&released[i]);
+		acquired[i] = (struct told){.also = pass_on, .next = &released[i], .lock = released[i].lock};
+		assert_status(LEASH_OK, leash_lock_acquire_start(acquired[i].lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER), tell,
+		                                                 &acquired[i], NULL, &err));
+	}
+	assert_int_equal(process_number("Threads:"), threads);
+	for (int i = 0; i < MANY; i++)
+		assert_told(LEASH_OK, &released[i]);
+}
+
+SENTENCE(who_is_told_may_free_the_handle_and_its_owner)
+{
+	make_one(&first);
+	first.also = free_it;
+	assert_status(LEASH_OK, leash_lock_acquire_start(first.lock, NULL, tell, &first, NULL, &err));
+	assert_told(LEASH_OK, &first);
+	await_true(place_is_empty()); /* it was abandoned */
+}
+
+SENTENCE(permits_are_given_when_they_are_told, .but = PLACE_NO_QUEUE)
+{
+	leash_semaphore *semaphore = semaphore_of(client, "permits", 2);
+	leash_permit *had, *wanted = NULL;
+
+	assert_status(LEASH_OK, leash_semaphore_acquire(semaphore, 2, 0, &had, &err));
+	assert_status(LEASH_OK, leash_semaphore_acquire_start(semaphore, 2, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER),
+	                                                      &wanted, tell, &first, NULL, &err));
+	place_await_waiting("permits", 1);
+	assert_status(LEASH_OK, leash_permit_release_start(had, tell, &second, NULL, &err));
+	assert_told(LEASH_OK, &second);
+	assert_told(LEASH_OK, &first);
+	assert_int_equal(leash_permit_count(wanted), 2);
+	assert_true(leash_permit_held(wanted));
+	second.times = 0;
+	assert_status(LEASH_OK, leash_permit_release_start(wanted, tell, &second, NULL, &err));
+	assert_told(LEASH_OK, &second);
+}
+
+/* ---- callbacks ---- */
+
+static void
+take_it_again(void *arg, const leash_event *event)
+{
+	(void)arg;
+	if (event->type == LEASH_EVENT_LOST)
+		assert_status(LEASH_OK, leash_lock_release_start(lock, tell, &second, NULL, &err));
+	assert_int_equal(leash_client_dispatch(client, NULL), LEASH_IN_CALLBACK);
+}
+
+SENTENCE(an_event_may_begin_what_it_must_not_wait_for)
+{
+	leash_client *told = kept(place_client(LEASH_OPTIONS(.lease_ms = place_lease_ms(3000), .on_event = take_it_again)));
+
+	lock = kept(leashed_lock(told, "law", LEASH_LOCK_OPTIONS(.owner = owner)));
+	client = told;
+	assert_status(LEASH_OK, leash_client_fd(client, &fd, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 20000, &err));
+	place_take_away("law");
+	assert_told(LEASH_LOST, &second);
+	await_true(place_is_empty());
+}
+
+/* ---- the end ---- */
+
+static void
+close_it(struct told *told)
+{
+	(void)told;
+	leash_close(client);
+}
+
+SENTENCE(close_tells_all_that_is_under_way)
+{
+	leash_client *brief = place_client(NULL);
+	leash_lock *handle = leashed_lock(brief, "law", LEASH_LOCK_OPTIONS(.owner = owner));
+
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire_start(handle, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER), tell, &first, NULL,
+	                                                 &err));
+	place_await_waiting("law", 1);
+	leash_close(brief);
+	assert_int_equal(first.times, 1);
+	assert_int_equal(first.status, LEASH_CLOSED);
+	assert_refused(LEASH_CLOSED, "law", leash_lock_acquire_start(handle, NULL, tell, &second, NULL, &err));
+	leash_lock_free(handle);
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	await_true(place_is_empty());
+}
+
+SENTENCE(who_is_told_closes_nothing_by_mistake)
+{
+	first.also = close_it;
+	start_to_acquire(0, &first);
+	assert_told(LEASH_OK, &first);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
+static int
+use_in_child(void *arg)
+{
+	(void)arg;
+	if (leash_client_dispatch(client, &err) != LEASH_FORKED || leash_client_fd(client, &fd, &err) != LEASH_FORKED)
+		return 1;
+	if (leash_lock_acquire_start(lock, NULL, tell, &second, NULL, &err) != LEASH_FORKED)
+		return 2;
+	return first.times;
+}
+
+SENTENCE(a_forked_child_is_told_nothing)
+{
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	start_to_acquire(LEASH_FOREVER, &first);
+	place_await_waiting("law", 1);
+	child_wait(child_run(use_in_child, NULL));
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	assert_told(LEASH_OK, &first);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
+/* ---- what cannot be ---- */
+
+static void
+dispatch_again(struct told *told)
+{
+	(void)told;
+	assert_refused(LEASH_INVALID, "leash_client_dispatch", leash_client_dispatch(client, &err));
+}
+
+SENTENCE(who_is_told_does_not_dispatch)
+{
+	first.also = dispatch_again;
+	start_to_acquire(0, &first);
+	assert_told(LEASH_OK, &first);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
+SENTENCE(a_thread_owns_nothing_here)
+{
+	leash_lock *of_thread = kept(leashed_lock(client, "law", NULL));
+
+	assert_refused(LEASH_INVALID, ".owner", leash_lock_acquire_start(of_thread, NULL, tell, &first, NULL, &err));
+	assert_refused(LEASH_INVALID, ".owner", leash_lock_release_start(of_thread, tell, &first, NULL, &err));
+	assert_refused(LEASH_INVALID, ".owner", leash_lock_extend_start(of_thread, 10000, tell, &first, NULL, &err));
+}
+
+SENTENCE(what_cannot_be_is_refused_and_nothing_is_begun)
+{
+	leash_cancel *cancel = kept(leashed_cancel());
+
+	assert_refused(LEASH_INVALID, "leash_lock_acquire_start", leash_lock_acquire_start(NULL, NULL, tell, &first, NULL, &err));
+	assert_refused(LEASH_INVALID, "leash_op_cancel()",
+	               leash_lock_acquire_start(lock, LEASH_ACQUIRE(.cancel = cancel), tell, &first, NULL, &err));
+	assert_refused(LEASH_INVALID, "wait_ms",
+	               leash_lock_acquire_start(lock, LEASH_ACQUIRE(.wait_ms = -2), tell, &first, NULL, &err));
+	assert_refused(LEASH_INVALID, "lease", leash_lock_extend_start(lock, 1, tell, &first, NULL, &err));
+	assert_refused(LEASH_INVALID, "leash_client_fd", leash_client_fd(client, NULL, &err));
+	assert_refused(LEASH_INVALID, "leash_client_fd", leash_client_fd(NULL, &fd, &err));
+	assert_refused(LEASH_INVALID, "leash_client_dispatch", leash_client_dispatch(NULL, &err));
+	assert_refused(LEASH_INVALID, "leash_permit_release_start", leash_permit_release_start(NULL, tell, &first, NULL, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	start_to_acquire(LEASH_FOREVER, &first);
+	assert_refused(LEASH_INVALID, "already", leash_lock_acquire_start(lock, NULL, tell, &second, NULL, &err));
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	assert_told(LEASH_OK, &first);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_int_equal(second.times, 0);
+}
+
+static leash_status
+acquire_and_release(void)
+{
+	leash_status status;
+
+	first = second = (struct told){0};
+	status = leash_lock_acquire_start(lock, LEASH_ACQUIRE(.wait_ms = 20000), tell, &first, NULL, &err);
+	if (status != LEASH_OK)
+		return status;
+	await_told(&first);
+	if (first.status != LEASH_OK)
+		return first.status;
+	status = leash_lock_release_start(lock, tell, &second, NULL, &err);
+	if (status == LEASH_OK)
+		await_told(&second);
+	else
+		assert_int_equal(status, LEASH_NO_MEMORY); /* it is released all the same */
+	return status == LEASH_OK ? second.status : status;
+}
+
+static void
+check_free(leash_status status)
+{
+	(void)status;
+	await_true(place_is_empty());
+	assert_false(leash_lock_held(lock));
+}
+
+SENTENCE(wherever_memory_runs_out_it_is_said_or_told, .but = PLACE_MANY_SERVERS)
+{
+	assert_true(wherever_memory_runs_out(acquire_and_release, check_free) >= 2);
+}
