@@ -16,12 +16,14 @@
 enum { ACCOUNTS = 10, REQUESTS = 100 };
 
 struct request {
+	struct request *next; /* that is at work, too */
 	int account;
 	leash_owner *owner;
 	leash_lock *lock;
 };
 
 static int in_use[ACCOUNTS]; /* by so many requests, at this moment */
+static struct request *at_work;
 static int served, together, failed;
 
 static void
@@ -49,18 +51,31 @@ static void
 acquired(void *arg, leash_status status, const leash_error *err)
 {
 	struct request *request = arg;
-	leash_error why;
 
 	if (status != LEASH_OK) {
 		released(request, status, err);
 		return;
 	}
 	together += in_use[request->account]++ > 0;
-	/* here a server would send its query, and go on when the answer is there */
-	in_use[request->account]--;
-	status = leash_lock_release_start(request->lock, released, request, NULL, &why);
-	if (status != LEASH_OK)
-		released(request, status, &why);
+	request->next = at_work; /* a server would send its query now, and go on when the answer is there */
+	at_work = request;
+}
+
+/* Those who are at work are done with it. */
+static void
+finish_work(void)
+{
+	struct request *request;
+	leash_status status;
+	leash_error why;
+
+	while ((request = at_work) != NULL) {
+		at_work = request->next;
+		in_use[request->account]--;
+		status = leash_lock_release_start(request->lock, released, request, NULL, &why);
+		if (status != LEASH_OK)
+			released(request, status, &why);
+	}
 }
 
 static leash_status
@@ -99,6 +114,7 @@ run(leash_client *client, int fd, leash_error *err)
 		}
 		if (n > 0 && event.data.fd == fd)
 			status = leash_client_dispatch(client, err);
+		finish_work();
 	}
 	close(epoll);
 	return status;

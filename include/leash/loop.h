@@ -31,7 +31,8 @@ typedef struct leash_op leash_op;
  * What a program does when an operation has ended; called once, by leash_client_dispatch() or leash_close().
  *
  * It may make any call of leash but leash_client_dispatch() and leash_close() for the same client: begin the next
- * operation, free the handle that this one was for. Calls that wait are allowed, and let the whole loop wait.
+ * operation, free the handle that this one was for. Calls that wait are allowed, and let the whole loop wait. It must
+ * return: no longjmp(3), no exception.
  *
  * @param arg     as given to the _start
  * @param status  what the call of the same name without _start would have returned
@@ -57,16 +58,18 @@ typedef void (*leash_done_fn)(void *arg, leash_status status, const leash_error 
 LEASH_API LEASH_MUST_CHECK leash_status leash_client_fd(leash_client *client, int *fd, leash_error *err);
 
 /**
- * Tell what has ended, and go on with what its time has come for. Does not wait. What ends meanwhile is for the next
+ * Tell what has ended, and do what has become due. Does not wait. What ends meanwhile is for the next
  * call, and the descriptor is readable then.
  *
  * @param err  filled in unless the result is LEASH_OK; may be NULL
  *
  * @retval LEASH_OK           whether there was something to do or not
  * @retval LEASH_INVALID      `client` is NULL; or another thread dispatches for it at this moment, or this one does,
- *                            and calls from a function that was told
+ *                            and this is called from a leash_done_fn
+ * @retval LEASH_NO_MEMORY    nothing was told
  * @retval LEASH_CLOSED       the client is closed
- * @retval LEASH_FORKED       the client belongs to the parent process: nothing is told in the child
+ * @retval LEASH_FORKED       the client belongs to the parent process, perhaps since a leash_done_fn has forked:
+ *                            nothing is told in the child
  * @retval LEASH_IN_CALLBACK  called from a leash callback (an event, a log line)
  *
  * Threads: one at a time. Since 0.1.
@@ -86,13 +89,14 @@ LEASH_API void leash_op_cancel(leash_op *op);
 /**
  * Begin to acquire, as leash_lock_acquire_with() does. Only one acquire for an owner may be under way.
  *
- * The handle must not be freed before the end was told. If it is all the same, the lock stays held until its owner is
- * freed, or the client is closed.
+ * The handle must not be freed before the end was told: with the last handle of a name nobody could release what is
+ * acquired then, before its owner is freed or the client closed. An owner that is freed first has nothing in the end.
  *
  * @param how   as there; but `cancel` must be NULL: leash_op_cancel() is for that
  * @param done  is called in the end; NULL: nobody wants to know
  * @param arg   for `done`
- * @param op    receives the operation, before `done` may be called; may be NULL
+ * @param op    receives the operation, before `done` may be called; may be NULL. Where another thread dispatches it may
+ *              be gone when this returns
  * @param err   filled in unless the result is LEASH_OK; may be NULL
  *
  * @retval LEASH_OK         it is under way: `done` will be called with what would have been returned

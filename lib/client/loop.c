@@ -15,11 +15,10 @@
 
 struct lsh_loop {
 	struct lsh_annex annex;  /* first */
-	int fd;                  /* a timerfd */
+	int fd;                  /* a timerfd; -1: the client is closed, and nobody dispatches any more */
 	atomic_bool dispatching;
 	struct lsh_thread *_Atomic dispatcher;
 	pthread_mutex_t mutex;   /* a leaf; guards the rest, and of each op the link, the tick and the flags */
-	bool closed;             /* nobody dispatches any more */
 	struct lsh_list news;
 	size_t news_count;
 	struct lsh_heap ticks;
@@ -100,21 +99,14 @@ set_tick(leash_op *o, int64_t at)
 
 /* ---- the front of its ops ---- */
 
-/* False: nobody will. */
-static bool
-tell_later(leash_op *o)
-{
-	lsh_locked(&o->loop->mutex);
-	o->is_done = true;
-	if (!o->loop->closed)
-		add_news(o);
-	return !o->loop->closed;
-}
-
 static void
 done(struct lsh_op *op)
 {
-	tell_later(lsh_container(op, leash_op, op));
+	leash_op *o = lsh_container(op, leash_op, op);
+
+	lsh_locked(&o->loop->mutex);
+	o->is_done = true;
+	add_news(o);
 }
 
 static void
@@ -132,6 +124,7 @@ static void
 unref(leash_op *o)
 {
 	struct lsh_resource *resource = lsh_lock_resource(o->op.lock);
+	leash_client *client = o->client;
 
 	if (!lsh_unshare(&o->references))
 		return;
@@ -139,6 +132,7 @@ unref(leash_op *o)
 	lsh_owner_unref(o->op.owner);
 	resource->backend->ops->release(resource);
 	lsh_free(o);
+	lsh_client_unref(client);
 }
 
 /* It was looked at, and this was seen. */
@@ -171,7 +165,11 @@ lsh_loop_begin(leash_op *o, const struct lsh_op_verb *verb, leash_op **out, leas
 	atomic_fetch_add(&o->references, 1); /* another thread may tell its end at once */
 	if (!lsh_op_begin(&o->op, verb, &outlook)) {
 		go_on(o, &outlook, true);
-	} else if (!tell_later(o)) {
+	} else if (!atomic_load(&o->client->closed)) {
+		done(&o->op);
+	} else { /* nobody may be there to tell it any more */
+		if (out != NULL)
+			*out = NULL;
 		status = lsh_fail(err, LEASH_CLOSED, 0, "%s '%s': the client is closed",
 		                  lsh_lock_resource(o->op.lock)->kind->name, lsh_lock_shown(o->op.lock));
 		if (o->end != NULL)
@@ -191,20 +189,25 @@ look(leash_op *o)
 		go_on(o, &outlook, false);
 }
 
-static void
+/* False: this is a forked child by now, and all that is here is its parent's. */
+static bool
 tell(leash_op *o)
 {
 	leash_status status = o->op.status;
+	uint64_t process = o->client->process;
 
 	if (o->end != NULL)
 		o->end(o);
 	if (o->done != NULL)
 		o->done(o->arg, status, status != LEASH_OK ? &o->op.why : NULL);
+	if (!lsh_process_is(process))
+		return false;
 	finish(o);
+	return true;
 }
 
-/* What there is by now; the rest is for the next time. */
-static void
+/* What there is by now; the rest is for the next time. False: likewise. */
+static bool
 dispatch(struct lsh_loop *l)
 {
 	size_t news, ticks;
@@ -218,10 +221,10 @@ dispatch(struct lsh_loop *l)
 		bool is_done = o->is_done;
 
 		pthread_mutex_unlock(&l->mutex);
-		if (is_done)
-			tell(o);
-		else
+		if (!is_done)
 			look(o);
+		else if (!tell(o))
+			return false;
 		pthread_mutex_lock(&l->mutex);
 	}
 	while (ticks-- > 0 && (o = take_due(l, lsh_now_ns())) != NULL) {
@@ -232,6 +235,7 @@ dispatch(struct lsh_loop *l)
 	}
 	ring_at(l, next(l));
 	pthread_mutex_unlock(&l->mutex);
+	return true;
 }
 
 /* ---- life ---- */
@@ -244,11 +248,11 @@ of_annex(struct lsh_annex *annex)
 
 /* From now on this thread dispatches. False: somebody does. */
 static bool
-take(struct lsh_loop *l)
+take(struct lsh_loop *l, struct lsh_thread *self)
 {
 	if (atomic_exchange(&l->dispatching, true))
 		return false;
-	atomic_store(&l->dispatcher, lsh_self());
+	atomic_store(&l->dispatcher, self);
 	return true;
 }
 
@@ -267,24 +271,33 @@ is_dispatched_here(struct lsh_annex *annex)
 	return dispatcher != NULL && dispatcher == lsh_self_if_known();
 }
 
+/* Nothing is under way any more; or else it is about to be among the news. */
+static bool
+is_empty(struct lsh_loop *l)
+{
+	lsh_locked(&l->mutex);
+	return l->ticks.reserved == 0;
+}
+
 /* Tell what is over, which is all. */
 static void
 end(struct lsh_annex *annex)
 {
 	struct lsh_loop *l = of_annex(annex);
 	struct lsh_parker parker = {0};
+	int fd = l->fd;
 
-	while (!take(l)) /* another thread is in the middle of it */
+	while (!take(l, lsh_self())) /* another thread is in the middle of it */
 		lsh_park(&parker, lsh_after(lsh_now_ns(), LSH_MS));
-	while (!l->closed) {
-		dispatch(l);
-		pthread_mutex_lock(&l->mutex);
-		l->closed = l->news_count == 0;
-		pthread_mutex_unlock(&l->mutex);
-	}
-	give_back(l);
-	lsh_descriptor_close(l->fd);
+	do {
+		if (!dispatch(l))
+			return;
+		if (!is_empty(l)) /* another thread is about to say that something is done */
+			lsh_park(&parker, lsh_after(lsh_now_ns(), LSH_MS));
+	} while (!is_empty(l));
 	l->fd = -1;
+	lsh_descriptor_close(fd);
+	give_back(l);
 }
 
 static void
@@ -356,6 +369,7 @@ lsh_loop_make(leash_op **out, const leash_lock *lock, leash_done_fn done_fn, voi
 	lsh_handle_op(&o->op, lock);
 	o->op.front = &front;
 	o->loop = l;
+	o->client = lsh_client_of(lock);
 	atomic_init(&o->references, 1);
 	lsh_list_init(&o->link);
 	o->done = done_fn;
@@ -363,6 +377,7 @@ lsh_loop_make(leash_op **out, const leash_lock *lock, leash_done_fn done_fn, voi
 	lsh_share(&o->op.terms->references);
 	lsh_share(&o->op.owner->references);
 	resource->backend->ops->retain(resource);
+	lsh_client_retain(o->client);
 	*out = o;
 	return LEASH_OK;
 }
@@ -401,15 +416,23 @@ leash_client_dispatch(leash_client *client, leash_error *err)
 	lsh_guarded();
 	leash_status status = check(client, client, call, lsh_client_check, err);
 	struct lsh_annex *annex = status == LEASH_OK ? atomic_load(&client->annex) : NULL;
+	struct lsh_thread *self = lsh_self();
+	struct lsh_loop *l;
 
 	if (annex == NULL)
 		return status;
-	if (!take(of_annex(annex)))
+	l = of_annex(annex);
+	if (self == NULL)
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "%s: out of memory", call);
+	if (!take(l, self))
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: it is under way already: by another thread, or this is called from "
 		                "what it calls", call);
-	dispatch(of_annex(annex));
-	give_back(of_annex(annex));
-	return LEASH_OK;
+	if (l->fd < 0)
+		status = lsh_fail(err, LEASH_CLOSED, 0, "%s: the client is closed", call);
+	else if (!dispatch(l))
+		return lsh_fail(err, LEASH_FORKED, 0, "%s: this is a forked child, in which nothing is told", call);
+	give_back(l);
+	return status;
 }
 
 void

@@ -17,6 +17,7 @@
 struct leash_op {
 	struct lsh_op op;           /* first */
 	struct lsh_loop *loop;
+	leash_client *client;       /* referenced */
 	atomic_uint references;     /* whoever begins it, and whoever tells */
 	struct lsh_list link;       /* among the news */
 	struct lsh_timer tick;
@@ -30,8 +31,7 @@ struct leash_op {
 
 /* For an op of this handle, with lsh_handle_op(). NO_MEMORY */
 leash_status lsh_loop_make(leash_op **out, const leash_lock *lock, leash_done_fn done, void *arg, leash_error *err);
-/* `out` may be NULL. CLOSED: it is no more. */
+/* `out` may be NULL. CLOSED: it is no more, and `*out` is NULL. */
 leash_status lsh_loop_begin(leash_op *op, const struct lsh_op_verb *verb, leash_op **out, leash_error *err);
 
-bool lsh_loop_is_dispatched(const leash_client *client); /* at this moment */
 #endif

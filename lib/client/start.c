@@ -26,6 +26,8 @@ static void
 vacate(leash_op *o)
 {
 	lsh_handle_vacate(o->op.owner);
+	if (o->op.status == LEASH_OK && atomic_load(&o->op.owner->gone))
+		lsh_clients_abandon(o->op.owner, "its owner was freed");
 }
 
 static leash_status

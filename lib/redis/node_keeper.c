@@ -342,7 +342,7 @@ is_called_off(void *arg)
 {
 	const struct lsh_node *n = arg;
 
-	return is_kicked(arg) || (expects_messages(n) && lsh_pubsub_is_ready(n->pubsub));
+	return is_kicked(arg) || lsh_pubsub_is_ready(n->pubsub);
 }
 
 /* Read the answers for which no other thread reads, for as long as there are some and nothing else is to be done. */
@@ -370,7 +370,7 @@ lsh_node_keep(void *arg)
 		atomic_store(&n->kicked, false); /* before anything is looked at: what comes later kicks again */
 		until = mend(n);
 		n->ops->work(n->ctx);
-		if (expects_messages(n) && lsh_pubsub_is_ready(n->pubsub)) /* it may be kicked again and again */
+		if (lsh_pubsub_is_ready(n->pubsub)) /* it may be kicked again and again */
 			lsh_pubsub_drain(n->pubsub);
 		serve(n);
 		if (!atomic_load(&n->kicked) && !atomic_load(&n->stopping))

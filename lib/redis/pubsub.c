@@ -253,7 +253,8 @@ lsh_pubsub_poll(struct lsh_pubsub *l, bool expects)
 
 	lsh_locked(&l->conn.mutex);
 	if (l->conn.state == LSH_UP) {
-		bool read = expects || lsh_buffer_size(&l->asked) > 0, write = l->conn.want_write;
+		bool read = expects || atomic_load(&l->keeper_reads) || lsh_buffer_size(&l->asked) > 0;
+		bool write = l->conn.want_write;
 
 		polled.fd = l->conn.stream.fd;
 		if (!l->conn.reading)

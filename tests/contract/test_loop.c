@@ -279,6 +279,20 @@ SENTENCE(who_is_told_may_free_the_handle_and_its_owner)
 	await_true(place_is_empty()); /* it was abandoned */
 }
 
+SENTENCE(an_owner_that_is_freed_meanwhile_has_nothing_in_the_end)
+{
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	make_one(&first);
+	assert_status(LEASH_OK, leash_lock_acquire_start(first.lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER), tell, &first,
+	                                                 NULL, &err));
+	place_await_waiting("law", 1);
+	leash_owner_free(first.owner);
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	await_told(&first);
+	await_true(place_is_empty());
+	leash_lock_free(first.lock);
+}
+
 SENTENCE(permits_are_given_when_they_are_told, .but = PLACE_NO_QUEUE)
 {
 	leash_semaphore *semaphore = semaphore_of(client, "permits", 2);
@@ -377,6 +391,29 @@ SENTENCE(a_forked_child_is_told_nothing)
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
 	assert_told(LEASH_OK, &first);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
+static pid_t forked;
+
+static void
+fork_there(struct told *told)
+{
+	(void)told;
+	forked = fork();
+}
+
+SENTENCE(a_child_that_who_is_told_forks_is_told_nothing)
+{
+	first.also = fork_there;
+	start_to_acquire(20000, &first);
+	await_true(leash_lock_held(lock));
+	start_to_release(&second);
+	await_true(place_is_empty());
+	leash_status status = leash_client_dispatch(client, &err);
+	if (forked == 0)
+		_exit(status != LEASH_FORKED || second.times != 0);
+	child_wait(forked);
+	assert_told(LEASH_OK, &second);
 }
 
 /* ---- what cannot be ---- */
