@@ -853,6 +853,8 @@ most_ms(const char *name)
 
 	if (strstr(name, ":client:") != NULL || is_gate)
 		return 86400000;
+	if (strstr(name, "?more}") != NULL && strchr(strchr(name, '}'), ':') == NULL)
+		return larger_of(sim_terms.longest_ms, 30000); /* a signal that nobody took up */
 	return strstr(name, ":fence") != NULL ? 3600000 + 60000 + ahead_ms :
 	       strstr(name, ":queue") != NULL ? 20000 + sim_terms.longest_ms : sim_terms.longest_ms;
 }
