@@ -36,7 +36,7 @@ leashed_open(const char *uri, const leash_options *options)
 
 	o.uri = uri;
 	if (o.timeout_ms == 0 && strstr(uri, "timeout=") == NULL)
-		o.timeout_ms = 20000; /* a machine that stands still is no reason to fail */
+		o.timeout_ms = 5000; /* a machine that stands still for a moment is no reason to fail */
 	do /* and may need longer to connect than any timeout */
 		status = leash_open(&client, &o, &err);
 	while (status == LEASH_UNAVAILABLE && !await_is_past(limit));
