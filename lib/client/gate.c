@@ -65,7 +65,7 @@ pass(leash_lock *handle, const char *what, const leash_acquire *how, const char 
 	leash_acquire a;
 
 	if (status == LEASH_OK)
-		status = lsh_handle_check_acquire(handle, &a, how, call, err);
+		status = lsh_handle_read_acquire(handle, &a, how, err);
 	if (status == LEASH_OK && (permit = lsh_permit_new(handle, handle->need)) == NULL)
 		status = lsh_wait_no_memory(handle, err);
 	if (status != LEASH_OK)

@@ -127,7 +127,7 @@ leash_watch_next_with(leash_watch *watch, const leash_acquire *how, leash_leader
 	int64_t before, left_ms, until;
 
 	if (status == LEASH_OK)
-		status = lsh_handle_check_acquire(handle, &a, how, "leash_watch_next", err);
+		status = lsh_handle_read_acquire(handle, &a, how, err);
 	if (status != LEASH_OK)
 		return status;
 	before = handle->known;

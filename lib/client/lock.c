@@ -7,7 +7,6 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "client/cancel.h"
-#include "client/options.h"
 #include "client/wait.h"
 
 #include <leash/readwrite.h>

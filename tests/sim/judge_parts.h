@@ -1,4 +1,5 @@
-/* What the files of the judge have of each other. judge.c uses both others, and judge_share.c uses judge_facts.c. */
+/* What the files of the judge have of each other. judge.c uses both others, judge_share.c and meddle.c
+ * use judge_facts.c. */
 #pragma once
 
 #include "tests/sim/faults.h"

@@ -2,7 +2,7 @@
  * locks that are shared with Redisson.
  *
  *   its thread   WITHOUT --the lock is free--> HOLDS --it unlocks, and tells all; or its lease ends--> WITHOUT */
-#include "tests/sim/faults.h"
+#include "tests/sim/judge_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -117,13 +117,9 @@ bool
 sim_java_has(int l)
 {
 	const struct sim_instance *n = master_of(l);
-	const char *key = sim_judge_key(l);
-	struct sim_key *const *found = NULL;
+	const struct sim_key *key = n != NULL ? judge_key_at(n, l, "") : NULL;
 
-	if (n != NULL)
-		found = sim_key_find(&n->server->context.keyspace, key, strlen(key),
-		                     sim_server_us(n->server, sim_world_us()) / 1000);
-	return found != NULL && sim_member_find(*found, THREAD, sizeof THREAD - 1) < (*found)->count;
+	return key != NULL && sim_member_find(key, THREAD, sizeof THREAD - 1) < key->count;
 }
 
 /* ---- all ---- */
