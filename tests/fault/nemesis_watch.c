@@ -10,7 +10,8 @@
  * of many, EVALSHA or EVAL, ..., 0, fence, and then lock, token, lease and depth of each. Of what is shared the token has a
  * need behind it, and there is no depth. Redisson's is EVALSHA or EVAL, ..., 1, lock, "renew", token, lease. It may be an old one, which
  * was stuck somewhere while its sender has given up the connection, reconnected and released, and then it is in order.
- * So it is noted as a late one in times of faults that make commands late, and a little longer.
+ * So it is noted as a late one in times of faults that make commands late, and a little longer. And what a server does
+ * right after it stood still may have lain there all the while: it is noted as if it was done before.
  *
  * A failover is done by the sentinel that was elected for it, some tenths of a second before it tells a replica to be
  * the master. All sentinels say +switch-master when they know of it, also those that were told by others: the first
@@ -38,7 +39,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { SCAN_MS = 500, ROLE_MS = 20, CALM_MS = 1000 };
+enum { SCAN_MS = 500, ROLE_MS = 20, CALM_MS = 1000, STILL_MS = 50 };
 
 /* At one server, or sentinel. */
 struct post {
@@ -54,6 +55,7 @@ struct post {
 
 	/* the monitor's own */
 	int64_t offset_ns, next_offset_ns, next_at;
+	int64_t heard_at, still_since, still_until; /* the last line; and when there were none for a while */
 };
 
 struct watch {
@@ -121,6 +123,18 @@ on_renewal(struct watch *w, const char *token, size_t size, int64_t ns)
 	w->run->renewals++;
 }
 
+/* Since when what the server does now may have lain there, at the latest. */
+static int64_t
+may_be_from(struct post *p, int64_t ns)
+{
+	if (ns - p->heard_at > STILL_MS * MS) {
+		p->still_since = p->heard_at;
+		p->still_until = ns;
+	}
+	p->heard_at = ns;
+	return ns - p->still_until < STILL_MS * MS ? p->still_since : ns;
+}
+
 /* A command of a client. */
 static void
 on_command(struct watch *w, const char *at, int64_t ns)
@@ -160,7 +174,7 @@ on_monitor(struct post *p, const redisReply *reply)
 	if (where == NULL || command == NULL || *point != '.')
 		return;
 	ns += strtoll(point + 1, NULL, 10) * 1000;   /* six digits */
-	ns = our_time(p, ns);
+	ns = may_be_from(p, our_time(p, ns));
 	where = strchr(where, ' ');
 	if (where == NULL || strncmp(where, " lua]", 5) != 0)
 		on_command(p->watch, command, ns);
@@ -227,6 +241,7 @@ monitor(void *arg)
 			continue;
 		}
 		p->offset_ns = p->next_offset_ns = INT64_MAX;
+		p->heard_at = await_now_ns();
 		if (redisAppendCommand(c, p->asks) != REDIS_OK)
 			trouble("no memory");
 		bool good = redisBufferWrite(c, &done) == REDIS_OK;   /* a line of some bytes is sent at once */
