@@ -51,7 +51,7 @@ check_lock(const leash_lock *lock, leash_error *err)
 	if (lsh_client_of(lock)->uri.deployment == LSH_QUORUM)
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "a condition is not possible on a quorum: its servers have no "
 		                "common queue, in which to wait for a signal");
-	if (lock->need == LSH_NEED_READ)
+	if (lsh_handle_extra(lock)->need == LSH_NEED_READ)
 		return lsh_fail(err, LEASH_INVALID, 0, "a condition is of a lock that excludes all others, and its handle is "
 		                "to read: take one with LEASH_WRITE");
 	return LEASH_OK;
@@ -124,7 +124,9 @@ struct call {
 static bool
 is_held(const struct call *call)
 {
-	return lsh_remaining(call->c->lock->lock, call->owner, call->c->lock->need) > 0;
+	const leash_lock *lock = call->c->lock;
+
+	return lsh_remaining(lock->lock, call->owner, lsh_handle_extra(lock)->need) > 0;
 }
 
 /* Until it has a place, or is done. The lock is held meanwhile: so if the server does not answer nobody waits longer
@@ -267,7 +269,7 @@ look_and_run(struct call *call, leash_error *err)
 	struct lsh_view writes, reads;
 	leash_status status;
 
-	lsh_lock_view(lock->lock, call->owner, lock->need, &writes);
+	lsh_lock_view(lock->lock, call->owner, lsh_handle_extra(lock)->need, &writes);
 	lsh_lock_view(lock->lock, call->owner, LSH_NEED_READ, &reads);
 	call->depth = writes.depth;
 	if (writes.depth == 0)

@@ -44,7 +44,7 @@ gate_new(leash_lock **out, leash_client *client, const char *name, const struct 
 	status = lsh_handle_new(out, client, name, kind, LEASH_LOCK_OPTIONS(.lease_ms = LSH_ARRIVAL_MS, .no_renew = true),
 	                        err);
 	if (status == LEASH_OK)
-		(*out)->need = lsh_need_of(gate, (uint32_t)count);
+		(*out)->extra->need = lsh_need_of(gate, (uint32_t)count);
 	return status;
 }
 
@@ -66,7 +66,7 @@ pass(leash_lock *handle, const char *what, const leash_acquire *how, const char 
 
 	if (status == LEASH_OK)
 		status = lsh_handle_read_acquire(handle, &a, how, err);
-	if (status == LEASH_OK && (permit = lsh_permit_new(handle, handle->need)) == NULL)
+	if (status == LEASH_OK && (permit = lsh_permit_new(handle, handle->extra->need)) == NULL)
 		status = lsh_wait_no_memory(handle, err);
 	if (status != LEASH_OK)
 		return status;

@@ -102,7 +102,7 @@ read_redisson(const struct lsh_kind **kind, const leash_lock_options *o, bool on
 
 /* What its options say of the kind, and of what it needs of that. */
 static leash_status
-read_mode(leash_lock *lock, const struct lsh_kind **kind, const leash_lock_options *o, bool on_quorum, leash_error *err)
+read_mode(uint32_t *need, const struct lsh_kind **kind, const leash_lock_options *o, bool on_quorum, leash_error *err)
 {
 	if (o->mode == LEASH_MUTEX)
 		return LEASH_OK;
@@ -111,7 +111,7 @@ read_mode(leash_lock *lock, const struct lsh_kind **kind, const leash_lock_optio
 	if (o->mode == LEASH_REDISSON)
 		return read_redisson(kind, o, on_quorum, err);
 	*kind = &lsh_readwrite;
-	lock->need = o->mode == LEASH_READ ? LSH_NEED_READ : LSH_NEED_WRITE;
+	*need = o->mode == LEASH_READ ? LSH_NEED_READ : LSH_NEED_WRITE;
 	if (on_quorum)
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "a read-write lock is not possible on a quorum: its servers have no "
 		                "common queue, so readers would keep writers out for ever");
@@ -122,18 +122,18 @@ leash_status
 lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const struct lsh_kind *kind,
                const leash_lock_options *options, leash_error *err)
 {
-	leash_lock *lock = lsh_new(leash_lock);
+	bool on_quorum = client->uri.deployment == LSH_QUORUM;
+	leash_lock *lock;
 	leash_lock_options o;
 	struct lsh_terms terms;
 	leash_status status;
+	uint32_t need = 0;
 	char shown[80];
 
-	if (lock == NULL)
-		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
 	lsh_show(shown, sizeof shown, name, strlen(name));
-	status = lsh_lock_options_read(&o, &terms, options, &client->defaults, client->uri.deployment == LSH_QUORUM, err);
+	status = lsh_lock_options_read(&o, &terms, options, &client->defaults, on_quorum, err);
 	if (status == LEASH_OK)
-		status = read_mode(lock, &kind, &o, client->uri.deployment == LSH_QUORUM, err);
+		status = read_mode(&need, &kind, &o, on_quorum, err);
 	lsh_fail_about(err, status, kind->name, shown);
 	if ((kind->flags & LSH_PASSED) != 0) {
 		terms.restart_guard_ms = 0;
@@ -141,16 +141,21 @@ lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const s
 	}
 	if (kind->mark != NULL) /* nothing of it is written that a replica could confirm */
 		terms.safety = (struct lsh_safety){0};
-	if (status == LEASH_OK && (lock->terms = keep(&terms, &client->defaults)) == NULL)
+	if (status != LEASH_OK)
+		return status;
+	lock = lsh_alloc(sizeof *lock + (lsh_kind_has_extra(kind) ? sizeof *lock->extra : 0));
+	if (lock == NULL || (lock->terms = keep(&terms, &client->defaults)) == NULL)
 		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
-	if (status == LEASH_OK)
+	else
 		status = lsh_lock_open(&lock->lock, client->engine, name, kind, o.fair || (kind->flags & LSH_REENTRANT) == 0,
 		                       err);
 	if (status != LEASH_OK) {
-		lsh_terms_unref(lock->terms);
+		lsh_terms_unref(lock != NULL ? lock->terms : NULL);
 		lsh_free(lock);
 		return status;
 	}
+	if (lsh_kind_has_extra(kind))
+		lock->extra->need = need;
 	lsh_client_retain(client);
 	lock->owner = o.owner;
 	if (lock->owner != NULL)
@@ -211,6 +216,8 @@ lsh_handle_owner(const leash_lock *lock)
 void
 lsh_handle_op(struct lsh_op *op, const leash_lock *lock)
 {
+	const struct lsh_extra *extra = lsh_handle_extra(lock);
+
 	/* but for the texts, of which only the first byte matters */
 	memset(op, 0, offsetof(struct lsh_op, why));
 	op->why.status = LEASH_OK;
@@ -219,8 +226,8 @@ lsh_handle_op(struct lsh_op *op, const leash_lock *lock)
 	op->lock = lock->lock;
 	op->owner = lock->owner;
 	op->terms = lock->terms;
-	op->want.need = lock->need;
-	op->want.known = lock->known;
+	op->want.need = extra->need;
+	op->want.known = extra->known;
 	op->began = lsh_now_ns(); /* before the monitor, for which many may be waiting */
 	/* An answer is awaited for one timeout and, if that breaks the connection, for another one on a new connection. */
 	op->deadline = lsh_after(op->began, 2 * lsh_lock_resource(lock->lock)->backend->options.timeout);
@@ -264,9 +271,10 @@ leash_status
 lsh_handle_prepare_hold(const leash_lock *lock, const leash_owner *owner, leash_error *err)
 {
 	leash_status status = lsh_handle_prepare(lock, err);
-	struct lsh_view view = {0};
+	struct lsh_view view;
 
-	if (status != LEASH_OK)
-		lsh_lock_view(lock->lock, owner, lock->need, &view);
+	if (status == LEASH_OK)
+		return LEASH_OK;
+	lsh_lock_view(lock->lock, owner, lsh_handle_extra(lock)->need, &view);
 	return view.is_held ? LEASH_OK : status;
 }

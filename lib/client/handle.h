@@ -9,17 +9,22 @@
 #include <leash/lock.h>
 #include <leash/semaphore.h>
 
+/* What a handle has besides, unless its lock is for one alone. */
+struct lsh_extra {
+	_Atomic uint32_t need;
+	int64_t known;           /* of a watch: the state that was told last */
+};
+
 struct leash_lock {
 	struct lsh_terms *terms; /* referenced; those of the client, unless its options say otherwise */
 	struct lsh_lock *lock;   /* and its client is referenced */
 	leash_owner *owner;      /* referenced; NULL: the calling thread */
-	_Atomic uint32_t need;   /* of a shared kind */
-	int64_t known;           /* of a watch: the state that was told last */
+	struct lsh_extra extra[]; /* one, or none: lsh_handle_extra() */
 };
 
 struct leash_permit {
 	leash_owner owner; /* the first: an event names it, see struct lsh_hold; the memory is that of its last reference */
-	leash_lock handle;
+	leash_lock handle; /* and its extra */
 };
 
 struct leash_semaphore {
@@ -33,12 +38,30 @@ lsh_client_of(const leash_lock *lock)
 	return lsh_lock_resource(lock->lock)->backend->options.owner;
 }
 
+static inline bool
+lsh_kind_has_extra(const struct lsh_kind *kind)
+{
+	return (kind->flags & (LSH_SHARED | LSH_PASSED)) != 0;
+}
+
+/* Of a lock for one alone: nothing. */
+static inline const struct lsh_extra *
+lsh_handle_extra(const leash_lock *lock)
+{
+	static const struct lsh_extra nothing;
+
+	return lsh_kind_has_extra(lsh_lock_resource(lock->lock)->kind) ? lock->extra : &nothing;
+}
+
 /* Unless that is LEASH_OK: name what the handle is of in front of the text. Returns `status`; `err` may be NULL. */
 static inline leash_status
 lsh_handle_named(const leash_lock *lock, leash_status status, leash_error *err)
 {
-	const struct lsh_resource *r = lsh_lock_resource(lock->lock);
+	const struct lsh_resource *r;
 
+	if (status == LEASH_OK)
+		return LEASH_OK;
+	r = lsh_lock_resource(lock->lock);
 	return lsh_fail_about(err, status, r->kind->name, lsh_resource_shown(r));
 }
 

@@ -110,7 +110,7 @@ static leash_status
 look(leash_lock *handle, leash_leader *leader, leash_error *err)
 {
 	leash_leader found;
-	leash_status status = lsh_leader(handle->lock, &found, &handle->known, err);
+	leash_status status = lsh_leader(handle->lock, &found, &handle->extra->known, err);
 
 	if (status == LEASH_OK)
 		lsh_copy_out(leader, leader->size, &found, sizeof found);
@@ -130,7 +130,7 @@ leash_watch_next_with(leash_watch *watch, const leash_acquire *how, leash_leader
 		status = lsh_handle_read_acquire(handle, &a, how, err);
 	if (status != LEASH_OK)
 		return status;
-	before = handle->known;
+	before = handle->extra->known;
 	until = a.wait_ms != LEASH_FOREVER ? lsh_after_ms(lsh_now_ns(), a.wait_ms) : LSH_NEVER;
 	do {
 		status = leash_lock_acquire_with(handle, &a, err);
@@ -142,7 +142,7 @@ leash_watch_next_with(leash_watch *watch, const leash_acquire *how, leash_leader
 		if (until != LSH_NEVER)
 			a.wait_ms = left_ms > 0 ? left_ms : 0;
 		/* it is as before again; or the server went away between the two */
-	} while (status == LEASH_OK ? handle->known == before : status == LEASH_UNAVAILABLE && left_ms > 0);
+	} while (status == LEASH_OK ? handle->extra->known == before : status == LEASH_UNAVAILABLE && left_ms > 0);
 	return status;
 }
 

@@ -145,7 +145,7 @@ leash_lock_upgrade(leash_lock *lock, leash_error *err)
 	leash_status status = lsh_handle_check(lock, call, err);
 	struct lsh_wait w;
 
-	if (status == LEASH_OK && lock->need != LSH_NEED_WRITE)
+	if (status == LEASH_OK && lsh_handle_extra(lock)->need != LSH_NEED_WRITE)
 		status = lsh_handle_named(lock, lsh_fail(err, LEASH_INVALID, 0, "%s: its handle is not to write", call), err);
 	if (status != LEASH_OK || (status = lsh_wait_make(&w, lock, err)) != LEASH_OK)
 		return status;
@@ -234,7 +234,9 @@ leash_lock_break(leash_lock *lock, leash_error *err)
 static int64_t
 remaining(const leash_lock *lock)
 {
-	return lsh_handle_is_usable(lock) ? lsh_remaining(lock->lock, lsh_handle_owner(lock), lock->need) : 0;
+	if (!lsh_handle_is_usable(lock))
+		return 0;
+	return lsh_remaining(lock->lock, lsh_handle_owner(lock), lsh_handle_extra(lock)->need);
 }
 
 bool
@@ -256,7 +258,7 @@ look(const leash_lock *lock)
 	struct lsh_view view = {0};
 
 	if (lsh_handle_is_usable(lock))
-		lsh_lock_view(lock->lock, lsh_handle_owner(lock), lock->need, &view);
+		lsh_lock_view(lock->lock, lsh_handle_owner(lock), lsh_handle_extra(lock)->need, &view);
 	return view;
 }
 

@@ -181,7 +181,7 @@ give_back_from(struct call *c, struct member *from)
 static bool
 is_lost(const struct member *m)
 {
-	return m->has && lsh_remaining(m->lock->lock, m->wait.op.owner, m->lock->need) == 0;
+	return m->has && lsh_remaining(m->lock->lock, m->wait.op.owner, lsh_handle_extra(m->lock)->need) == 0;
 }
 
 /* All that are missing. The first that is not held then; NULL: all are. */
@@ -283,7 +283,7 @@ acquire(leash_multi *m, struct call *c, leash_error *err)
 		struct lsh_view view;
 
 		at->lock = m->locks[c->count];
-		lsh_lock_view(at->lock->lock, first->op.owner, at->lock->need, &view);
+		lsh_lock_view(at->lock->lock, first->op.owner, lsh_handle_extra(at->lock)->need, &view);
 		at->had = view.is_held;
 		at->has = false;
 		if (view.depth > 0 && !at->had)

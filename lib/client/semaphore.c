@@ -103,7 +103,7 @@ lsh_semaphore_check(const leash_semaphore *semaphore, const char *call, leash_er
 leash_permit *
 lsh_permit_new(const leash_lock *of, uint32_t need)
 {
-	leash_permit *permit = lsh_new(leash_permit);
+	leash_permit *permit = lsh_alloc(sizeof *permit + sizeof *permit->handle.extra);
 
 	if (permit == NULL)
 		return NULL;
@@ -113,9 +113,8 @@ lsh_permit_new(const leash_lock *of, uint32_t need)
 	lsh_client_retain(lsh_client_of(of));
 	lsh_share(&of->terms->references);
 	lsh_lock_open_again(of->lock);
-	permit->handle = (leash_lock){
-		.terms = of->terms, .lock = of->lock, .owner = &permit->owner, .need = need,
-	};
+	permit->handle = (leash_lock){.terms = of->terms, .lock = of->lock, .owner = &permit->owner};
+	permit->handle.extra->need = need;
 	return permit;
 }
 
@@ -246,8 +245,8 @@ leash_permit_release_some(leash_permit *permit, int64_t count, leash_error *err)
 
 	if (status != LEASH_OK)
 		return status;
-	had = lsh_need_count(permit->handle.need);
-	limit = lsh_need_limit(permit->handle.need);
+	had = lsh_need_count(permit->handle.extra->need);
+	limit = lsh_need_limit(permit->handle.extra->need);
 	if (count < 1 || count >= had)
 		return lsh_fail(err, LEASH_INVALID, 0, "semaphore '%s': the count is %lld, but must be at least 1, and less "
 		                "than the %u that are held: leash_permit_release() is for all of them",
@@ -257,7 +256,7 @@ leash_permit_release_some(leash_permit *permit, int64_t count, leash_error *err)
 	w.op.want.need = lsh_need(had - (unsigned)count, limit);
 	status = lsh_wait_run(&w, &lsh_lessening, err);
 	if (status == LEASH_OK)
-		permit->handle.need = lsh_need(had - (unsigned)count, limit);
+		permit->handle.extra->need = lsh_need(had - (unsigned)count, limit);
 	return status;
 }
 
@@ -284,7 +283,7 @@ leash_permit_remaining_ms(const leash_permit *permit)
 int64_t
 leash_permit_count(const leash_permit *permit)
 {
-	return permit != NULL ? lsh_need_count(permit->handle.need) : 0;
+	return permit != NULL ? lsh_need_count(permit->handle.extra->need) : 0;
 }
 
 size_t

@@ -40,6 +40,13 @@ struct lsh_notice {
 	unsigned acknowledged, wanted; /* "1 of 2" in front of the text, unless 0 were wanted */
 };
 
+/* What only few holds have: of which somebody hears, or that are to be alive. */
+struct lsh_watched {
+	_Atomic int64_t alive_at;  /* the last leash_lock_alive() */
+	struct lsh_notice notices[LEASH_EVENT_FENCE_REGRESSION + 1]; /* by type */
+};
+
+/* As many are held as the program likes. */
 struct lsh_hold {
 	struct lsh_lock *lock;
 	struct leash_owner *owner; /* referenced; of a permit the first member of that */
@@ -49,12 +56,11 @@ struct lsh_hold {
 		struct lsh_hold *next; /* lost: in lock->lost */
 	};
 	uint64_t fence;            /* as shown */
-	_Atomic int64_t alive_at;  /* the last leash_lock_alive() */
-	atomic_uint references;    /* the lock's or its op's, and one for each notice under way */
 	struct lsh_hold *beside;   /* the next one that has the same lease */
 	uint16_t depth, reads;     /* how often it was acquired; and of that, to read a lock that is written, too */
+	atomic_uchar references;   /* the lock's or its op's, and one for each notice under way */
 	bool lost, at_risk;
-	struct lsh_notice notices[]; /* by type, if somebody listens */
+	struct lsh_watched more[]; /* one, or none */
 };
 
 /* What was done, in the order of leash_stats. A lock counts in one of some rows, each with cache lines of its own, so

@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 
-enum { NOTICES = LEASH_EVENT_FENCE_REGRESSION + 1 };
 
 /* Where its end is read without the monitor, if it is read so. */
 static void
@@ -66,11 +65,12 @@ deliver(struct lsh_letter *letter)
 void
 lsh_notice(struct lsh_hold *hold, leash_event_type type, const char *text)
 {
-	struct lsh_notice *notice = &hold->notices[type];
+	struct lsh_notice *notice;
 	int64_t left;
 
 	if (hold->terms->on_event == NULL)
 		return;
+	notice = &hold->more->notices[type];
 	left = hold->lost ? 0 : hold->lease->valid_until - lsh_now_ns();
 	notice->text = text;
 	notice->fence = hold->fence;
@@ -91,13 +91,13 @@ lsh_notice_risk(struct lsh_hold *hold, unsigned acknowledged, unsigned wanted, c
 	hold->at_risk = at_risk;
 	if (hold->terms->on_event == NULL)
 		return;
-	if (lsh_courier_withdraw(hold->lock->resource.backend->courier, &hold->notices[opposite].letter)) {
+	if (lsh_courier_withdraw(hold->lock->resource.backend->courier, &hold->more->notices[opposite].letter)) {
 		lsh_hold_unref(hold);
 		return;
 	}
 	if (at_risk) { /* the one before was delivered, as its opposite was */
-		hold->notices[LEASH_EVENT_JEOPARDY].acknowledged = acknowledged;
-		hold->notices[LEASH_EVENT_JEOPARDY].wanted = wanted;
+		hold->more->notices[LEASH_EVENT_JEOPARDY].acknowledged = acknowledged;
+		hold->more->notices[LEASH_EVENT_JEOPARDY].wanted = wanted;
 	}
 	lsh_notice(hold, at_risk ? LEASH_EVENT_JEOPARDY : LEASH_EVENT_RECOVERED, at_risk ? why : "renewed again");
 }
@@ -107,8 +107,8 @@ lsh_notice_risk(struct lsh_hold *hold, unsigned acknowledged, unsigned wanted, c
 struct lsh_hold *
 lsh_hold_new(struct lsh_lock *lock, struct leash_owner *owner, struct lsh_terms *terms)
 {
-	int notices = terms->on_event != NULL ? NOTICES : 0;
-	struct lsh_hold *hold = lsh_alloc(sizeof *hold + (size_t)notices * sizeof(struct lsh_notice));
+	bool is_watched = terms->on_event != NULL || terms->alive_ms > 0;
+	struct lsh_hold *hold = lsh_alloc(sizeof *hold + (is_watched ? sizeof *hold->more : 0));
 
 	if (hold == NULL)
 		return NULL;
@@ -119,8 +119,8 @@ lsh_hold_new(struct lsh_lock *lock, struct leash_owner *owner, struct lsh_terms 
 	lsh_share(&terms->references);
 	hold->terms = terms;
 	atomic_init(&hold->references, 1);
-	for (int type = 0; type < notices; type++) {
-		struct lsh_notice *notice = &hold->notices[type];
+	for (size_t type = 0; is_watched && type < sizeof hold->more->notices / sizeof *hold->more->notices; type++) {
+		struct lsh_notice *notice = &hold->more->notices[type];
 
 		lsh_list_init(&notice->letter.link);
 		notice->letter.deliver = deliver;
@@ -135,6 +135,8 @@ lsh_hold_of(struct lsh_lock *lock, const struct leash_owner *owner)
 {
 	struct lsh_hold *lost = lock->lost;
 
+	if (lock->hold != NULL && lock->hold->owner == owner) /* no look at all who wait, in a fair one each by a lease */
+		return lock->hold;
 	lsh_each_hold(hold, lock)
 		if (hold->owner == owner)
 			return hold;
@@ -157,7 +159,7 @@ lsh_hold_check(struct lsh_op *op)
 bool
 lsh_hold_is_hung(const struct lsh_hold *hold, int64_t now)
 {
-	return hold->terms->alive_ms > 0 && now > lsh_after_ms(atomic_load(&hold->alive_at), hold->terms->alive_ms);
+	return hold->terms->alive_ms > 0 && now > lsh_after_ms(atomic_load(&hold->more->alive_at), hold->terms->alive_ms);
 }
 
 static void
@@ -184,7 +186,8 @@ lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *
 	if (!lsh_is_shared(lock) || lease->need == LSH_NEED_WRITE)
 		lock->hold = hold;
 	lsh_count(lock, LSH_COUNT_ACQUIRED);
-	atomic_store(&hold->alive_at, hold->terms->alive_ms > 0 ? lsh_now_ns() : 0);
+	if (hold->terms->alive_ms > 0)
+		atomic_store(&hold->more->alive_at, lsh_now_ns());
 	atomic_fetch_add(&hold->owner->holds, 1);
 	lsh_hold_revalued(hold);
 	if (lsh_has_permits(lock))
@@ -354,10 +357,10 @@ lsh_alive(struct lsh_lock *lock, const struct leash_owner *owner)
 	int64_t now = lsh_now_ns();
 	bool was_hung;
 
-	if (hold == NULL || hold->lost)
+	if (hold == NULL || hold->lost || hold->terms->alive_ms == 0)
 		return;
 	was_hung = lsh_hold_is_hung(hold, now);
-	atomic_store(&hold->alive_at, now);
+	atomic_store(&hold->more->alive_at, now);
 	if (was_hung)
 		lsh_lease_hurry(hold->lease); /* renewals go on, and at once: there may be little left */
 }

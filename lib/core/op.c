@@ -538,12 +538,12 @@ begin(struct lsh_op *op)
 {
 	struct lsh_lock *lock = op->lock;
 	struct lsh_hold *hold = lsh_hold_check(op);
-	/* by others of this process, and one of them gets it */
-	bool is_wanted = lock->hold != NULL || (!lsh_list_empty(&lock->waiting) && !lsh_is_shared(lock));
 	const struct lsh_hold *beside;
+	bool is_wanted; /* by others of this process, and one of them gets it */
 
 	if (hold != NULL)
 		return nest(op, hold);
+	is_wanted = lock->hold != NULL || (!lsh_list_empty(&lock->waiting) && !lsh_is_shared(lock));
 	op->want.tries = op->wait_ms == 0;
 	/* also where there would be nothing to wait for */
 	if (lsh_op_is_canceled(op))

@@ -50,7 +50,6 @@ allocate(const struct lsh_backend *b, uint64_t number, const char *foreign, cons
 
 	if (lease == NULL)
 		return NULL;
-	lease->round = s->round_size > 0 ? (void *)&lease->votes[count] : NULL;
 	lease->count = (unsigned char)count;
 	lease->foreign = foreign != NULL;
 	lease->token.number = number;

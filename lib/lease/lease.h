@@ -32,7 +32,6 @@ struct lsh_host;
 struct lsh_lease;
 struct lsh_parker;
 struct lsh_resource;
-struct lsh_round;
 
 /* On what a hold may rely. The core copies it, and never looks inside. */
 struct lsh_safety {
@@ -177,7 +176,6 @@ struct lsh_lease {
 		const char *old;               /* before, if it trades: the other's token with its need */
 	};
 	struct lsh_safety safety;          /* PENDING, HELD */
-	struct lsh_round *round;           /* quorum */
 	struct lsh_vote votes[];
 };
 

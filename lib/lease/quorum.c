@@ -63,10 +63,10 @@ ask_again(struct lsh_lease *lease, int64_t now)
 		return;
 	for (size_t i = 0; i < lease->count; i++) {
 		struct lsh_vote *v = &lease->votes[i];
-		int64_t asked_at = lease->round->of[i].asked_at;
+		int64_t asked_at = lsh_round_of(lease)->of[i].asked_at;
 
 		if (v->state != LSH_VOTE_GRANTED && !lsh_quorum_is_open(v) &&
-		    (asked_at < lease->round->round_at || asked_at == 0))
+		    (asked_at < lsh_round_of(lease)->round_at || asked_at == 0))
 			lsh_vote_due(v);
 	}
 }
@@ -97,7 +97,7 @@ settle_renewal(struct lsh_lease *lease, const struct lsh_vote_count *c)
 	if (c->renewed >= lease->resource->backend->majority) {
 		lease->wanted_at = 0;
 		lease->span_ms = (int32_t)ms;
-		lsh_lease_renewed(lease, lease->round->round_at, ms);
+		lsh_lease_renewed(lease, lsh_round_of(lease)->round_at, ms);
 	} else if (c->open == 0) {
 		lsh_lease_not_renewed(lease, NULL, c->retry); /* the others are asked as soon as there is a connection */
 	}
@@ -149,7 +149,7 @@ count_held(struct lsh_lease *lease)
 static void
 renews(struct lsh_lease *lease, int64_t now)
 {
-	lease->round->round_at = now;
+	lsh_round_of(lease)->round_at = now;
 }
 
 static bool
@@ -158,7 +158,7 @@ extend(struct lsh_lease *lease, struct lsh_parker *reader)
 	int64_t now = lsh_now_ns();
 
 	(void)reader;
-	lease->round->trouble.status = LEASH_OK;
+	lsh_round_of(lease)->trouble.status = LEASH_OK;
 	lsh_lease_want(lease, now);
 	renews(lease, now);
 	lsh_lease_check(lease);
@@ -242,9 +242,9 @@ static void
 ends(struct lsh_lease *lease)
 {
 	lsh_round_let_others(lease);
-	lease->round->trouble.status = LEASH_OK;
+	lsh_round_of(lease)->trouble.status = LEASH_OK;
 	for (size_t i = 0; i < lease->count; i++)
-		lease->round->of[i].trouble = LEASH_OK;
+		lsh_round_of(lease)->of[i].trouble = LEASH_OK;
 }
 
 /* ---- what comes from the votes ---- */
@@ -263,7 +263,7 @@ static void
 not_granted(struct lsh_vote *v, const struct lsh_voted *voted)
 {
 	struct lsh_quorum_vote *s = lsh_quorum_of(v);
-	struct lsh_round *round = v->lease->round;
+	struct lsh_round *round = lsh_round_of(v->lease);
 	int64_t now = lsh_now_ns();
 
 	if (voted->verb == LSH_HEARTBEAT) {
@@ -341,7 +341,7 @@ not_answered(struct lsh_vote *v, const struct lsh_voted *voted)
 static bool
 is_overtaken(struct lsh_lease *lease, const struct lsh_voted *voted)
 {
-	return (lease->wanted_at != 0 && voted->result->sent < lease->round->round_at) ||
+	return (lease->wanted_at != 0 && voted->result->sent < lsh_round_of(lease)->round_at) ||
 	       lsh_lease_wants_ms(lease, lsh_now_ns()) > voted->lease_ms;
 }
 
@@ -369,7 +369,7 @@ connected(struct lsh_vote *v)
 	if (lease->state == LSH_HELD && lease->extend_ms > 0 && lease->wanted_at == 0)
 		lsh_lease_want(lease, lsh_now_ns());
 	if (lease->state == LSH_HELD || lease->state == LSH_ENDING ||
-	    (lease->state == LSH_ACQUIRING && lease->round->limit != 0))
+	    (lease->state == LSH_ACQUIRING && lsh_round_of(lease)->limit != 0))
 		lsh_vote_due(v);
 }
 
@@ -383,9 +383,9 @@ see_to(struct lsh_vote *v, int64_t now)
 
 	if (lsh_vote_is_out(v))
 		return;
-	if (lease->state == LSH_ACQUIRING && now < lease->round->limit) {
+	if (lease->state == LSH_ACQUIRING && now < lsh_round_of(lease)->limit) {
 		if (v->state == LSH_VOTE_NEW || (v->state == LSH_VOTE_FAILED && s->asked_epoch != lsh_quorum_epoch(v)))
-			lsh_quorum_ask(v, lease->lease_ms, lease->round->limit, now);
+			lsh_quorum_ask(v, lease->lease_ms, lsh_round_of(lease)->limit, now);
 		count(lease);
 		return;
 	}
@@ -410,7 +410,7 @@ see_to(struct lsh_vote *v, int64_t now)
 static void
 describe(struct lsh_lease *lease, leash_error *why)
 {
-	const struct lsh_round *round = lease->round;
+	const struct lsh_round *round = lsh_round_of(lease);
 	unsigned silent_votes = 0;
 	leash_error down = {LEASH_UNAVAILABLE, 0, "no answer in time"};
 

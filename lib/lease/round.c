@@ -11,7 +11,7 @@
 static bool
 counts(const struct lsh_vote *v)
 {
-	return lsh_electorate_counts(v->host, v->lease->round->guard_ms, lsh_now_ns());
+	return lsh_electorate_counts(v->host, lsh_round_of(v->lease)->guard_ms, lsh_now_ns());
 }
 
 void
@@ -50,7 +50,7 @@ lsh_quorum_take_fence(struct lsh_vote *v, int64_t fence)
 {
 	struct lsh_quorum_vote *s = lsh_quorum_of(v);
 
-	if (lsh_electorate_believes(v->host, fence, &v->lease->round->trouble)) {
+	if (lsh_electorate_believes(v->host, fence, &lsh_round_of(v->lease)->trouble)) {
 		s->fence = fence;
 		return true;
 	}
@@ -66,7 +66,7 @@ lsh_quorum_refused(struct lsh_vote *v, const struct lsh_call *call, const struct
 
 	lsh_call_explain(call, r, &why);
 	lsh_quorum_of(v)->trouble = why.status;
-	v->lease->round->trouble = why;
+	lsh_round_of(v->lease)->trouble = why;
 }
 
 /* ---- asking one server ---- */
@@ -107,8 +107,8 @@ lsh_quorum_ask(struct lsh_vote *v, int64_t lease_ms, int64_t limit, int64_t now)
 	s->asked_at = now;
 	s->asked_epoch = lsh_quorum_epoch(v);
 	lsh_presence_tell(v->host, now);
-	sent = lease->adopting ? lsh_vote_say(v, LSH_HEARTBEAT, lease_ms, lease->round->proposal, NULL)
-	                       : lsh_vote_acquire(v, lease_ms, false, lease->round->proposal, limit, NULL);
+	sent = lease->adopting ? lsh_vote_say(v, LSH_HEARTBEAT, lease_ms, lsh_round_of(lease)->proposal, NULL)
+	                       : lsh_vote_acquire(v, lease_ms, false, lsh_round_of(lease)->proposal, limit, NULL);
 	if (!sent)
 		lsh_quorum_failed(v);
 	else if (lease->adopting)
@@ -121,7 +121,7 @@ static void
 add(struct lsh_vote_count *c, const struct lsh_vote *v, int64_t now)
 {
 	const struct lsh_lease *lease = v->lease;
-	const struct lsh_round *round = lease->round;
+	const struct lsh_round *round = lsh_round_of(lease);
 	const struct lsh_quorum_vote *s = lsh_quorum_of(v);
 	bool is_old = s->kept_at < round->round_at || s->kept_ms < lease->extend_ms;
 	bool fails = s->failing && (lease->state == LSH_HELD || v->state == LSH_VOTE_FAILED);
@@ -148,13 +148,13 @@ lsh_quorum_count(const struct lsh_lease *lease, int64_t now)
 	struct lsh_vote_count c = {0};
 
 	for (size_t i = 0; i < lease->count; i++) {
-		valid[i] = lease->round->of[i].valid_until;
+		valid[i] = lsh_round_of(lease)->of[i].valid_until;
 		add(&c, &lease->votes[i], now);
 	}
 	nth = lsh_tally_nth_largest(valid, lease->count, lease->resource->backend->majority);
 	for (size_t i = 0; i < lease->count && nth != 0; i++)
 		if (valid[i] == nth)
-			c.last = &lease->round->of[i];
+			c.last = &lsh_round_of(lease)->of[i];
 	return c;
 }
 
@@ -167,14 +167,14 @@ gather(const struct lsh_lease *lease, bool late, int64_t guard_ms, int64_t now, 
 	*x = (struct lsh_excuses){.why.status = LEASH_UNAVAILABLE};
 	for (size_t i = 0; i < lease->count; i++) {
 		const struct lsh_vote *v = &lease->votes[i];
-		const struct lsh_quorum_vote *s = &lease->round->of[i];
+		const struct lsh_quorum_vote *s = &lsh_round_of(lease)->of[i];
 		/* mute: it is not to be told of a fence */
 		bool fails = v->state == LSH_VOTE_FAILED || (v->state == LSH_VOTE_GRANTED && s->mute);
 		leash_error why;
 
 		x->down += !lsh_host_is_up(v->host) || (v->state == LSH_VOTE_FAILED && s->trouble == LEASH_OK);
 		if (fails && s->trouble != LEASH_OK) {
-			why = lease->round->trouble;
+			why = lsh_round_of(lease)->trouble;
 			why.status = s->trouble;
 			lsh_excuses_add(x, &why);
 		} else if (lsh_electorate_excuse(v->host, guard_ms, now, &why)) {
@@ -224,9 +224,11 @@ may_go_on(const struct lsh_lease *lease, struct lsh_wish *want, const struct lsh
 bool
 lsh_round_fits(const struct lsh_lease *lease, const struct lsh_wish *want)
 {
+	const struct lsh_round *round = lsh_round_of(lease);
+
 	/* somebody else's round: how its votes count, and for how long, was by that one's terms */
-	return lease->round->began == 0 || (lease->lease_ms == lsh_wish_lease_ms(want) &&
-	                                    lease->round->guard_ms == want->restart_guard_ms);
+	return round->began == 0 ||
+	       (lease->lease_ms == lsh_wish_lease_ms(want) && round->guard_ms == want->restart_guard_ms);
 }
 
 /* How long the round took that ended now, for the pauses after it. One that went on past its limit was not a long one:
@@ -250,14 +252,15 @@ rests_until(const struct lsh_resource *r, const struct lsh_wish *want)
 static int64_t
 lapses_at(const struct lsh_lease *lease, int64_t now)
 {
+	const struct lsh_round *round = lsh_round_of(lease);
 	int64_t ttls[LSH_QUORUM_MAX], lapses_ms;
 	unsigned votes = 0;
 	size_t refusals = 0;
 
 	for (size_t i = 0; i < lease->count; i++) {
-		votes += lease->round->of[i].valid_until > 0;
+		votes += round->of[i].valid_until > 0;
 		if (lease->votes[i].state == LSH_VOTE_REFUSED)
-			ttls[refusals++] = lease->round->of[i].ttl_ms;
+			ttls[refusals++] = round->of[i].ttl_ms;
 	}
 	lapses_ms = lsh_tally_lapses_ms(ttls, refusals, votes, lease->resource->backend->majority);
 	return lapses_ms < 0 ? LSH_NEVER : lsh_after_ms(now, lapses_ms + 1);
@@ -265,9 +268,9 @@ lapses_at(const struct lsh_lease *lease, int64_t now)
 
 /* The waiter's time is over in the middle of a round, which says nothing then: others had the lock a round ago. */
 static bool
-is_cut_short(const struct lsh_lease *lease, const struct lsh_wish *want, int64_t now)
+is_cut_short(const struct lsh_round *round, const struct lsh_wish *want, int64_t now)
 {
-	return want->rounds > 0 && want->contended && now >= lease->round->limit && lease->round->limit >= want->until;
+	return want->rounds > 0 && want->contended && now >= round->limit && round->limit >= want->until;
 }
 
 /* The round is over without a majority: the next one has a new token. */
@@ -275,20 +278,21 @@ static void
 lose_round(struct lsh_lease *lease)
 {
 	const struct lsh_lease_events *events = lsh_events_of(lease);
+	const struct lsh_round *round = lsh_round_of(lease);
 	struct lsh_wish *want = lease->want;
 	int64_t now = lsh_now_ns(), lapses = lapses_at(lease, now);
 	leash_error why = {LEASH_TIMEOUT, 0, ""};
 	struct lsh_excuses x;
 	bool goes_on;
 
-	gather(lease, now >= lease->round->limit, lease->round->guard_ms, now, &x);
-	if (!is_cut_short(lease, want, now))
+	gather(lease, now >= round->limit, round->guard_ms, now, &x);
+	if (!is_cut_short(round, want, now))
 		explain(lease, want, &x, &why);
 	if (want->contended)
 		lease->resource->quorum->contended_at = lsh_after(now, 0);
 	goes_on = may_go_on(lease, want, &x);
 	want->rounds++;
-	want->rests_until = lsh_after(now, lsh_tally_pause(length_of(lease->round, now), want->rounds, lsh_random32()));
+	want->rests_until = lsh_after(now, lsh_tally_pause(length_of(round, now), want->rounds, lsh_random32()));
 	if (lapses < want->rests_until)
 		want->rests_until = lapses;
 	lsh_lease_give_up(lease);
@@ -321,7 +325,7 @@ raise(struct lsh_lease *lease, int64_t fence)
 static void
 win_round(struct lsh_lease *lease, const struct lsh_vote_count *c, int64_t now)
 {
-	struct lsh_round *round = lease->round;
+	struct lsh_round *round = lsh_round_of(lease);
 	unsigned majority = lease->resource->backend->majority, know = 0, may_know = c->asked;
 	int64_t fence = 0;
 
@@ -361,9 +365,11 @@ count_round(struct lsh_lease *lease)
 static void
 ask_all(struct lsh_lease *lease, const struct lsh_wish *want, int64_t limit, int64_t now)
 {
-	lease->round->guard_ms = want->restart_guard_ms;
-	lease->round->limit = limit;
-	lease->round->proposal = lsh_electorate_propose(lease->resource->backend);
+	struct lsh_round *round = lsh_round_of(lease);
+
+	round->guard_ms = want->restart_guard_ms;
+	round->limit = limit;
+	round->proposal = lsh_electorate_propose(lease->resource->backend);
 	for (size_t i = 0; i < lease->count; i++)
 		lsh_quorum_ask(&lease->votes[i], lease->lease_ms, limit, now);
 }
@@ -386,7 +392,7 @@ begin_round(struct lsh_lease *lease, struct lsh_wish *want, int64_t now)
 		lsh_events_of(lease)->waits(lease, &why, LSH_NEVER);
 		return lsh_after(now, lsh_tally_pause(0, 16, lsh_random32()));
 	}
-	lease->round->began = now;
+	lsh_round_of(lease)->began = now;
 	ask_all(lease, want, limit, now);
 	count_round(lease);
 	return want->rests_until > now ? want->rests_until : limit; /* it may be lost already, and its lease gone */
@@ -401,7 +407,7 @@ lsh_round_let_others(struct lsh_lease *lease)
 	struct lsh_resource *r = lease->resource;
 	struct lsh_turns *t = r->quorum;
 	int64_t now = lsh_now_ns();
-	int64_t round = lease->adopted ? 0 : length_of(lease->round, lease->turn_began);
+	int64_t round = lease->adopted ? 0 : length_of(lsh_round_of(lease), lease->turn_began);
 	bool waits = lsh_events_of(lease)->is_wanted(r);
 	bool contended = t->contended_at > 0 && now - t->contended_at < MEMORY_MS * LSH_MS;
 
@@ -417,7 +423,7 @@ lsh_round_let_others(struct lsh_lease *lease)
 static unsigned
 find_fence(const struct lsh_lease *lease, int64_t now, int64_t *fence)
 {
-	const struct lsh_quorum_vote *of = lease->round->of;
+	const struct lsh_quorum_vote *of = lsh_round_of(lease)->of;
 	unsigned majority = lease->resource->backend->majority, most = 0;
 
 	*fence = 0;
@@ -440,7 +446,7 @@ say_excuses(const struct lsh_lease *lease, leash_error *why)
 {
 	struct lsh_excuses x;
 
-	gather(lease, true, lease->round->guard_ms, lsh_now_ns(), &x);
+	gather(lease, true, lsh_round_of(lease)->guard_ms, lsh_now_ns(), &x);
 	if (x.count > 0)
 		lsh_electorate_fail(why, x.count, lease->count, "could not be asked", &x.why);
 	else
@@ -456,7 +462,7 @@ count_adoption(struct lsh_lease *lease)
 	leash_error why;
 
 	if (find_fence(lease, now, &fence) >= majority) {
-		lease->round->proposal = fence; /* whoever is asked later is to know it */
+		lsh_round_of(lease)->proposal = fence; /* whoever is asked later is to know it */
 		lsh_lease_adopted(lease, fence, c.last->sent, c.last->asked_ms);
 	} else if (c.refusals + majority > lease->count) {
 		lsh_fail(&why, LEASH_NOT_HELD, 0, "nobody holds it by that token: %u of %u servers do not have it", c.refusals,
@@ -474,7 +480,7 @@ adopt(struct lsh_lease *lease, struct lsh_wish *want)
 {
 	int64_t now = lsh_now_ns(), again;
 
-	if (lease->round->limit == 0)
+	if (lsh_round_of(lease)->limit == 0)
 		ask_all(lease, want, want->until, now);
 	again = lsh_quorum_count(lease, now).connecting > 0 ? lsh_after_ms(now, 10) : LSH_NEVER;
 	count_adoption(lease);
@@ -486,7 +492,7 @@ adopt(struct lsh_lease *lease, struct lsh_wish *want)
 int64_t
 lsh_round_acquire(struct lsh_lease *lease, struct lsh_wish *want)
 {
-	struct lsh_round *round = lease->round;
+	struct lsh_round *round = lsh_round_of(lease);
 	int64_t now = lsh_now_ns(), rests = rests_until(lease->resource, want);
 
 	if (lease->state != LSH_ACQUIRING)
@@ -506,22 +512,23 @@ lsh_round_count(struct lsh_lease *lease)
 {
 	if (lease->adopting)
 		count_adoption(lease);
-	else if (lease->round->began != 0)
+	else if (lsh_round_of(lease)->began != 0)
 		count_round(lease);
 }
 
 void
 lsh_round_describe(const struct lsh_lease *lease, leash_error *why)
 {
+	const struct lsh_round *round = lsh_round_of(lease);
 	int64_t now = lsh_now_ns();
 	struct lsh_excuses x;
 
 	if (lease->adopting) {
 		say_excuses(lease, why);
-	} else if (is_cut_short(lease, lease->want, now)) {
+	} else if (is_cut_short(round, lease->want, now)) {
 		*why = (leash_error){LEASH_TIMEOUT, 0, ""};
 	} else {
-		gather(lease, lease->round->began != 0, lease->want->restart_guard_ms, now, &x);
+		gather(lease, round->began != 0, lease->want->restart_guard_ms, now, &x);
 		explain(lease, lease->want, &x, why);
 	}
 }

@@ -48,10 +48,17 @@ struct lsh_vote_count {
 	const struct lsh_quorum_vote *last; /* the majority-th to end, or NULL: up to then the lease is valid */
 };
 
+/* It lies behind the votes of the lease. */
+static inline struct lsh_round *
+lsh_round_of(const struct lsh_lease *lease)
+{
+	return (struct lsh_round *)&lease->votes[lease->count];
+}
+
 static inline struct lsh_quorum_vote *
 lsh_quorum_of(const struct lsh_vote *vote)
 {
-	return &vote->lease->round->of[vote - vote->lease->votes];
+	return &lsh_round_of(vote->lease)->of[vote - vote->lease->votes];
 }
 
 /* Something of it is still to be heard of. */

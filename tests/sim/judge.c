@@ -418,7 +418,7 @@ look_at_lease(const struct sim_client *c, int l, const struct lsh_hold *hold)
 		const struct sim_instance *n = is_quorum ? &sim_site.instances[i] : sim_site.masters[i];
 
 		kept += n != NULL && left_at(n, l, hold) >= left;
-		known_votes += is_quorum && hold->lease->round->of[i].valid_until >= hold->lease->valid_until;
+		known_votes += is_quorum && lsh_round_of(hold->lease)->of[i].valid_until >= hold->lease->valid_until;
 	}
 	if (is_quorum && 2 * known_votes <= count)
 		sim_breach("lock %d: client %d counts on votes that it knows to be gone", l, c->process.number);
