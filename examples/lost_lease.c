@@ -8,17 +8,8 @@
 
 #include "redis.h"
 
-#include <semaphore.h>
-#include <unistd.h>
-
-/* On a thread of the client. Anything that stops the work will do here: a flag, a pipe, a semaphore. */
-static void
-on_event(void *arg, const leash_event *event)
-{
-	printf("event %s of '%s': %s\n", leash_event_name(event->type), event->lock, event->text);
-	if (event->type == LEASH_EVENT_LOST)
-		sem_post(arg);
-}
+#include <errno.h>
+#include <poll.h>
 
 static void
 delete_the_key(redisContext *redis)
@@ -27,28 +18,31 @@ delete_the_key(redisContext *redis)
 	freeReplyObject(redisCommand(redis, "DEL leash:{work}"));
 }
 
-/* Work in small steps, and look before each. */
+/* A job that sleeps until there is something to do. The loss wakes it, like anything else in its poll(). */
 static void
-work(leash_lock *lock, redisContext *redis)
+work(leash_lock *lock, int lost_fd, redisContext *redis)
 {
-	for (int step = 1; leash_lock_held(lock); step++) {
-		usleep(100 * 1000);
-		if (step == 3)
+	struct pollfd polled = {.fd = lost_fd, .events = POLLIN};
+	int ready;
+
+	for (int step = 1; (ready = poll(&polled, 1, step < 3 ? 100 : -1)) == 0 || (ready < 0 && errno == EINTR); step++)
+		if (step == 2)
 			delete_the_key(redis);
-	}
-	printf("not held any more: stop\n");
+	printf("lost: stop%s\n", leash_lock_held(lock) ? ", but it is held?" : "");
 }
 
 static leash_status
-lose_it(leash_lock *lock, redisContext *redis, sem_t *lost, leash_error *err)
+lose_it(leash_lock *lock, leash_cancel *lost, redisContext *redis, leash_error *err)
 {
-	leash_status status = leash_lock_acquire(lock, 10000, err);
+	int lost_fd;
+	leash_status status = leash_cancel_fd(lost, &lost_fd, err);
 
+	if (status == LEASH_OK)
+		status = leash_lock_acquire(lock, 10000, err);
 	if (status != LEASH_OK)
 		return status;
 	printf("got the lock\n");
-	work(lock, redis);
-	sem_wait(lost);
+	work(lock, lost_fd, redis);
 
 	/* Until it is unwound, the loss is the answer to everything: no function deeper down can take the lock anew by
 	 * accident, and go on with work of which the first half was done under another hold. */
@@ -59,6 +53,7 @@ lose_it(leash_lock *lock, redisContext *redis, sem_t *lost, leash_error *err)
 		return status;
 
 	/* From here on it is a lock like any other: begin again, from the start. */
+	leash_cancel_reset(lost);
 	status = leash_lock_acquire(lock, 10000, err);
 	if (status != LEASH_OK)
 		return status;
@@ -72,24 +67,25 @@ main(int argc, char **argv)
 	const char *uri = argc > 1 ? argv[1] : NULL;
 	redisContext *redis = connect_to(uri);
 	leash_client *client = NULL;
+	leash_cancel *lost = NULL;
 	leash_lock *lock = NULL;
 	leash_error err;
 	leash_status status;
-	sem_t lost;
 
 	if (redis == NULL)
 		return 1;
-	sem_init(&lost, 0, 0);
-	status = leash_open(&client, LEASH_OPTIONS(.uri = uri, .on_event = on_event, .event_arg = &lost), &err);
+	status = leash_open(&client, LEASH_OPTIONS(.uri = uri), &err);
 	if (status == LEASH_OK)
-		status = leash_lock_new(&lock, client, "work", LEASH_LOCK_OPTIONS(.lease_ms = 3000), &err);
+		status = leash_cancel_new(&lost, &err);
 	if (status == LEASH_OK)
-		status = lose_it(lock, redis, &lost, &err);
+		status = leash_lock_new(&lock, client, "work", LEASH_LOCK_OPTIONS(.lease_ms = 3000, .on_lost = lost), &err);
+	if (status == LEASH_OK)
+		status = lose_it(lock, lost, redis, &err);
 	if (status != LEASH_OK)
 		fprintf(stderr, "lost_lease: %s\n", err.text);
 	leash_lock_free(lock);
-	leash_close(client); /* from here on no event comes any more */
-	sem_destroy(&lost);
+	leash_cancel_free(lost);
+	leash_close(client);
 	redisFree(redis);
 	return status == LEASH_OK ? 0 : 1;
 }

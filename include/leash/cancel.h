@@ -47,7 +47,34 @@ LEASH_API void leash_cancel_fire(leash_cancel *cancel);
 LEASH_API bool leash_cancel_is_fired(const leash_cancel *cancel);
 
 /**
- * Free it. NULL is allowed.
+ * A descriptor that is readable while it is fired: for poll(), or the loop of the program. Made by the first call, and
+ * the same until it is freed. Do nothing else with it: leash_cancel_reset() takes back what is readable.
+ *
+ * @param fd   receives it; untouched unless the result is LEASH_OK
+ * @param err  filled in unless the result is LEASH_OK; may be NULL
+ *
+ * @retval LEASH_OK         `*fd` is to be watched for reading, by level or by edge
+ * @retval LEASH_INVALID    `cancel` or `fd` is NULL
+ * @retval LEASH_NO_MEMORY  no more descriptors
+ * @retval LEASH_FORKED     it belongs to the parent process
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status leash_cancel_fd(leash_cancel *cancel, int *fd, leash_error *err);
+
+/**
+ * It is not fired any more, and can be fired again: between two jobs of a thread, say. NULL is allowed; in a forked
+ * child nothing is done to one of the parent's.
+ *
+ * If it is fired at the same moment, its descriptor may stay readable though it is not fired: reset it again then.
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API void leash_cancel_reset(leash_cancel *cancel);
+
+/**
+ * Free it. NULL is allowed. Handles that have it as `.on_lost` go on; with the last of them its
+ * descriptor is closed.
  *
  * Threads: any, when no acquire uses it and nobody will fire it any more. Since 0.1.
  */

@@ -27,6 +27,9 @@ public:
 	/** Has it been fired? Likewise. */
 	bool is_fired() const noexcept { return leash_cancel_is_fired(get()); }
 
+	/** It can be fired again; as leash_cancel_reset(). */
+	void reset() noexcept { leash_cancel_reset(get()); }
+
 	/** For calls of leash.h; stays this object's. */
 	leash_cancel *get() const noexcept { return cancel_.get(); }
 

@@ -3,6 +3,7 @@
 #define LEASH_LOCK_OPTIONS_H
 
 #include <leash/api.h>
+#include <leash/cancel.h>
 #include <leash/event.h>
 #include <leash/owner.h>
 
@@ -68,6 +69,9 @@ typedef struct leash_lock_options {
 	int64_t min_replicas;     /**< nothing counts before so many replicas have acknowledged it; 0: off; 1 to 16 */
 	int64_t replicas_ms;      /**< for at most so long, and no longer than the lease; default: the client's
 	                               `timeout_ms`; 1 to 86400000; with `min_replicas` or `fsynced` only */
+	leash_cancel *on_lost;    /**< is fired when a hold through this handle is lost, before the event LOST is told; or
+	                               NULL. So poll() in a job wakes (leash_cancel_fd()), and waits end that have it as
+	                               `.cancel`. May be freed while the handle goes on */
 	/* Add fields here, at the end, and nowhere else. */
 } leash_lock_options;
 

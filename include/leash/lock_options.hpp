@@ -43,6 +43,9 @@ public:
 	/** On whose behalf calls through the lock are made; it must outlive them. */
 	lock_options &owner(const leash::owner &value) noexcept { return options_.owner = value.get(), *this; }
 
+	/** What is fired when a hold through the lock is lost; it may be gone while the lock goes on. */
+	lock_options &on_lost(const leash::cancel &value) noexcept { return options_.on_lost = value.get(), *this; }
+
 	/** Events of holds through the lock; see event_function for the thread, and for how long it is kept. */
 	lock_options &on_event(event_function function)
 	{

@@ -1,21 +1,12 @@
-/* Cancels: a flag that stays up, and the threads that are to look at it.
- *
- * A thread that may sleep takes a seat, then looks at the flag; who fires puts the flag up, then wakes every seat: one
- * of the two sees the other. Seats are only added, and without a mutex: firing is allowed in a signal handler. */
-#include "client/cancel.h"
+/* The public face of cancels: see core/cancel.h. */
+#include "core/cancel.h"
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/process.h"
 #include "base/thread.h"
 #include "client/client.h"
 
 #include <errno.h>
-
-struct lsh_seat {
-	struct lsh_seat *next;             /* older */
-	struct lsh_parker *_Atomic parker; /* NULL: it is free */
-};
 
 leash_status
 leash_cancel_new(leash_cancel **out, leash_error *err)
@@ -27,10 +18,9 @@ leash_cancel_new(leash_cancel **out, leash_error *err)
 		return lsh_fail(err, LEASH_INVALID, 0, "leash_cancel_new: `out` is NULL");
 	if (lsh_process_id() == 0)
 		return lsh_no_fork_guard(err);
-	cancel = lsh_new(leash_cancel);
+	cancel = lsh_cancel_new();
 	if (cancel == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a cancel");
-	cancel->process = lsh_process_id();
 	*out = cancel;
 	return LEASH_OK;
 }
@@ -42,18 +32,8 @@ leash_cancel_fire(leash_cancel *cancel)
 	 * of a wake-up and before it woke, in the write() that is a cancellation point, and who waits would sleep on */
 	lsh_guarded();
 
-	if (cancel == NULL)
-		return;
-	atomic_store(&cancel->fired, true);
-	/* in a forked child the threads that sit are not there, and their descriptors may be others */
-	if (lsh_process_is(cancel->process))
-		for (struct lsh_seat *seat = atomic_load(&cancel->seats); seat != NULL; seat = seat->next) {
-			/* who is woken may have left by now: parkers stay readable, and a wake-up too many does no harm */
-			struct lsh_parker *parker = atomic_load(&seat->parker);
-
-			if (parker != NULL)
-				lsh_unpark(parker);
-		}
+	if (cancel != NULL)
+		lsh_cancel_fire(cancel);
 }
 
 bool
@@ -62,45 +42,37 @@ leash_cancel_is_fired(const leash_cancel *cancel)
 	return cancel != NULL && atomic_load(&cancel->fired);
 }
 
+leash_status
+leash_cancel_fd(leash_cancel *cancel, int *fd, leash_error *err)
+{
+	lsh_guarded();
+	int made;
+
+	if (cancel == NULL || fd == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "leash_cancel_fd: %s is NULL", cancel == NULL ? "the cancel" : "`fd`");
+	if (!lsh_process_is(cancel->process))
+		return lsh_fail(err, LEASH_FORKED, 0, "leash_cancel_fd: the cancel belongs to the parent process: make one in "
+		                "the child");
+	made = lsh_cancel_fd(cancel);
+	if (made < 0)
+		return lsh_fail_short(err, errno, "a descriptor for a cancel");
+	*fd = made;
+	return LEASH_OK;
+}
+
+void
+leash_cancel_reset(leash_cancel *cancel)
+{
+	lsh_guarded();
+
+	if (cancel != NULL && lsh_process_is(cancel->process))
+		lsh_cancel_reset(cancel);
+}
+
 void
 leash_cancel_free(leash_cancel *cancel)
 {
 	lsh_guarded();
-	struct lsh_seat *seat, *next;
 
-	if (cancel == NULL)
-		return;
-	for (seat = atomic_load(&cancel->seats); seat != NULL; seat = next) {
-		next = seat->next;
-		lsh_free(seat);
-	}
-	lsh_free(cancel);
-}
-
-struct lsh_seat *
-lsh_cancel_sit(leash_cancel *cancel, struct lsh_parker *parker)
-{
-	struct lsh_seat *seat;
-
-	for (seat = atomic_load(&cancel->seats); seat != NULL; seat = seat->next) {
-		struct lsh_parker *nobody = NULL;
-
-		if (atomic_compare_exchange_strong(&seat->parker, &nobody, parker))
-			return seat;
-	}
-	seat = lsh_new(struct lsh_seat);
-	if (seat == NULL)
-		return NULL;
-	atomic_store(&seat->parker, parker);
-	seat->next = atomic_load(&cancel->seats);
-	while (!atomic_compare_exchange_weak(&cancel->seats, &seat->next, seat))
-		;
-	return seat;
-}
-
-void
-lsh_cancel_rise(struct lsh_seat *seat)
-{
-	if (seat != NULL)
-		atomic_store(&seat->parker, NULL);
+	lsh_cancel_unref(cancel);
 }

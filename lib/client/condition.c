@@ -13,7 +13,6 @@
 #include "admin/step.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "client/cancel.h"
 #include "client/options.h"
 
 #include <leash/condition.h>

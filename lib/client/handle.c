@@ -84,6 +84,8 @@ keep(const struct lsh_terms *terms, struct lsh_terms *defaults)
 		return NULL;
 	*own = *terms;
 	atomic_init(&own->references, 1);
+	if (own->on_lost != NULL)
+		lsh_share(&own->on_lost->references);
 	return own;
 }
 
@@ -138,6 +140,7 @@ lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const s
 	if ((kind->flags & LSH_PASSED) != 0) {
 		terms.restart_guard_ms = 0;
 		terms.on_event = NULL;
+		terms.on_lost = NULL;
 	}
 	if (kind->mark != NULL) /* nothing of it is written that a replica could confirm */
 		terms.safety = (struct lsh_safety){0};

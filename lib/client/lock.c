@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/text.h"
-#include "client/cancel.h"
 #include "client/wait.h"
 
 #include <leash/readwrite.h>

@@ -13,7 +13,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "client/cancel.h"
 
 #include <leash/multi.h>
 

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
+#include "core/cancel.h"
 #include "base/thread.h"
 
 #include <leash/version.h>
@@ -245,6 +246,9 @@ lsh_lock_options_read(leash_lock_options *out, struct lsh_terms *terms, const le
 		terms->on_event = out->on_event;
 		terms->event_arg = out->event_arg;
 	}
+	terms->on_lost = out->on_lost;
+	if (out->on_lost != NULL && !lsh_process_is(out->on_lost->process))
+		return lsh_fail(err, LEASH_FORKED, 0, "`on_lost` belongs to the parent process: make one in the child");
 	if (on_quorum)
 		status = check_quorum(terms, out->fair, err);
 	return status == LEASH_OK && out->owner != NULL ? check_owner(out->owner, err) : status;

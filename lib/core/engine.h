@@ -4,6 +4,7 @@
 
 #include "lease/backend.h"
 
+#include <leash/cancel.h>
 #include <leash/event.h>
 #include <leash/inspect.h>
 #include <leash/status.h>
@@ -21,6 +22,7 @@ struct lsh_terms {
 	int64_t alive_ms;         /* 0: need not be */
 	leash_event_fn on_event;  /* may be NULL */
 	void *event_arg;
+	leash_cancel *on_lost;    /* referenced; or NULL */
 	struct lsh_safety safety;
 	int32_t restart_guard_ms; /* a server that was restarted grants nothing for so long; 0: off */
 	uint16_t handoff_ms;      /* how long a turn of this process may last, */

@@ -24,8 +24,10 @@ set_end(struct lsh_hold *hold, int64_t end)
 void
 lsh_terms_unref(struct lsh_terms *terms)
 {
-	if (terms != NULL && lsh_unshare(&terms->references))
-		lsh_free(terms);
+	if (terms == NULL || !lsh_unshare(&terms->references))
+		return;
+	lsh_cancel_unref(terms->on_lost);
+	lsh_free(terms);
 }
 
 void

@@ -715,6 +715,8 @@ lost(struct lsh_lease *lease, const char *why)
 		hold->next = lock->lost;
 		lock->lost = hold;
 		lsh_count(lock, LSH_COUNT_LOST);
+		if (hold->terms->on_lost != NULL)
+			lsh_cancel_fire(hold->terms->on_lost);
 		lsh_notice(hold, LEASH_EVENT_LOST, why);
 	}
 	lsh_queue_drive(&lock->plain);

@@ -7,19 +7,12 @@
 #ifndef LSH_CORE_OP_H
 #define LSH_CORE_OP_H
 
+#include "core/cancel.h"
 #include "core/engine.h"
 
 struct lsh_hold;
 struct lsh_op;
 struct lsh_op_verb;
-struct lsh_seat;
-
-/* As far as an op looks at it; the rest is in client/cancel.c. */
-struct leash_cancel {
-	atomic_bool fired;
-	uint64_t process;            /* the one that made it: a forked child wakes nobody */
-	_Atomic(struct lsh_seat *) seats;
-};
 
 struct lsh_front {
 	/* It is DONE: status and why are set. Nothing is entered; the op is not touched any more. */

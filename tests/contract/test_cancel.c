@@ -4,6 +4,7 @@
 #include "tests/contract/interface.h"
 #include "tests/support/sanitizer.h"
 
+#include <poll.h>
 #include <signal.h>
 
 enum { ACTORS = 24 }; /* more than a cancel has room for at first */
@@ -198,6 +199,126 @@ BOTH(a_forked_child_ends_no_waits_of_its_parent)
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
 	assert_heard(LEASH_OK, &actors[0]);
 	assert_done(LEASH_OK, &actors[0], actor_release);
+}
+
+/* ---- a loss fires it ---- */
+
+static bool
+is_readable(int fd, int wait_ms)
+{
+	return poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, wait_ms) == 1;
+}
+
+static int
+fd_of(leash_cancel *of)
+{
+	int fd = -1;
+
+	assert_status(LEASH_OK, leash_cancel_fd(of, &fd, &err));
+	return fd;
+}
+
+/* A handle whose holds are renewed every second, and lost at the next renewal. */
+static leash_lock *
+losing(leash_client *of, leash_cancel *on_lost)
+{
+	return kept(leashed_lock(of, "law", LEASH_LOCK_OPTIONS(.fair = fair, .lease_ms = 3000, .on_lost = on_lost)));
+}
+
+static void
+lose(leash_lock *lock)
+{
+	place_take_away("law");
+	await_true(!leash_lock_held(lock));
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+}
+
+BOTH(who_polls_wakes_at_the_loss_of_its_hold_and_of_no_other)
+{
+	leash_lock *watched = losing(other, cancel), *unwatched = losing(other, NULL);
+	int fd = fd_of(cancel);
+
+	assert_int_equal(fd_of(cancel), fd);
+	for (int round = 0; round < 2; round++) {
+		acquires(unwatched);
+		lose(unwatched);
+		acquires(watched);
+		assert_false(is_readable(fd, 0));
+		assert_false(leash_cancel_is_fired(cancel));
+		place_take_away("law");
+		assert_true(is_readable(fd, 60000));
+		assert_true(leash_cancel_is_fired(cancel));
+		assert_status(LEASH_LOST, leash_lock_release(watched, &err));
+		assert_true(is_readable(fd, 0)); /* it stays so */
+		leash_cancel_reset(cancel);
+		assert_false(is_readable(fd, 0));
+	}
+}
+
+BOTH(a_wait_ends_when_what_is_held_meanwhile_is_lost)
+{
+	leash_lock *outer = losing(client, cancel);
+	leash_lock *inner = kept(leashed_lock(other, "inner", NULL));
+	struct actor *a = &actors[0];
+
+	acquires(inner);
+	a->lock = outer;
+	a->cancel = NULL;
+	assert_done(LEASH_OK, a, actor_acquire);
+	a->lock = kept(leashed_lock(client, "inner", NULL));
+	a->cancel = cancel;
+	actor_tell(a, actor_acquire);
+	place_await_waiting("inner", 1);
+	place_take_away("law");
+	check_canceled(a, 0);
+	a->lock = outer;
+	assert_done(LEASH_LOST, a, actor_release);
+	releases(inner);
+}
+
+BOTH(what_was_fired_before_is_readable_and_what_is_freed_is_fired_by_a_handle_that_goes_on)
+{
+	leash_cancel *own = leashed_cancel();
+	leash_lock *lock = losing(client, own);
+
+	leash_cancel_fire(own);
+	assert_true(is_readable(fd_of(own), 0));
+	leash_cancel_reset(own);
+	assert_false(is_readable(fd_of(own), 0));
+	acquires(lock);
+	leash_cancel_free(own);
+	lose(lock);
+}
+
+static int
+ask_in_child(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	assert_status(LEASH_FORKED, leash_cancel_fd(cancel, &fd, &err));
+	leash_cancel_fire(cancel);
+	leash_cancel_reset(cancel); /* nor is it the child's to take back */
+	assert_true(leash_cancel_is_fired(cancel));
+	if (!UNDER_TSAN) {
+		leash_client *own = place_client(NULL);
+		leash_lock *lock;
+
+		assert_refused(LEASH_FORKED, "on_lost", leash_lock_new(&lock, own, "law", LEASH_LOCK_OPTIONS(.on_lost = cancel), &err));
+		leash_close(own);
+	}
+	return 0;
+}
+
+BOTH(a_descriptor_is_of_its_process_alone)
+{
+	int fd = fd_of(cancel);
+
+	child_wait(child_run(ask_in_child, NULL));
+	assert_false(is_readable(fd, 50));
+	assert_refused(LEASH_INVALID, "the cancel", leash_cancel_fd(NULL, &fd, &err));
+	assert_refused(LEASH_INVALID, "`fd`", leash_cancel_fd(cancel, NULL, &err));
+	leash_cancel_reset(NULL);
 }
 
 /* ---- races ---- */

@@ -159,8 +159,8 @@ check 'scoped releases what a block and a function acquired' so does scoped shel
 check 'long_job holds a lease of 1.5 s for 5 s' so does long_job long-job \
 	'step 10 of 10: the lease has [1-9][0-9]* ms left' 'the job is done'
 check 'long_job loses its lock when it hangs' so long_job_hangs
-check 'lost_lease is told of its loss, unwinds it and begins again' so does lost_lease work \
-	"event LOST of 'work': ..*" 'acquire: LOST' 'release: LOST' 'got the lock again'
+check 'lost_lease is woken by its loss, unwinds it and begins again' so does lost_lease work \
+	'lost: stop' 'acquire: LOST' 'release: LOST' 'got the lock again'
 check 'fencing refuses the write of the holder that was stopped past its lease' so does fencing resource \
 	'second writes with fence [0-9]*: accepted' 'first writes with fence [0-9]*: REFUSED' 'first releases: LOST' \
 	"the resource holds what 'second' wrote"
