@@ -59,7 +59,7 @@ cat >"$dir/structs.c" <<'END'
 	HOLDS(offsetof(type, last) + sizeof(((type *)0)->last) == sizeof(type))
 
 CAN_GROW(leash_options, open_cancel);
-CAN_GROW(leash_lock_options, replicas_ms);
+CAN_GROW(leash_lock_options, on_lost);
 CAN_GROW(leash_acquire, cancel);
 CAN_GROW(leash_event, permit);
 CAN_GROW(leash_lock_info, limit);
