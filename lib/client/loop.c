@@ -289,12 +289,13 @@ end(struct lsh_annex *annex)
 
 	while (!take(l, lsh_self())) /* another thread is in the middle of it */
 		lsh_park(&parker, lsh_after(lsh_now_ns(), LSH_MS));
-	do {
+	for (;;) {
 		if (!dispatch(l))
 			return;
-		if (!is_empty(l)) /* another thread is about to say that something is done */
-			lsh_park(&parker, lsh_after(lsh_now_ns(), LSH_MS));
-	} while (!is_empty(l));
+		if (is_empty(l))
+			break;
+		lsh_park(&parker, lsh_after(lsh_now_ns(), LSH_MS)); /* another thread is about to say that something is done */
+	}
 	l->fd = -1;
 	lsh_descriptor_close(fd);
 	give_back(l);

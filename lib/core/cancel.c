@@ -5,7 +5,6 @@
 #include "base/park.h"
 #include "base/process.h"
 
-#include <errno.h>
 #include <sys/eventfd.h>
 
 struct lsh_seat {
@@ -46,20 +45,11 @@ lsh_cancel_unref(leash_cancel *cancel)
 
 /* ---- the flag ---- */
 
-/* In a signal handler, too. */
-static void
-ring(int fd)
-{
-	int e = errno;
-
-	if (fd >= 0)
-		eventfd_write(fd, 1);
-	errno = e;
-}
-
 void
 lsh_cancel_fire(leash_cancel *cancel)
 {
+	int fd;
+
 	atomic_store(&cancel->fired, true);
 	/* in a forked child the threads that sit are not there, and their descriptors may be others */
 	if (!lsh_process_is(cancel->process))
@@ -71,7 +61,9 @@ lsh_cancel_fire(leash_cancel *cancel)
 		if (parker != NULL)
 			lsh_unpark(parker);
 	}
-	ring(atomic_load(&cancel->fd));
+	fd = atomic_load(&cancel->fd);
+	if (fd >= 0)
+		lsh_kick(fd);
 }
 
 void
@@ -84,7 +76,7 @@ lsh_cancel_reset(leash_cancel *cancel)
 		return;
 	eventfd_read(fd, &(eventfd_t){0}); /* does not block */
 	if (atomic_load(&cancel->fired)) /* meanwhile */
-		ring(fd);
+		lsh_kick(fd);
 }
 
 int
@@ -102,7 +94,7 @@ lsh_cancel_fd(leash_cancel *cancel)
 		return none;
 	}
 	if (atomic_load(&cancel->fired)) /* before it was there */
-		ring(fd);
+		lsh_kick(fd);
 	return fd;
 }
 

@@ -4,6 +4,7 @@
 #include "tests/support/asleep.h"
 #include "tests/support/descriptors.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 struct server *server;
@@ -182,6 +183,21 @@ void
 nothing_is_left(void)
 {
 	assert_true(counted_left(at_first) == 0);
+}
+
+void
+no_trace_is_left(void)
+{
+	place_assert_empty();
+	nothing_is_left();
+}
+
+/* ---- descriptors ---- */
+
+bool
+is_readable(int fd, int wait_ms)
+{
+	return poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, wait_ms) > 0;
 }
 
 /* ---- threads that are always in a call ---- */

@@ -78,6 +78,9 @@ extern long at_first; /* how many blocks leash had when the test began */
 /* Before and after each test. */
 void note_what_there_is(void);
 void nothing_is_left(void);
+void no_trace_is_left(void); /* neither there nor in Redis */
+
+bool is_readable(int fd, int wait_ms); /* by then */
 
 /* For PLACE(): as interface_open, with the counting allocator. */
 void life_open(void);

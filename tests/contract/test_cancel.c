@@ -4,7 +4,6 @@
 #include "tests/contract/interface.h"
 #include "tests/support/sanitizer.h"
 
-#include <poll.h>
 #include <signal.h>
 
 enum { ACTORS = 24 }; /* more than a cancel has room for at first */
@@ -59,8 +58,7 @@ tear_down(void)
 {
 	place_resume();
 	await_true(place_introductions() == 0);
-	place_assert_empty();
-	nothing_is_left();
+	no_trace_is_left();
 }
 
 /* It returned canceled, and soon after `fired_ns` (unless 0), whatever it waited for. */
@@ -202,12 +200,6 @@ BOTH(a_forked_child_ends_no_waits_of_its_parent)
 }
 
 /* ---- a loss fires it ---- */
-
-static bool
-is_readable(int fd, int wait_ms)
-{
-	return poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, wait_ms) == 1;
-}
 
 static int
 fd_of(leash_cancel *of)

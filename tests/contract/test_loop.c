@@ -1,7 +1,6 @@
 /* Operations that nobody waits for: what was begun is told once, by who dispatches, and only then. */
 #include "tests/contract/interface.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -39,14 +38,7 @@ set_up(void)
 	assert_status(LEASH_OK, leash_client_fd(client, &fd, &err));
 }
 
-static void
-tear_down(void)
-{
-	place_assert_empty();
-	nothing_is_left();
-}
-
-FIXTURE(set_up, tear_down);
+FIXTURE(set_up, no_trace_is_left);
 PLACE(life_open);
 
 static void
@@ -65,19 +57,11 @@ tell(void *arg, leash_status status, const leash_error *why)
 		told->also(told);
 }
 
-static bool
-is_readable(int timeout_ms)
-{
-	struct pollfd polled = {.fd = fd, .events = POLLIN};
-
-	return poll(&polled, 1, timeout_ms) > 0;
-}
-
 /* As a loop does. */
 static void
 turn(void)
 {
-	if (is_readable(1000))
+	if (is_readable(fd, 1000))
 		assert_status(LEASH_OK, leash_client_dispatch(client, &err));
 }
 
@@ -111,7 +95,7 @@ start_to_release(struct told *told)
 SENTENCE(what_is_begun_is_told_when_it_is_dispatched_and_not_before)
 {
 	start_to_acquire(20000, &first);
-	await_true(is_readable(1000));
+	await_true(is_readable(fd, 1000));
 	await_true(leash_lock_held(lock));
 	assert_int_equal(first.times, 0);
 	assert_told(LEASH_OK, &first);
@@ -121,7 +105,7 @@ SENTENCE(what_is_begun_is_told_when_it_is_dispatched_and_not_before)
 	assert_false(leash_lock_held(lock));
 	assert_told(LEASH_OK, &second);
 	turn();
-	assert_false(is_readable(0));
+	assert_false(is_readable(fd, 0));
 }
 
 SENTENCE(who_has_it_already_nests_and_is_told_so_as_well)

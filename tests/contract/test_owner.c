@@ -50,15 +50,7 @@ set_up(void)
 		begin_actor(&actors[i], owned, 0);
 }
 
-/* Nothing is left, neither in memory nor in Redis. */
-static void
-tear_down(void)
-{
-	place_assert_empty();
-	nothing_is_left();
-}
-
-FIXTURE(set_up, tear_down);
+FIXTURE(set_up, no_trace_is_left);
 PLACE(life_open);
 
 /* ---- any thread ---- */
