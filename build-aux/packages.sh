@@ -19,6 +19,12 @@ compiles() { # LANGUAGE COMPILER...
 	shift
 	echo '#include <stdio.h>' | "$@" -x "$language" -fsyntax-only -
 }
+python_has() { # MODULE: as tests/support/tap.sh finds it
+	for python in python3 /usr/bin/python3; do
+		! "$python" -c "import $1" || return 0
+	done
+	return 1
+}
 
 compiler=${CC:-gcc}
 
@@ -44,6 +50,8 @@ if [ "${1-}" != --install ]; then
 	need mandoc command -v mandoc
 	need pmccabe command -v pmccabe
 	need pkg-config command -v pkg-config
+	need python3 command -v python3
+	need python3-prometheus-client python_has prometheus_client.parser
 	need redis-server command -v redis-server
 	need redis-tools command -v redis-cli
 	need tmux command -v tmux

@@ -30,6 +30,7 @@ nobase_dist_doc_DATA += examples/interrupt.c
 nobase_dist_doc_DATA += examples/long_job.c
 nobase_dist_doc_DATA += examples/lost_lease.c
 nobase_dist_doc_DATA += examples/many_readers.c
+nobase_dist_doc_DATA += examples/metrics.c
 nobase_dist_doc_DATA += examples/nested.c
 nobase_dist_doc_DATA += examples/one_leads.c
 nobase_dist_doc_DATA += examples/redis.h

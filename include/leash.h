@@ -31,6 +31,8 @@
 #include <leash/loop.h>
 #include <leash/takeover.h>
 #include <leash/inspect.h>
+#include <leash/metrics.h>
+#include <leash/fields.h>
 #include <leash/scripts.h>
 #include <leash/memory.h>
 #include <leash/version.h>

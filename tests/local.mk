@@ -25,7 +25,7 @@ EXTRA_DIST += $(test_scripts)
 EXTRA_DIST += tests/cpp/errors.cpp tests/cpp/lock.cpp tests/cpp/readwrite.cpp tests/cpp/semaphore.cpp
 EXTRA_DIST += tests/cpp/sentence.hpp tests/cpp/types.cpp
 EXTRA_DIST += tests/install/shape.known
-EXTRA_DIST += tests/support/tap.sh
+EXTRA_DIST += tests/contract/metrics.py tests/support/tap.sh
 
 if TESTS_ENABLED
 
@@ -38,10 +38,10 @@ if COMMAND_ENABLED
 test_programs += tests/tools/test_jobs tests/tools/test_commands tests/tools/test_run_frozen
 test_programs += tests/doctor/test_deployments tests/doctor/test_health tests/doctor/test_strangers
 endif
-test_programs += tests/contract/test_takeover tests/contract/test_cancel tests/contract/test_close
+test_programs += tests/contract/test_takeover tests/contract/test_cancel tests/contract/test_close tests/contract/test_fields
 test_programs += tests/contract/test_fair tests/contract/test_forked tests/contract/test_gates tests/contract/test_input
 test_programs += tests/contract/test_inspect tests/contract/test_introduce tests/contract/test_laws
-test_programs += tests/contract/test_leader tests/contract/test_least tests/contract/test_manners
+test_programs += tests/contract/test_leader tests/contract/test_least tests/contract/test_manners tests/contract/test_metrics
 test_programs += tests/contract/test_conditions tests/contract/test_multi tests/contract/test_one_write
 test_programs += tests/contract/test_loop tests/contract/test_owner tests/contract/test_preloaded tests/contract/test_redisson
 test_programs += tests/contract/test_resources tests/contract/test_scan tests/contract/test_scan_lies tests/contract/test_scope
@@ -58,7 +58,7 @@ test_programs += tests/redis/test_redisson tests/redis/test_resolve tests/redis/
 test_programs += tests/redis/test_share tests/redis/test_sharded tests/redis/test_steps tests/redis/test_tls
 test_programs += tests/redis/test_tls_bytes tests/tools/test_guard tests/tools/test_histogram tests/tools/test_ranking
 test_programs += tests/unit/test_command tests/unit/test_courier tests/unit/test_descriptor tests/unit/test_error
-test_programs += tests/unit/test_fault tests/unit/test_heap tests/unit/test_list tests/unit/test_lock_line
+test_programs += tests/unit/test_fault tests/unit/test_figure tests/unit/test_heap tests/unit/test_list tests/unit/test_lock_line
 test_programs += tests/unit/test_map tests/unit/test_memory tests/unit/test_monitor tests/unit/test_pace
 test_programs += tests/unit/test_proxy tests/unit/test_reply tests/unit/test_script tests/unit/test_support
 test_programs += tests/unit/test_survey tests/unit/test_tally tests/unit/test_text tests/unit/test_thread
@@ -68,6 +68,7 @@ tests_contract_test_takeover_LDADD = $(contract_libs)
 tests_contract_test_cancel_LDADD = $(contract_libs)
 tests_contract_test_close_LDADD = $(contract_libs)
 tests_contract_test_fair_LDADD = $(contract_libs)
+tests_contract_test_fields_LDADD = $(public_libs)
 tests_contract_test_forked_LDADD = $(contract_libs)
 tests_contract_test_gates_LDADD = $(contract_libs)
 tests_contract_test_input_LDADD = $(contract_libs)
@@ -76,6 +77,7 @@ tests_contract_test_introduce_LDADD = $(contract_libs)
 tests_contract_test_laws_LDADD = $(contract_libs)
 tests_contract_test_least_LDADD = $(contract_libs)
 tests_contract_test_manners_LDADD = $(contract_libs)
+tests_contract_test_metrics_LDADD = $(contract_libs)
 tests_contract_test_conditions_LDADD = $(contract_libs)
 tests_contract_test_multi_LDADD = $(contract_libs)
 tests_contract_test_one_write_LDADD = $(contract_libs)

@@ -72,6 +72,8 @@ typedef struct leash_lock_options {
 	leash_cancel *on_lost;    /**< is fired when a hold through this handle is lost, before the event LOST is told; or
 	                               NULL. So poll() in a job wakes (leash_cancel_fd()), and waits end that have it as
 	                               `.cancel`. May be freed while the handle goes on */
+	const char *group;        /**< the times of holds through this handle are counted under this name, too: see
+	                               leash/metrics.h. 1 to 64 printable, no spaces. NULL: under none. Copied */
 	/* Add fields here, at the end, and nowhere else. */
 } leash_lock_options;
 

@@ -40,6 +40,9 @@ public:
 	lock_options &handoffs(std::int64_t count) noexcept { return options_.handoffs = count, *this; }
 	lock_options &min_replicas(std::int64_t count) noexcept { return options_.min_replicas = count, *this; }
 
+	/** Its times are counted under this name, too; the text must live until the lock is made. */
+	lock_options &group(const char *name) noexcept { return options_.group = name, *this; }
+
 	/** On whose behalf calls through the lock are made; it must outlive them. */
 	lock_options &owner(const leash::owner &value) noexcept { return options_.owner = value.get(), *this; }
 

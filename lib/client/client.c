@@ -11,6 +11,7 @@
 #include "base/process.h"
 #include "base/thread.h"
 #include "client/options.h"
+#include "client/times.h"
 #include "core/op.h"
 
 #include <errno.h>
@@ -111,6 +112,7 @@ client_free(leash_client *client)
 	lsh_engine_free(client->engine);
 	if (client->annex != NULL)
 		client->annex->free(client->annex);
+	lsh_groups_free(client);
 	lsh_courier_free(client->courier);
 	lsh_uri_clear(&client->uri);
 	lsh_free(client);

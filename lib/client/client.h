@@ -32,10 +32,12 @@ struct leash_client {
 	struct lsh_courier *courier;
 	struct lsh_engine *engine;
 	struct lsh_annex *_Atomic annex; /* the loop (loop.h); NULL: nothing was started yet */
+	struct lsh_group *_Atomic groups; /* times.h */
 	struct lsh_letter clock_letter;
 	_Atomic int64_t clock_jump_us;
 };
 
+void lsh_client_count(leash_client *client, leash_stats *stats); /* all but its size; memory only */
 void lsh_client_retain(leash_client *client);
 void lsh_client_unref(leash_client *client);
 

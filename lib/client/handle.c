@@ -7,7 +7,9 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "client/options.h"
+#include "client/times.h"
 
+#include <leash/metrics.h>
 #include <leash/readwrite.h>
 
 #include <errno.h>
@@ -120,6 +122,20 @@ read_mode(uint32_t *need, const struct lsh_kind **kind, const leash_lock_options
 	return LEASH_OK;
 }
 
+static leash_status
+join_group(struct lsh_terms *terms, leash_client *client, const char *name, leash_error *err)
+{
+	struct lsh_group *group = lsh_group_open(client, name);
+
+	if (group == NULL && errno == ENOMEM)
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a group");
+	if (group == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "there are %d groups in this client already, so none for '%s': a group "
+		                "is for many locks", LEASH_GROUPS_MAX, name);
+	terms->times = &group->times;
+	return LEASH_OK;
+}
+
 leash_status
 lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const struct lsh_kind *kind,
                const leash_lock_options *options, leash_error *err)
@@ -136,6 +152,8 @@ lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const s
 	status = lsh_lock_options_read(&o, &terms, options, &client->defaults, on_quorum, err);
 	if (status == LEASH_OK)
 		status = read_mode(&need, &kind, &o, on_quorum, err);
+	if (status == LEASH_OK && o.group != NULL)
+		status = join_group(&terms, client, o.group, err);
 	lsh_fail_about(err, status, kind->name, shown);
 	if ((kind->flags & LSH_PASSED) != 0) {
 		terms.restart_guard_ms = 0;

@@ -106,14 +106,13 @@ leash_semaphore_inspect(leash_semaphore *semaphore, leash_lock_info *info, leash
 	return status;
 }
 
-/* All but the size; memory only. */
-static void
-collect(struct lsh_engine *e, leash_stats *stats)
+void
+lsh_client_count(leash_client *client, leash_stats *stats)
 {
-	struct lsh_router *router = lsh_engine_backend(e)->router;
+	struct lsh_router *router = lsh_engine_backend(client->engine)->router;
 	struct lsh_server *first = NULL; /* in use */
 
-	lsh_engine_count(e, stats);
+	lsh_engine_count(client->engine, stats);
 	stats->connected = stats->listening = lsh_router_count(router) > 0;
 	lsh_router_gone(router, &stats->commands, &stats->connects);
 	for (size_t i = 0; i < lsh_router_count(router); i++) {
@@ -152,7 +151,7 @@ leash_client_stats(leash_client *client, leash_stats *stats, leash_error *err)
 		status = lsh_fail_about(err, lsh_client_is_there(client, err), call, NULL);
 	if (status != LEASH_OK)
 		return status;
-	collect(client->engine, &found);
+	lsh_client_count(client, &found);
 	lsh_copy_out(stats, stats->size, &found, sizeof found);
 	return LEASH_OK;
 }

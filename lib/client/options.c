@@ -226,6 +226,8 @@ lsh_lock_options_read(leash_lock_options *out, struct lsh_terms *terms, const le
 		status = check_numbers(out, err);
 	if (status == LEASH_OK)
 		status = check_pairs(out, err);
+	if (status == LEASH_OK && out->group != NULL)
+		status = check_text(out->group, NULL, "group", "printable characters without spaces", err);
 	if (status == LEASH_OK && out->mode > LEASH_REDISSON)
 		status = lsh_fail(err, LEASH_INVALID, 0, "mode is %d, but must be LEASH_MUTEX, LEASH_READ, LEASH_WRITE or "
 		                  "LEASH_REDISSON", (int)out->mode);

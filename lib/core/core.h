@@ -121,6 +121,7 @@ struct lsh_op_verb {
 struct lsh_engine {
 	struct lsh_backend *backend;
 	struct lsh_count_row counts[LSH_COUNT_ROWS];
+	struct lsh_times times;
 	pthread_mutex_t mutex;        /* guards the rest, and the handles of each lock */
 	struct lsh_map locks;
 };
@@ -195,6 +196,7 @@ lsh_is_closing(const struct lsh_lock *lock)
 /* ---- table.c ---- */
 
 void lsh_count(struct lsh_lock *lock, enum lsh_count what);
+void lsh_took(struct lsh_lock *lock, const struct lsh_terms *terms, leash_time what, int64_t ns);
 
 /* as struct lsh_backend_ops has them */
 void lsh_lock_retain(struct lsh_resource *resource);
@@ -215,10 +217,11 @@ void lsh_notice_risk(struct lsh_hold *hold, unsigned acknowledged, unsigned want
 struct lsh_hold *lsh_hold_of(struct lsh_lock *lock, const struct leash_owner *owner); /* held or lost; or NULL */
 struct lsh_hold *lsh_hold_check(struct lsh_op *op); /* its owner's; lost now, if its lease ran out before that began */
 bool lsh_hold_is_hung(const struct lsh_hold *hold, int64_t now);        /* its owner puts renewals off */
-/* The caller's reference to the lease becomes the hold's. */
-void lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *hold, uint64_t fence);
+/* Whoever waited since then has it from now on. The caller's reference to the lease becomes the hold's. */
+void lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *hold, uint64_t fence,
+                    int64_t waited_since, int64_t now);
 /* It ends for its owner. If nobody else has its lease, the reference to that becomes the caller's; else NULL. */
-struct lsh_lease *lsh_hold_finish(struct lsh_hold *hold);
+struct lsh_lease *lsh_hold_finish(struct lsh_hold *hold, int64_t now);
 void lsh_hold_end(struct lsh_hold *hold); /* and its lease is released if nobody waits for that */
 /* From one lease, which nobody else has, to another one: the reference to that becomes the hold's. */
 void lsh_hold_move(struct lsh_hold *hold, struct lsh_lease *lease, uint64_t fence);

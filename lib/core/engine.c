@@ -207,3 +207,9 @@ lsh_engine_count(struct lsh_engine *e, leash_stats *stats)
 	stats->holding = stats->waiting = 0;
 	lsh_lock_each(e, add_lock, stats);
 }
+
+const struct lsh_times *
+lsh_engine_times(const struct lsh_engine *e)
+{
+	return &e->times;
+}

@@ -2,17 +2,25 @@
 #ifndef LSH_CORE_ENGINE_H
 #define LSH_CORE_ENGINE_H
 
+#include "base/figure.h"
 #include "lease/backend.h"
 
 #include <leash/cancel.h>
 #include <leash/event.h>
 #include <leash/inspect.h>
+#include <leash/metrics.h>
 #include <leash/status.h>
 
 struct leash_owner;
 struct lsh_courier;
 struct lsh_engine;
 struct lsh_lock;
+
+/* How long waits and holds lasted, and what was left of leases when they were renewed; by enum leash_time. */
+enum { LSH_TIMES = LEASH_TIME_LEFT + 1 };
+struct lsh_times {
+	struct lsh_figure of[LSH_TIMES];
+};
 
 /* On what terms a lock is acquired. A handle has them, and holds through it. */
 struct lsh_terms {
@@ -23,6 +31,7 @@ struct lsh_terms {
 	leash_event_fn on_event;  /* may be NULL */
 	void *event_arg;
 	leash_cancel *on_lost;    /* referenced; or NULL */
+	struct lsh_times *times;  /* of its group; or NULL */
 	struct lsh_safety safety;
 	int32_t restart_guard_ms; /* a server that was restarted grants nothing for so long; 0: off */
 	uint16_t handoff_ms;      /* how long a turn of this process may last, */
@@ -54,8 +63,9 @@ const char *lsh_lock_name(const struct lsh_lock *lock);
 const char *lsh_lock_shown(const struct lsh_lock *lock);
 struct lsh_resource *lsh_lock_resource(struct lsh_lock *lock);
 
-/* What this engine counts itself; memory only. */
+/* What this engine counts and measures itself; memory only. */
 void lsh_engine_count(struct lsh_engine *engine, leash_stats *stats);
+const struct lsh_times *lsh_engine_times(const struct lsh_engine *engine);
 
 /* What an owner has of a lock. */
 struct lsh_view {

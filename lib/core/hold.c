@@ -176,7 +176,8 @@ note_fence(struct lsh_hold *hold)
 }
 
 void
-lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *hold, uint64_t fence)
+lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *hold, uint64_t fence,
+               int64_t waited_since, int64_t now)
 {
 	hold->depth = 1;
 	hold->reads = lease->need == LSH_NEED_READ;
@@ -185,9 +186,12 @@ lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *
 	hold->beside = lease->user;
 	lease->user = hold;
 	lease->depth = 1;
-	if (!lsh_is_shared(lock) || lease->need == LSH_NEED_WRITE)
+	if (!lsh_is_shared(lock) || lease->need == LSH_NEED_WRITE) {
 		lock->hold = hold;
+		lease->held_after_us = (uint32_t)((now - lease->turn_began) / LSH_US); /* a turn has 60 s for hand-offs */
+	}
 	lsh_count(lock, LSH_COUNT_ACQUIRED);
+	lsh_took(lock, hold->terms, LEASH_TIME_WAIT, now - waited_since);
 	if (hold->terms->alive_ms > 0)
 		atomic_store(&hold->more->alive_at, lsh_now_ns());
 	atomic_fetch_add(&hold->owner->holds, 1);
@@ -209,6 +213,7 @@ lsh_hold_move(struct lsh_hold *hold, struct lsh_lease *lease, uint64_t fence)
 
 	atomic_store(&lock->holder, 0);
 	hold->lease->user = NULL;
+	lease->held_after_us = hold->lease->held_after_us;
 	lock->generation += hold->lease->adopted;
 	hold->lease = lease;
 	hold->fence = fence;
@@ -228,8 +233,19 @@ lsh_hold_revalued(struct lsh_hold *hold)
 	set_end(hold, hold->lease->valid_until);
 }
 
+/* It ends: how long it lasted; of those who share a lease the last one tells, of all of them. */
+static void
+measure(const struct lsh_hold *hold, int64_t now)
+{
+	struct lsh_lock *lock = hold->lock;
+	const struct lsh_lease *lease = hold->lease;
+
+	if (hold->beside == NULL && lease->user == hold)
+		lsh_took(lock, hold->terms, LEASH_TIME_HOLD, now - lease->turn_began - lease->held_after_us * LSH_US);
+}
+
 struct lsh_lease *
-lsh_hold_finish(struct lsh_hold *hold)
+lsh_hold_finish(struct lsh_hold *hold, int64_t now)
 {
 	struct lsh_lock *lock = hold->lock;
 	struct lsh_lease *lease = hold->lease;
@@ -237,6 +253,7 @@ lsh_hold_finish(struct lsh_hold *hold)
 	leash_status status = lsh_is_closing(lock) ? LEASH_CLOSED : LEASH_NOT_HELD;
 	/* whoever reads holder twice around valid_until never takes a later hold's validity for its own */
 	set_end(hold, 0);
+	measure(hold, now);
 	if (lock->hold == hold) {
 		atomic_store(&lock->holder, 0);
 		lock->hold = NULL;
@@ -258,7 +275,7 @@ lsh_hold_finish(struct lsh_hold *hold)
 void
 lsh_hold_end(struct lsh_hold *hold)
 {
-	struct lsh_lease *lease = lsh_hold_finish(hold);
+	struct lsh_lease *lease = lsh_hold_finish(hold, lsh_now_ns());
 
 	if (lease != NULL)
 		lsh_lease_release(lease, NULL);

@@ -342,7 +342,7 @@ join(struct lsh_op *op, const struct lsh_hold *beside)
 	if (hold == NULL)
 		return lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM, "out of memory");
 	lsh_count(op->lock, LSH_COUNT_HANDED_OFF);
-	lsh_hold_begin(op->lock, beside->lease, hold, beside->fence);
+	lsh_hold_begin(op->lock, beside->lease, hold, beside->fence, op->began, op->began);
 	return LEASH_OK;
 }
 
@@ -362,7 +362,7 @@ let_in_beside(const struct lsh_op *first, const struct lsh_hold *hold)
 		if (!may_join(op, hold, now))
 			return;
 		lsh_count(lock, LSH_COUNT_HANDED_OFF);
-		lsh_hold_begin(lock, hold->lease, op->hold, hold->fence);
+		lsh_hold_begin(lock, hold->lease, op->hold, hold->fence, op->began, now);
 		lsh_op_finish(op, LEASH_OK);
 	}
 }
@@ -613,7 +613,7 @@ granted(struct lsh_lease *lease, int64_t fence)
 	if (lease->waited)
 		lsh_count(lock, LSH_COUNT_WAITED);
 	/* 256: fences in between are for hand-offs within the process */
-	lsh_hold_begin(lock, lease, hold, (uint64_t)fence * 256);
+	lsh_hold_begin(lock, lease, hold, (uint64_t)fence * 256, op->began, op->pending ? lsh_now_ns() : lease->turn_began);
 	let_in_beside(op, hold);
 	lsh_op_finish(op, LEASH_OK);
 	return true;
@@ -683,6 +683,14 @@ renewed(struct lsh_lease *lease, int64_t sent, int64_t lease_ms)
 }
 
 static void
+renewing(struct lsh_lease *lease, int64_t now)
+{
+	const struct lsh_hold *hold = lease->user;
+
+	lsh_took(hold->lock, hold->terms, LEASH_TIME_LEFT, lease->valid_until - now);
+}
+
+static void
 not_renewed(struct lsh_lease *lease, const leash_error *why, bool final)
 {
 	struct lsh_lock *lock = lsh_lock_of(lease->resource);
@@ -711,7 +719,7 @@ lost(struct lsh_lease *lease, const char *why)
 
 	while ((hold = lease->user) != NULL) {
 		hold->lost = true;
-		lsh_hold_finish(hold);
+		lsh_hold_finish(hold, lsh_now_ns());
 		hold->next = lock->lost;
 		lock->lost = hold;
 		lsh_count(lock, LSH_COUNT_LOST);
@@ -783,6 +791,6 @@ is_wanted(const struct lsh_resource *resource)
 
 const struct lsh_lease_events lsh_lease_events = {
 	.adoptable = adoptable, .granted = granted, .pending = pending, .waits = waits, .failed = failed,
-	.renewed = renewed, .revalued = revalued, .not_renewed = not_renewed, .at_risk = at_risk, .lost = lost,
-	.ended = ended, .wants_ms = wants_ms, .why_over = why_over, .is_old = is_old, .is_wanted = is_wanted,
+	.renewing = renewing, .renewed = renewed, .revalued = revalued, .not_renewed = not_renewed, .at_risk = at_risk,
+	.lost = lost, .ended = ended, .wants_ms = wants_ms, .why_over = why_over, .is_old = is_old, .is_wanted = is_wanted,
 };

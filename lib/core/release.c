@@ -35,10 +35,10 @@ hand_off(struct lsh_hold *hold)
 	next = next_of(lock, now);
 	if (next == NULL || next->want.need != lease->need || !lsh_hold_may_pass(hold, next->terms, next->lease_ms, now))
 		return false;
-	lsh_hold_finish(hold);
+	lsh_hold_finish(hold, now);
 	lsh_lease_hand_off(lease);
 	lsh_count(lock, LSH_COUNT_HANDED_OFF);
-	lsh_hold_begin(lock, lease, next->hold, fence);
+	lsh_hold_begin(lock, lease, next->hold, fence, next->began, now);
 	lsh_op_finish(next, LEASH_OK);
 	return true;
 }
@@ -115,7 +115,7 @@ begin(struct lsh_op *op)
 		lsh_hold_unwind(hold);
 		return LEASH_OK;
 	}
-	lease = lsh_hold_finish(hold);
+	lease = lsh_hold_finish(hold, op->began);
 	lsh_hold_unwind(hold);
 	if (lease == NULL)
 		return LEASH_OK; /* others still read */

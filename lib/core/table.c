@@ -129,6 +129,16 @@ lsh_count(struct lsh_lock *lock, enum lsh_count what)
 }
 
 void
+lsh_took(struct lsh_lock *lock, const struct lsh_terms *terms, leash_time what, int64_t ns)
+{
+	if (lock->resource.kind->mark != NULL)
+		return; /* likewise */
+	lsh_figure_add(&lsh_engine_of(lock)->times.of[what], ns);
+	if (terms->times != NULL)
+		lsh_figure_add(&terms->times->of[what], ns);
+}
+
+void
 lsh_lock_retain(struct lsh_resource *resource)
 {
 	atomic_fetch_add_explicit(&lsh_lock_of(resource)->references, 1, memory_order_relaxed);

@@ -64,6 +64,7 @@ struct lsh_lease_events {
 	 * one is ENDING then. */
 	void (*waits)(struct lsh_lease *lease, const leash_error *why, int64_t again_at);
 	void (*failed)(struct lsh_lease *lease, const leash_error *why); /* for whom it is now it will not get better */
+	void (*renewing)(struct lsh_lease *lease, int64_t now); /* HELD: it is about to be renewed */
 	/* valid_until is another one: by a renewal for so long; or without one */
 	void (*renewed)(struct lsh_lease *lease, int64_t sent, int64_t lease_ms);
 	void (*revalued)(struct lsh_lease *lease);

@@ -583,6 +583,7 @@ fire_held(struct lsh_lease *lease, int64_t now)
 	} else if (wants_ms == 0) {
 		lsh_lease_arm(lease, lease->valid_until, 0);
 	} else if (lease->wanted_at == 0) {
+		lsh_events_of(lease)->renewing(lease, now);
 		lsh_lease_want(lease, now);
 		renew(lease, now);
 	} else {

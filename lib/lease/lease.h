@@ -155,6 +155,7 @@ struct lsh_lease {
 	int32_t span_ms;                   /* of the lease that valid_until follows from */
 	int32_t extend_ms;                 /* HELD: an extension is awaited, for at least so long; 0: none is */
 	uint32_t need;                     /* of a shared kind */
+	uint32_t held_after_us;            /* HELD: the present hold began so long after turn_began */
 	struct lsh_resource *resource;     /* referenced */
 	struct lsh_list link;              /* in resource->leases */
 	union {                            /* NULL: nobody */

@@ -188,6 +188,8 @@ ended(struct lsh_ticket *ticket, enum lsh_outcome outcome, const struct lsh_mess
 	};
 	leash_error why;
 
+	if (message != NULL)
+		lsh_router_answered(server->router, lsh_pipeline_heard(lsh_node_pipeline(server->node)) - call->sent);
 	if (message != NULL && message->type == LSH_ERROR) {
 		r.words = message->item[0].text;
 		judge_refusal(call, &r);

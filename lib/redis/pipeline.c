@@ -64,7 +64,7 @@ struct lsh_pipeline {
 	bool awake;           /* the reader will write before it sleeps */
 	int64_t reads_until;  /* the reader sleeps no longer than that */
 	int64_t soonest;      /* no ticket has a sooner limit */
-	int64_t heard;        /* when bytes came last */
+	_Atomic int64_t heard; /* when bytes came last; written with the mutex held */
 	bool look_first;      /* it was idle: see that nothing came unasked before the next command is sent */
 	char refusal[LSH_REPLY_TEXT]; /* of the last ASKING that was refused, */
 	uint64_t refused;     /* in front of this command; 0: of none, as such a command is never the first */
@@ -336,7 +336,7 @@ hand_out(struct lsh_pipeline *p, int64_t now)
 
 		pthread_mutex_lock(&p->conn.mutex);
 		p->awake = true;
-		p->heard = now;
+		atomic_store_explicit(&p->heard, now, memory_order_relaxed);
 		sane = take_next(p, message, &ticket);
 		if (++told % GATHER == 0 && lsh_connection_has_to_write(&p->conn))
 			write_out(p);
@@ -369,7 +369,7 @@ read_on(struct lsh_pipeline *p, const struct stay *stay)
 	pthread_mutex_lock(&p->conn.mutex);
 	p->awake = true;
 	if (size > 0)
-		p->heard = now;
+		atomic_store_explicit(&p->heard, now, memory_order_relaxed);
 	if (size < 0 || !sane)
 		break_connection(p, sane ? LSH_UNKNOWN : LSH_GARBLED);
 	if (now >= p->soonest && p->conn.state == LSH_UP)
@@ -637,6 +637,12 @@ lsh_pipeline_commands(struct lsh_pipeline *p)
 {
 	lsh_locked(&p->conn.mutex);
 	return p->conn.handed;
+}
+
+int64_t
+lsh_pipeline_heard(const struct lsh_pipeline *p)
+{
+	return atomic_load_explicit(&p->heard, memory_order_relaxed);
 }
 
 int

@@ -85,6 +85,8 @@ uint64_t lsh_pipeline_commands(struct lsh_pipeline *pipeline);   /* handed to th
 uint64_t lsh_pipeline_connects(struct lsh_pipeline *pipeline);   /* how often it was attached */
 uint64_t lsh_pipeline_epoch(struct lsh_pipeline *pipeline); /* of the present or last connection; unique; 0: none */
 int lsh_pipeline_fd(struct lsh_pipeline *pipeline);              /* to poll for hang-ups; -1 if there is none */
+int64_t lsh_pipeline_heard(const struct lsh_pipeline *pipeline); /* when it read last */
+
 /* Break it if commands are on their way and nothing was heard since `since`. Any mutex may be held: whoever reads tells
  * of it. */
 void lsh_pipeline_break_if_silent(struct lsh_pipeline *pipeline, int64_t since);

@@ -18,6 +18,7 @@ struct lsh_router {
 	struct lsh_uri uris[LSH_QUORUM_MAX];              /* of a quorum's servers */
 	_Atomic size_t count;                             /* all are below that */
 	_Atomic uint64_t commands_gone, connects_gone;
+	struct lsh_figure round_trips;
 	pthread_mutex_t mutex;                            /* held while a server is made or taken away, or `closed` set */
 	atomic_bool closed;
 	struct lsh_server *_Atomic servers[LSH_SERVERS];
@@ -41,6 +42,18 @@ unsigned
 lsh_router_slot_of(const struct lsh_router *r, const char *key, size_t size)
 {
 	return r->cluster != NULL ? lsh_slot_of(key, size) : 0;
+}
+
+const struct lsh_figure *
+lsh_router_round_trips(const struct lsh_router *r)
+{
+	return &r->round_trips;
+}
+
+void
+lsh_router_answered(struct lsh_router *r, int64_t after_ns)
+{
+	lsh_figure_add(&r->round_trips, after_ns);
 }
 
 void

@@ -10,6 +10,7 @@
 #ifndef LSH_REDIS_ROUTER_H
 #define LSH_REDIS_ROUTER_H
 
+#include "base/figure.h"
 #include "base/list.h"
 #include "redis/node.h"
 
@@ -58,6 +59,10 @@ void lsh_router_free(struct lsh_router *router);  /* with the servers, which are
 bool lsh_router_is_cluster(const struct lsh_router *router);
 const struct lsh_router_options *lsh_router_options(const struct lsh_router *router);
 unsigned lsh_router_slot_of(const struct lsh_router *router, const char *key, size_t size); /* 0 where there are none */
+
+/* How long answers took, of all servers. */
+const struct lsh_figure *lsh_router_round_trips(const struct lsh_router *router);
+void lsh_router_answered(struct lsh_router *router, int64_t after_ns);
 
 /* What those servers have counted that are given up. */
 void lsh_router_gone(const struct lsh_router *router, uint64_t *commands, uint64_t *connects);

@@ -131,6 +131,11 @@ fails_without_a_server() { # EXAMPLE
 	return 1
 }
 
+metrics_is_read() {
+	"$programs/metrics" >"$dir/page" && python=$(python_with prometheus_client.parser) &&
+		"$python" "$source/tests/contract/metrics.py" <"$dir/page" >"$dir/out" 2>&1
+}
+
 # In C++, and so the one that make did not build.
 scoped_lock() (
 	programs=$dir
@@ -142,7 +147,7 @@ scoped_lock() (
 )
 
 none_works_without_a_server() {
-	for example in all_done both_accounts bounded_queue by_hand event_loop fencing few_at_once first_lock hand_over in_step interrupt long_job lost_lease many_readers nested one_leads scoped transfer try_or_skip worker_pool; do
+	for example in all_done both_accounts bounded_queue by_hand event_loop fencing few_at_once first_lock hand_over in_step interrupt long_job lost_lease many_readers metrics nested one_leads scoped transfer try_or_skip worker_pool; do
 		fails_without_a_server $example || return
 	done
 }
@@ -170,6 +175,7 @@ check 'both_accounts moves money both ways, and nobody waits in a circle' so doe
 	'200 transfers, 4 threads: 1000 in all'
 check 'many_readers reads what is whole, and who writes gets in' so does many_readers prices \
 	'20 changes, read meanwhile, 0 times torn; in the end 240'
+check 'metrics writes what the parser of Prometheus reads, with the times of a known load' so metrics_is_read
 check 'event_loop serves all by one thread, and no two of an account at once' so does event_loop \
 	'account:0 account:1 account:2 account:3 account:4 account:5 account:6 account:7 account:8 account:9' \
 	'100 requests by one thread, 0 of them beside another one, 0 failed'

@@ -214,6 +214,7 @@ IS(bool, lsh_pipeline_is_up, (struct lsh_pipeline *p), return p->up)
 IS(uint64_t, lsh_pipeline_epoch, (struct lsh_pipeline *p), return p->epoch)
 IS(uint64_t, lsh_pipeline_commands, (struct lsh_pipeline *p), return p->handed)
 IS(uint64_t, lsh_pipeline_connects, (struct lsh_pipeline *p), return p->connects)
+IS(int64_t, lsh_pipeline_heard, (const struct lsh_pipeline *p), return p->heard)
 
 void
 lsh_pipeline_break(struct lsh_pipeline *p, uint64_t epoch)

@@ -59,7 +59,7 @@ cat >"$dir/structs.c" <<'END'
 	HOLDS(offsetof(type, last) + sizeof(((type *)0)->last) == sizeof(type))
 
 CAN_GROW(leash_options, open_cancel);
-CAN_GROW(leash_lock_options, on_lost);
+CAN_GROW(leash_lock_options, group);
 CAN_GROW(leash_acquire, cancel);
 CAN_GROW(leash_event, permit);
 CAN_GROW(leash_lock_info, limit);
@@ -67,6 +67,7 @@ CAN_GROW(leash_waiter_info, limit);
 CAN_GROW(leash_stats, reserved_);
 CAN_GROW(leash_hold_info, remaining_ms);
 CAN_GROW(leash_leader, value);
+CAN_GROW(leash_times, max_ns);
 
 HOLDS(sizeof(leash_error) == 256 && offsetof(leash_error, status) == 0 && offsetof(leash_error, sys_errno) == 4);
 HOLDS(offsetof(leash_error, text) == 8 && sizeof(((leash_error *)0)->text) == 248);

@@ -3,6 +3,7 @@
 #   check SENTENCE COMMAND...   one test. It is so if the command succeeds and says nothing: what it says is what is wrong
 #   skip SENTENCE REASON        one test that cannot be made here
 #   finish                      at the end of each script: how many there were
+#   python_with MODULE          the first python3 that has it, the PATH's or else the system's; false: none has
 #   start_redis                 a server on $dir/redis.sock, which is ended at the end; false: it does not start
 #
 # Sets $source and $build, the two trees, and $dir, a fresh folder that is removed at the end. A process of a test's own
@@ -26,6 +27,14 @@ clean_up() {
 } 2>/dev/null
 trap clean_up EXIT
 trap 'exit 1' HUP INT PIPE TERM
+
+python_with() {
+	for python in python3 /usr/bin/python3; do
+		"$python" -c "import $1" 2>/dev/null && echo "$python" && return
+	done
+	echo "no python3 has $1" >&2
+	return 1
+}
 
 number=0
 

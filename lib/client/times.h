@@ -1,0 +1,18 @@
+/* What is measured: the times of a client, and of its groups. Only this folder includes it. */
+#ifndef LSH_CLIENT_TIMES_H
+#define LSH_CLIENT_TIMES_H
+
+#include "client/client.h"
+
+/* It stays as long as its client. */
+struct lsh_group {
+	struct lsh_group *next;
+	struct lsh_times times;
+	char name[65];
+};
+
+/* The group of this name, made if there is none. NULL: no memory (errno ENOMEM), or there are too many (ENOSPC). */
+struct lsh_group *lsh_group_open(leash_client *client, const char *name);
+void lsh_groups_free(leash_client *client);
+
+#endif
