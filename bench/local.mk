@@ -10,6 +10,7 @@ if TESTS_ENABLED
 bench_programs =
 bench_programs += bench/kinds
 bench_programs += bench/local
+bench_programs += bench/loop
 bench_programs += bench/memory
 bench_programs += bench/pair
 bench_programs += bench/scripts
@@ -38,6 +39,18 @@ bench_local_SOURCES += bench/program.h
 bench_local_SOURCES += bench/team.c
 bench_local_SOURCES += bench/team.h
 bench_local_LDADD = lib/libleash.la tests/support/libsupport.la $(HIREDIS_LIBS)
+
+bench_loop_SOURCES =
+bench_loop_SOURCES += bench/async.c
+bench_loop_SOURCES += bench/async.h
+bench_loop_SOURCES += bench/loop.c
+bench_loop_SOURCES += bench/program.c
+bench_loop_SOURCES += bench/program.h
+bench_loop_SOURCES += bench/side.c
+bench_loop_SOURCES += bench/side.h
+bench_loop_SOURCES += bench/team.c
+bench_loop_SOURCES += bench/team.h
+bench_loop_LDADD = lib/libleash.la tests/support/libsupport.la $(HIREDIS_LIBS)
 
 bench_memory_SOURCES =
 bench_memory_SOURCES += bench/memory.c

@@ -136,7 +136,7 @@ hiredis_desk(const struct wire *wire, int port)
 
 	if (desk == NULL)
 		die("no memory");
-	desk->connection = plain_connection(port);
+	desk->connection = port != 0 ? plain_connection(port) : NULL;
 	desk->acquire = wire->acquire;
 	desk->release = wire->release;
 	desk->client_size = wire->client_size;
@@ -151,33 +151,53 @@ hiredis_desk(const struct wire *wire, int port)
 void
 hiredis_desk_free(struct hiredis_desk *desk)
 {
-	redisFree(desk->connection);
+	if (desk->connection != NULL)
+		redisFree(desk->connection);
 	free(desk);
 }
 
-static long long
-say(struct hiredis_desk *desk, const struct command *c)
+int
+hiredis_args(struct hiredis_desk *desk, bool release, const char ***args, const size_t **sizes)
 {
-	redisReply *reply = redisCommandArgv(desk->connection, c->count, (const char **)(uintptr_t)c->args, c->sizes);
-	long long answer;
+	struct command *c = release ? &desk->release : &desk->acquire;
+	int n;
 
-	if (reply == NULL)
-		die("hiredis: %s", desk->connection->errstr);
-	if (reply->type != REDIS_REPLY_INTEGER)
-		die("hiredis: the server says %s", reply->type == REDIS_REPLY_ERROR ? reply->str : "what it should not");
-	answer = reply->integer;
-	freeReplyObject(reply);
-	return answer;
+	if (!release) {
+		n = snprintf(desk->token + desk->client_size, sizeof desk->token - (size_t)desk->client_size, "%llu",
+		             (unsigned long long)desk->number++);
+		desk->acquire.sizes[TOKEN_AT] = desk->release.sizes[TOKEN_AT] = (size_t)(desk->client_size + n);
+	}
+	*args = c->args;
+	*sizes = c->sizes;
+	return c->count;
 }
 
 void
-hiredis_pair(void *arg)
+hiredis_check(const redisReply *reply, bool release)
 {
-	struct hiredis_desk *desk = arg;
-	int n = snprintf(desk->token + desk->client_size, sizeof desk->token - (size_t)desk->client_size, "%llu",
-	                 (unsigned long long)desk->number++);
+	if (reply->type != REDIS_REPLY_INTEGER)
+		die("hiredis: the server says %s", reply->type == REDIS_REPLY_ERROR ? reply->str : "what it should not");
+	if (release ? reply->integer != 1 : reply->integer <= 1)
+		die("hiredis: the lock was not %s", release ? "released" : "acquired");
+}
 
-	desk->acquire.sizes[TOKEN_AT] = desk->release.sizes[TOKEN_AT] = (size_t)(desk->client_size + n);
-	if (say(desk, &desk->acquire) <= 1 || say(desk, &desk->release) != 1)
-		die("hiredis: the lock was not acquired, or not released");
+static void
+say(struct hiredis_desk *desk, bool release)
+{
+	const char **args;
+	const size_t *sizes;
+	int count = hiredis_args(desk, release, &args, &sizes);
+	redisReply *reply = redisCommandArgv(desk->connection, count, args, sizes);
+
+	if (reply == NULL)
+		die("hiredis: %s", desk->connection->errstr);
+	hiredis_check(reply, release);
+	freeReplyObject(reply);
+}
+
+void
+hiredis_pair(void *desk)
+{
+	say(desk, false);
+	say(desk, true);
 }

@@ -29,6 +29,7 @@
 #include <leash/leader.h>
 #include <leash/gate.h>
 #include <leash/loop.h>
+#include <leash/loop_kinds.h>
 #include <leash/takeover.h>
 #include <leash/inspect.h>
 #include <leash/metrics.h>

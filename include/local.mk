@@ -23,6 +23,7 @@ leashinclude_HEADERS += include/leash/lock_options.h
 leashinclude_HEADERS += include/leash/lock_options.hpp
 leashinclude_HEADERS += include/leash/lockable.hpp
 leashinclude_HEADERS += include/leash/loop.h
+leashinclude_HEADERS += include/leash/loop_kinds.h
 leashinclude_HEADERS += include/leash/memory.h
 leashinclude_HEADERS += include/leash/metrics.h
 leashinclude_HEADERS += include/leash/multi.h

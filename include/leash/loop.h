@@ -20,7 +20,6 @@
 #define LEASH_LOOP_H
 
 #include <leash/lock.h>
-#include <leash/semaphore.h>
 
 LEASH_BEGIN_DECLS
 
@@ -137,29 +136,27 @@ leash_lock_extend_start(leash_lock *lock, int64_t lease_ms, leash_done_fn done, 
                         leash_error *err);
 
 /**
- * Begin to acquire permits, as leash_semaphore_acquire_with() does. The semaphore must not be freed before the end was
- * told.
+ * Begin to go from reading to writing, as leash_lock_upgrade() does.
  *
- * @param out  receives the permit, just before `done` is called with LEASH_OK; it has to be there until then
- *
- * @return as leash_lock_acquire_start(); LEASH_INVALID also for a count out of range
+ * @return as leash_lock_acquire_start(); LEASH_INVALID also for a handle that is not to write
  *
  * Threads: any; allowed in callbacks. Since 0.1.
  */
 LEASH_API LEASH_MUST_CHECK leash_status
-leash_semaphore_acquire_start(leash_semaphore *semaphore, int64_t count, const leash_acquire *how, leash_permit **out,
-                              leash_done_fn done, void *arg, leash_op **op, leash_error *err);
+leash_lock_upgrade_start(leash_lock *lock, leash_done_fn done, void *arg, leash_op **op, leash_error *err);
 
 /**
- * Begin to give permits back, as leash_permit_release() does: from now on the pointer is invalid, unless the result is
- * LEASH_FORKED.
+ * Begin to adopt a hold, as leash_lock_adopt() does.
  *
- * @return as leash_lock_release_start()
+ * @param token  as there; it need not outlive this call
+ *
+ * @return as leash_lock_acquire_start(); LEASH_INVALID also for what is no token, or one of this client's own
  *
  * Threads: any; allowed in callbacks. Since 0.1.
  */
-LEASH_API leash_status
-leash_permit_release_start(leash_permit *permit, leash_done_fn done, void *arg, leash_op **op, leash_error *err);
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_lock_adopt_start(leash_lock *lock, const char *token, leash_done_fn done, void *arg, leash_op **op,
+                       leash_error *err);
 
 LEASH_END_DECLS
 

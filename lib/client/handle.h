@@ -92,6 +92,12 @@ leash_status lsh_permit_made(leash_permit *permit, leash_status status, leash_pe
 /* For an owner that is occupied; checked, and `how` with its defaults. */
 leash_status lsh_handle_acquire(leash_lock *lock, const leash_acquire *how, leash_error *err);
 
+/* May a hold be adopted by that token? Else INVALID. */
+leash_status lsh_handle_check_token(const leash_lock *lock, const char *token, leash_error *err);
+leash_status lsh_handle_check_upgrade(const leash_lock *lock, const char *call, leash_error *err);
+/* What is left needs this if so many permits of a handle that was checked are given back. INVALID */
+leash_status lsh_permit_less(uint32_t *need, const leash_permit *permit, int64_t count, leash_error *err);
+
 /* Of a handle that was checked: leash_lock_break(). */
 leash_status lsh_handle_break(leash_lock *lock, leash_error *err);
 

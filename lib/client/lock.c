@@ -90,25 +90,32 @@ leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error 
 	return check_and_acquire(lock, how, "leash_lock_acquire_with", err);
 }
 
+/* Of its text no more is shown than what is wrong: it may be anything, a secret that was given in the wrong place. */
 leash_status
-leash_lock_adopt(leash_lock *lock, const char *token, leash_error *err)
+lsh_handle_check_token(const leash_lock *lock, const char *token, leash_error *err)
 {
-	lsh_guarded();
-	leash_status status = lsh_handle_check(lock, "leash_lock_adopt", err);
 	const char *wrong = "it is NULL";
-	struct lsh_wait w;
+	leash_status status = LEASH_OK;
 
-	if (status != LEASH_OK)
-		return status;
-	/* of its text no more is shown than that: it may be anything, a secret that was given in the wrong place */
 	if (token == NULL || !lsh_token_is_one(token, strnlen(token, LEASH_TOKEN_MAX), &wrong))
 		status = lsh_fail(err, LEASH_INVALID, 0, "that is no owner token, \"<uuid>:<n>\": %s", wrong);
 	else if (memcmp(token, lsh_lock_resource(lock->lock)->backend->uuid, LSH_UUID_SIZE) == 0)
 		status = lsh_fail(err, LEASH_INVALID, 0,
 		                  "that token is one of this client's own: share the handle's owner instead");
+	return lsh_handle_named(lock, status, err);
+}
+
+leash_status
+leash_lock_adopt(leash_lock *lock, const char *token, leash_error *err)
+{
+	lsh_guarded();
+	leash_status status = lsh_handle_check(lock, "leash_lock_adopt", err);
+	struct lsh_wait w;
+
 	if (status == LEASH_OK)
-		status = lsh_handle_occupy(lock->owner, err);
-	lsh_handle_named(lock, status, err);
+		status = lsh_handle_check_token(lock, token, err);
+	if (status == LEASH_OK)
+		status = lsh_handle_named(lock, lsh_handle_occupy(lock->owner, err), err);
 	if (status != LEASH_OK)
 		return status;
 	status = lsh_wait_make(&w, lock, err);
@@ -137,6 +144,14 @@ leash_lock_release(leash_lock *lock, leash_error *err)
 }
 
 leash_status
+lsh_handle_check_upgrade(const leash_lock *lock, const char *call, leash_error *err)
+{
+	if (lsh_handle_extra(lock)->need == LSH_NEED_WRITE)
+		return LEASH_OK;
+	return lsh_handle_named(lock, lsh_fail(err, LEASH_INVALID, 0, "%s: its handle is not to write", call), err);
+}
+
+leash_status
 leash_lock_upgrade(leash_lock *lock, leash_error *err)
 {
 	static const char call[] = "leash_lock_upgrade";
@@ -144,8 +159,8 @@ leash_lock_upgrade(leash_lock *lock, leash_error *err)
 	leash_status status = lsh_handle_check(lock, call, err);
 	struct lsh_wait w;
 
-	if (status == LEASH_OK && lsh_handle_extra(lock)->need != LSH_NEED_WRITE)
-		status = lsh_handle_named(lock, lsh_fail(err, LEASH_INVALID, 0, "%s: its handle is not to write", call), err);
+	if (status == LEASH_OK)
+		status = lsh_handle_check_upgrade(lock, call, err);
 	if (status != LEASH_OK || (status = lsh_wait_make(&w, lock, err)) != LEASH_OK)
 		return status;
 	return lsh_wait_run(&w, &lsh_upgrading, err);

@@ -154,6 +154,47 @@ finish(leash_op *o)
 	unref(o);
 }
 
+static struct lsh_loop *
+of_annex(struct lsh_annex *annex)
+{
+	return lsh_container(annex, struct lsh_loop, annex);
+}
+
+static bool
+is_dispatched_here(const struct lsh_loop *l)
+{
+	const struct lsh_thread *dispatcher = atomic_load(&l->dispatcher);
+
+	return dispatcher != NULL && dispatcher == lsh_self_if_known();
+}
+
+/* The threads of the connections read, but may sleep there. What is begun while this thread dispatches goes out when
+ * that is over, all in one write. */
+static void
+send_out(const leash_client *client)
+{
+	struct lsh_annex *annex = atomic_load(&client->annex);
+
+	if (annex == NULL || !is_dispatched_here(of_annex(annex)))
+		lsh_backend_flush(lsh_engine_backend(client->engine));
+}
+
+/* Nobody may be there to tell it any more. */
+static leash_status
+drop(leash_op *o, leash_op **out, leash_error *err)
+{
+	leash_status status;
+
+	if (out != NULL)
+		*out = NULL;
+	status = lsh_fail(err, LEASH_CLOSED, 0, "%s '%s': the client is closed",
+	                  lsh_lock_resource(o->op.lock)->kind->name, lsh_lock_shown(o->op.lock));
+	if (o->end != NULL)
+		o->end(o);
+	finish(o);
+	return status;
+}
+
 leash_status
 lsh_loop_begin(leash_op *o, const struct lsh_op_verb *verb, leash_op **out, leash_error *err)
 {
@@ -165,19 +206,37 @@ lsh_loop_begin(leash_op *o, const struct lsh_op_verb *verb, leash_op **out, leas
 	atomic_fetch_add(&o->references, 1); /* another thread may tell its end at once */
 	if (!lsh_op_begin(&o->op, verb, &outlook)) {
 		go_on(o, &outlook, true);
+		send_out(o->client);
 	} else if (!atomic_load(&o->client->closed)) {
 		done(&o->op);
-	} else { /* nobody may be there to tell it any more */
-		if (out != NULL)
-			*out = NULL;
-		status = lsh_fail(err, LEASH_CLOSED, 0, "%s '%s': the client is closed",
-		                  lsh_lock_resource(o->op.lock)->kind->name, lsh_lock_shown(o->op.lock));
-		if (o->end != NULL)
-			o->end(o);
-		finish(o);
+	} else {
+		status = drop(o, out, err);
 	}
 	unref(o);
 	return status;
+}
+
+static leash_status
+hand_over(leash_op *o, void (*news)(struct lsh_op *), leash_op **out, leash_error *err)
+{
+	if (atomic_load(&o->client->closed)) /* else who closes it tells it */
+		return drop(o, out, err);
+	if (out != NULL)
+		*out = o;
+	news(&o->op);
+	return LEASH_OK;
+}
+
+leash_status
+lsh_loop_stir(leash_op *o, leash_op **out, leash_error *err)
+{
+	return hand_over(o, stirred, out, err);
+}
+
+leash_status
+lsh_loop_over(leash_op *o, leash_op **out, leash_error *err)
+{
+	return hand_over(o, done, out, err);
 }
 
 static void
@@ -185,7 +244,9 @@ look(leash_op *o)
 {
 	struct lsh_outlook outlook;
 
-	if (lsh_op_look(&o->op, &outlook))
+	if (o->look != NULL)
+		o->look(o);
+	else if (lsh_op_look(&o->op, &outlook))
 		go_on(o, &outlook, false);
 }
 
@@ -240,12 +301,6 @@ dispatch(struct lsh_loop *l)
 
 /* ---- life ---- */
 
-static struct lsh_loop *
-of_annex(struct lsh_annex *annex)
-{
-	return lsh_container(annex, struct lsh_loop, annex);
-}
-
 /* From now on this thread dispatches. False: somebody does. */
 static bool
 take(struct lsh_loop *l, struct lsh_thread *self)
@@ -264,11 +319,9 @@ give_back(struct lsh_loop *l)
 }
 
 static bool
-is_dispatched_here(struct lsh_annex *annex)
+is_busy(struct lsh_annex *annex)
 {
-	const struct lsh_thread *dispatcher = atomic_load(&of_annex(annex)->dispatcher);
-
-	return dispatcher != NULL && dispatcher == lsh_self_if_known();
+	return is_dispatched_here(of_annex(annex));
 }
 
 /* Nothing is under way any more; or else it is about to be among the news. */
@@ -319,7 +372,7 @@ new_loop(void)
 
 	if (l == NULL)
 		return NULL;
-	l->annex = (struct lsh_annex){.is_busy = is_dispatched_here, .close = end, .free = free_loop};
+	l->annex = (struct lsh_annex){.is_busy = is_busy, .close = end, .free = free_loop};
 	lsh_list_init(&l->news);
 	l->rings_at = LSH_NEVER;
 	pthread_mutex_init(&l->mutex, NULL);
@@ -394,6 +447,35 @@ check(const leash_client *client, const void *out, const char *call,
 	return lsh_fail_about(err, check_client(client, err), call, NULL);
 }
 
+void
+lsh_loop_vacate(leash_op *o)
+{
+	lsh_handle_vacate(o->op.owner);
+	if (o->op.status == LEASH_OK && atomic_load(&o->op.owner->gone))
+		lsh_clients_abandon(o->op.owner, "its owner was freed");
+}
+
+leash_status
+lsh_loop_check(const leash_lock *lock, const char *call, leash_error *err)
+{
+	leash_status status = lsh_handle_is_there(lock, call, err);
+
+	if (status != LEASH_OK || lock->owner != NULL)
+		return status;
+	status = lsh_fail(err, LEASH_INVALID, 0, "%s: its handle has no owner, and a thread cannot be one here, as the "
+	                  "operation may end on another: make it with .owner", call);
+	return lsh_handle_named(lock, status, err);
+}
+
+leash_status
+lsh_loop_check_acquire(const leash_lock *lock, const leash_acquire *how, const char *call, leash_error *err)
+{
+	if (how->cancel == NULL)
+		return LEASH_OK;
+	return lsh_handle_named(lock, lsh_fail(err, LEASH_INVALID, 0, "%s: it takes no `cancel`: use leash_op_cancel()",
+	                                       call), err);
+}
+
 leash_status
 leash_client_fd(leash_client *client, int *fd, leash_error *err)
 {
@@ -433,6 +515,8 @@ leash_client_dispatch(leash_client *client, leash_error *err)
 	else if (!dispatch(l))
 		return lsh_fail(err, LEASH_FORKED, 0, "%s: this is a forked child, in which nothing is told", call);
 	give_back(l);
+	if (status == LEASH_OK)
+		send_out(client);
 	return status;
 }
 
@@ -441,6 +525,10 @@ leash_op_cancel(leash_op *op)
 {
 	lsh_guarded();
 
-	if (op != NULL && lsh_process_is(op->op.owner->process))
+	if (op == NULL || !lsh_process_is(op->op.owner->process))
+		return;
+	if (op->leave != NULL)
+		op->leave(op);
+	else
 		lsh_op_leave(&op->op);
 }

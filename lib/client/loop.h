@@ -12,7 +12,7 @@
 #include "client/handle.h"
 #include "watchdog/heap.h"
 
-#include <leash/loop.h>
+#include <leash/loop_kinds.h>
 
 struct leash_op {
 	struct lsh_op op;           /* first */
@@ -25,6 +25,9 @@ struct leash_op {
 	void (*end)(struct leash_op *op); /* before it is told; or NULL */
 	leash_permit *permit;       /* for that */
 	leash_permit **out;
+	struct lsh_set_op *set;     /* of one that stands for many, see start_multi.c: that, */
+	void (*leave)(struct leash_op *op); /* it is canceled, */
+	void (*look)(struct leash_op *op);  /* and it was stirred; else NULL */
 	leash_done_fn done;
 	void *arg;
 };
@@ -33,5 +36,17 @@ struct leash_op {
 leash_status lsh_loop_make(leash_op **out, const leash_lock *lock, leash_done_fn done, void *arg, leash_error *err);
 /* `out` may be NULL. CLOSED: it is no more, and `*out` is NULL. */
 leash_status lsh_loop_begin(leash_op *op, const struct lsh_op_verb *verb, leash_op **out, leash_error *err);
+/* It does not begin, but is looked at; or is over. The same. */
+leash_status lsh_loop_stir(leash_op *op, leash_op **out, leash_error *err);
+leash_status lsh_loop_over(leash_op *op, leash_op **out, leash_error *err);
+
+/* The end of one that has made holds for an owner that was occupied. */
+void lsh_loop_vacate(leash_op *op);
+
+/* May a call begin something of this handle? Else INVALID (no handle, or none with an owner), FORKED or CLOSED. */
+leash_status lsh_loop_check(const leash_lock *lock, const char *call, leash_error *err);
+/* May it acquire so? Else INVALID (`cancel`) */
+leash_status lsh_loop_check_acquire(const leash_lock *lock, const leash_acquire *how, const char *call,
+                                    leash_error *err);
 
 #endif

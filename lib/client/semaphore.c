@@ -235,28 +235,34 @@ leash_permit_release(leash_permit *permit, leash_error *err)
 }
 
 leash_status
-leash_permit_release_some(leash_permit *permit, int64_t count, leash_error *err)
+lsh_permit_less(uint32_t *need, const leash_permit *permit, int64_t count, leash_error *err)
 {
-	static const char call[] = "leash_permit_release_some";
-	lsh_guarded();
-	leash_status status = lsh_handle_check(handle_of(permit), call, err);
-	unsigned had, limit;
-	struct lsh_wait w;
+	unsigned had = lsh_need_count(permit->handle.extra->need);
 
-	if (status != LEASH_OK)
-		return status;
-	had = lsh_need_count(permit->handle.extra->need);
-	limit = lsh_need_limit(permit->handle.extra->need);
 	if (count < 1 || count >= had)
 		return lsh_fail(err, LEASH_INVALID, 0, "semaphore '%s': the count is %lld, but must be at least 1, and less "
 		                "than the %u that are held: leash_permit_release() is for all of them",
 		                lsh_lock_shown(permit->handle.lock), (long long)count, had);
-	if ((status = lsh_wait_make(&w, &permit->handle, err)) != LEASH_OK)
+	*need = lsh_need(had - (unsigned)count, lsh_need_limit(permit->handle.extra->need));
+	return LEASH_OK;
+}
+
+leash_status
+leash_permit_release_some(leash_permit *permit, int64_t count, leash_error *err)
+{
+	lsh_guarded();
+	leash_status status = lsh_handle_check(handle_of(permit), "leash_permit_release_some", err);
+	struct lsh_wait w;
+	uint32_t need;
+
+	if (status == LEASH_OK)
+		status = lsh_permit_less(&need, permit, count, err);
+	if (status != LEASH_OK || (status = lsh_wait_make(&w, &permit->handle, err)) != LEASH_OK)
 		return status;
-	w.op.want.need = lsh_need(had - (unsigned)count, limit);
+	w.op.want.need = need;
 	status = lsh_wait_run(&w, &lsh_lessening, err);
 	if (status == LEASH_OK)
-		permit->handle.extra->need = lsh_need(had - (unsigned)count, limit);
+		permit->handle.extra->need = need;
 	return status;
 }
 

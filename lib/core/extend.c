@@ -34,10 +34,12 @@ renewed(struct lsh_op *op, int64_t sent, int64_t lease_ms)
 {
 	int64_t ends_at = op->lease->ends_at, most_ms = ends_at == LSH_NEVER ? LSH_NEVER : (ends_at - sent) / LSH_MS - 1;
 
-	if (sent >= op->began && lease_ms >= (most_ms < op->lease_ms ? most_ms : op->lease_ms))
+	if (sent >= op->began && lease_ms >= (most_ms < op->lease_ms ? most_ms : op->lease_ms)) {
 		finish(op, LEASH_OK);
-	else if (op->wakes_at == LSH_NEVER)
-		again(op); /* that was another renewal */
+	} else if (op->wakes_at == LSH_NEVER) { /* that was another renewal */
+		again(op);
+		lsh_op_stir(op); /* it may want a tick now */
+	}
 }
 
 static void

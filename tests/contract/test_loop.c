@@ -23,6 +23,7 @@ static leash_client *client, *others;
 static leash_owner *owner;
 static leash_lock *lock, *theirs; /* of "law": for `owner`, and of another client */
 static struct told first, second;
+static leash_multi *given_set;
 static int fd;
 
 static void
@@ -307,6 +308,262 @@ take_it_again(void *arg, const leash_event *event)
 	assert_int_equal(leash_client_dispatch(client, NULL), LEASH_IN_CALLBACK);
 }
 
+SENTENCE(permits_are_extended_and_some_of_them_given_back, .but = PLACE_NO_QUEUE)
+{
+	leash_semaphore *semaphore = semaphore_of(client, "permits", 3);
+	leash_permit *had;
+
+	assert_status(LEASH_OK, leash_semaphore_acquire(semaphore, 3, 0, &had, &err));
+	assert_status(LEASH_OK, leash_permit_extend_start(had, 60000, tell, &first, NULL, &err));
+	assert_told(LEASH_OK, &first);
+	assert_true(leash_permit_remaining_ms(had) > 40000);
+	assert_status(LEASH_OK, leash_permit_release_some_start(had, 2, tell, &second, NULL, &err));
+	assert_told(LEASH_OK, &second);
+	assert_int_equal(leash_permit_count(had), 1);
+	assert_refused(LEASH_INVALID, "count", leash_permit_release_some_start(had, 1, tell, &second, NULL, &err));
+	assert_status(LEASH_OK, leash_permit_release(had, &err));
+}
+
+SENTENCE(what_another_client_had_is_adopted)
+{
+	char token[LEASH_TOKEN_MAX];
+
+	acquires(theirs);
+	leash_lock_token(theirs, token, sizeof token);
+	assert_status(LEASH_OK, leash_lock_adopt_start(lock, token, tell, &first, NULL, &err));
+	memset(token, 'x', sizeof token); /* it is ours alone by now */
+	assert_told(LEASH_OK, &first);
+	assert_true(leash_lock_held(lock));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_status(LEASH_LOST, leash_lock_release(theirs, &err));
+	assert_refused(LEASH_INVALID, "token", leash_lock_adopt_start(lock, "nonsense", tell, &second, NULL, &err));
+}
+
+SENTENCE(permits_of_another_client_are_adopted, .but = PLACE_NO_QUEUE)
+{
+	leash_semaphore *semaphore = semaphore_of(client, "permits", 2), *also = semaphore_of(others, "permits", 2);
+	leash_permit *had, *adopted = NULL;
+	char token[LEASH_TOKEN_MAX];
+
+	assert_status(LEASH_OK, leash_semaphore_acquire(also, 2, 0, &had, &err));
+	leash_permit_token(had, token, sizeof token);
+	assert_status(LEASH_OK,
+	              leash_semaphore_adopt_start(semaphore, 2, token, &adopted, tell, &first, NULL, &err));
+	assert_told(LEASH_OK, &first);
+	assert_true(leash_permit_held(adopted));
+	assert_status(LEASH_OK, leash_permit_release(adopted, &err));
+	assert_status(LEASH_LOST, leash_permit_release(had, &err));
+}
+
+SENTENCE(who_reads_alone_is_upgraded, .but = PLACE_NO_QUEUE)
+{
+	leash_lock *reads = kept(leashed_lock(client, "book", LEASH_LOCK_OPTIONS(.owner = owner, .mode = LEASH_READ)));
+	leash_lock *writes = kept(leashed_lock(client, "book", LEASH_LOCK_OPTIONS(.owner = owner, .mode = LEASH_WRITE)));
+
+	acquires(reads);
+	assert_status(LEASH_OK, leash_lock_upgrade_start(writes, tell, &first, NULL, &err));
+	assert_told(LEASH_OK, &first);
+	assert_true(leash_lock_held(writes));
+	releases(writes);
+	releases(reads);
+	assert_refused(LEASH_INVALID, "not to write", leash_lock_upgrade_start(reads, tell, &second, NULL, &err));
+}
+
+SENTENCE(who_waits_at_a_latch_is_told_when_enough_have_arrived, .but = PLACE_NO_QUEUE)
+{
+	leash_latch *latch = latch_of(client, "latch", 1);
+
+	assert_status(LEASH_OK, leash_latch_await_start(latch, NULL, tell, &first, NULL, &err));
+	assert_told(LEASH_TIMEOUT, &first);
+	assert_status(LEASH_OK,
+	              leash_latch_await_start(latch, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER), tell, &second, NULL, &err));
+	place_await_waiting("latch", 1);
+	assert_int_equal(second.times, 0);
+	assert_status(LEASH_OK, leash_latch_count_down(latch, NULL, &err));
+	assert_told(LEASH_OK, &second);
+	assert_status(LEASH_OK, leash_latch_break(latch, &err));
+}
+
+SENTENCE(parties_of_a_barrier_are_told_together_or_that_nobody_counts_on_them, .but = PLACE_NO_QUEUE)
+{
+	leash_barrier *barrier = barrier_of(client, "barrier", 2);
+	struct told third = {0};
+	leash_op *op;
+
+	assert_status(LEASH_OK, leash_barrier_wait_start(barrier, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER), tell, &first,
+	                                                 &op, &err));
+	place_await_waiting("barrier", 1);
+	leash_op_cancel(op);
+	assert_told(LEASH_CANCELED, &first);
+	assert_status(LEASH_OK, leash_barrier_wait_start(barrier, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER), tell, &second,
+	                                                 NULL, &err));
+	place_await_waiting("barrier", 1);
+	assert_int_equal(second.times, 0);
+	assert_status(LEASH_OK, leash_barrier_wait_start(barrier, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER), tell, &third,
+	                                                 NULL, &err));
+	assert_told(LEASH_OK, &second);
+	assert_told(LEASH_OK, &third);
+}
+
+/* ---- several locks as one ---- */
+
+enum { A, B, C, SET };
+
+static leash_lock *ours[SET], *of_others[SET];
+
+static leash_multi *
+open_set(void)
+{
+	static const char *const names[SET] = {"a", "b", "c"};
+
+	for (int i = 0; i < SET; i++) {
+		ours[i] = kept(leashed_lock(client, names[i], LEASH_LOCK_OPTIONS(.owner = owner)));
+		of_others[i] = kept(leashed_lock(others, names[i], NULL));
+	}
+	return multi_of(ours, SET);
+}
+
+static void
+start_to_acquire_all(leash_multi *all, int64_t wait_ms, struct told *told, leash_op **op)
+{
+	assert_status(LEASH_OK,
+	              leash_multi_acquire_start(all, LEASH_ACQUIRE(.wait_ms = wait_ms), tell, told, op, &err));
+}
+
+static void
+release_all_of(leash_multi *all, struct told *told)
+{
+	*told = (struct told){0};
+	assert_status(LEASH_OK, leash_multi_release_start(all, tell, told, NULL, &err));
+	assert_false(leash_multi_held(all));
+	assert_told(LEASH_OK, told);
+}
+
+SENTENCE(a_set_is_acquired_and_released_as_one)
+{
+	leash_multi *all = open_set();
+
+	start_to_acquire_all(all, 20000, &first, NULL);
+	assert_told(LEASH_OK, &first);
+	assert_true(leash_multi_held(all));
+	release_all_of(all, &second);
+	for (int i = 0; i < SET; i++)
+		take_and_give_back(of_others[i]);
+}
+
+SENTENCE(a_set_waits_for_the_one_that_is_in_its_way_without_those_behind_it)
+{
+	leash_multi *all = open_set();
+
+	acquires(of_others[B]);
+	start_to_acquire_all(all, LEASH_FOREVER, &first, NULL);
+	await_true((turn(), leash_lock_held(ours[A])));
+	await_true((turn(), leash_lock_acquire(of_others[C], 0, &err) == LEASH_OK));
+	assert_int_equal(first.times, 0);
+	assert_true(leash_lock_held(ours[A]));
+	releases(of_others[C]);
+	releases(of_others[B]);
+	assert_told(LEASH_OK, &first);
+	release_all_of(all, &second);
+}
+
+SENTENCE(a_set_that_does_not_come_in_time_leaves_nothing)
+{
+	leash_multi *all = open_set();
+
+	acquires(of_others[C]);
+	start_to_acquire_all(all, 0, &first, NULL);
+	assert_told(LEASH_TIMEOUT, &first);
+	start_to_acquire_all(all, 150, &second, NULL);
+	assert_told(LEASH_TIMEOUT, &second);
+	assert_true(strstr(second.text, "'c'") != NULL);
+	take_and_give_back(of_others[A]);
+	take_and_give_back(of_others[B]);
+	releases(of_others[C]);
+}
+
+SENTENCE(a_set_that_is_canceled_leaves_nothing_before_it_has_begun_or_after)
+{
+	leash_multi *all = open_set();
+	leash_op *op;
+
+	acquires(of_others[B]);
+	start_to_acquire_all(all, LEASH_FOREVER, &first, &op);
+	leash_op_cancel(op);
+	assert_told(LEASH_CANCELED, &first);
+	start_to_acquire_all(all, LEASH_FOREVER, &second, &op);
+	await_true((turn(), stats_of(client).waiting == 1));
+	leash_op_cancel(op);
+	assert_told(LEASH_CANCELED, &second);
+	take_and_give_back(of_others[A]);
+	releases(of_others[B]);
+	assert_int_equal(stats_of(client).holding, 0);
+}
+
+SENTENCE(a_lost_one_of_a_set_is_told_by_its_release)
+{
+	leash_multi *all = open_set();
+
+	start_to_acquire_all(all, 20000, &first, NULL);
+	assert_told(LEASH_OK, &first);
+	assert_status(LEASH_OK, leash_lock_break(of_others[B], &err));
+	assert_status(LEASH_OK, leash_multi_release_start(all, tell, &second, NULL, &err));
+	assert_told(LEASH_LOST, &second);
+	assert_true(strstr(second.text, "'b'") != NULL);
+}
+
+static leash_status
+acquire_and_release_all(void)
+{
+	leash_multi *all = given_set;
+	struct told had = {0}, gone = {0};
+	leash_status status = leash_multi_acquire_start(all, LEASH_ACQUIRE(.wait_ms = 20000), tell, &had, NULL, &err);
+
+	if (status != LEASH_OK)
+		return status;
+	await_told(&had);
+	if (had.status != LEASH_OK)
+		return had.status;
+	status = leash_multi_release_start(all, tell, &gone, NULL, &err);
+	if (status == LEASH_OK)
+		await_told(&gone);
+	return status == LEASH_OK ? gone.status : status;
+}
+
+static void
+check_set_free(leash_status status)
+{
+	(void)status;
+	for (int i = 0; i < SET; i++)
+		take_and_give_back(of_others[i]);
+}
+
+SENTENCE(a_set_without_memory_is_told_so_and_leaves_nothing, .but = PLACE_MANY_SERVERS)
+{
+	given_set = open_set();
+	assert_true(wherever_memory_runs_out(acquire_and_release_all, check_set_free) >= 4);
+}
+
+SENTENCE(close_tells_of_a_set_too)
+{
+	leash_client *own = place_client(NULL);
+	leash_owner *whose = owner_of_its_own();
+	leash_lock *one = leashed_lock(own, "a", LEASH_LOCK_OPTIONS(.owner = whose));
+	leash_multi *all;
+
+	open_set();
+	acquires(of_others[A]);
+	assert_status(LEASH_OK, leash_multi_new(&all, &one, 1, &err));
+	start_to_acquire_all(all, LEASH_FOREVER, &first, NULL);
+	assert_status(LEASH_OK, leash_client_dispatch(own, &err));
+	leash_close(own);
+	assert_int_equal(first.times, 1);
+	assert_int_equal(first.status, LEASH_CLOSED);
+	leash_multi_free(all);
+	leash_lock_free(one);
+	releases(of_others[A]);
+}
+
 SENTENCE(an_event_may_begin_what_it_must_not_wait_for)
 {
 	leash_client *told = kept(place_client(LEASH_OPTIONS(.lease_ms = place_lease_ms(3000), .on_event = take_it_again)));
@@ -440,6 +697,10 @@ SENTENCE(what_cannot_be_is_refused_and_nothing_is_begun)
 	assert_refused(LEASH_INVALID, "leash_client_fd", leash_client_fd(NULL, &fd, &err));
 	assert_refused(LEASH_INVALID, "leash_client_dispatch", leash_client_dispatch(NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_permit_release_start", leash_permit_release_start(NULL, tell, &first, NULL, &err));
+	assert_refused(LEASH_INVALID, "leash_permit_extend_start",
+	               leash_permit_extend_start(NULL, 1000, tell, &first, NULL, &err));
+	assert_refused(LEASH_INVALID, "latch is NULL", leash_latch_await_start(NULL, NULL, tell, &first, NULL, &err));
+	assert_refused(LEASH_INVALID, "barrier is NULL", leash_barrier_wait_start(NULL, NULL, tell, &first, NULL, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 	start_to_acquire(LEASH_FOREVER, &first);
 	assert_refused(LEASH_INVALID, "already", leash_lock_acquire_start(lock, NULL, tell, &second, NULL, &err));

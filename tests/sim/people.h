@@ -8,7 +8,7 @@
 #include <leash/inspect.h>
 #include <leash/leader.h>
 #include <leash/lock.h>
-#include <leash/loop.h>
+#include <leash/loop_kinds.h>
 #include <leash/multi.h>
 #include <leash/owner.h>
 #include <leash/readwrite.h>

@@ -1,0 +1,123 @@
+/* Operations that nobody waits for, of sets, permits and gates: see leash/loop.h. */
+#ifndef LEASH_LOOP_KINDS_H
+#define LEASH_LOOP_KINDS_H
+
+#include <leash/gate.h>
+#include <leash/loop.h>
+#include <leash/multi.h>
+#include <leash/semaphore.h>
+
+LEASH_BEGIN_DECLS
+
+/**
+ * Begin to acquire all locks of a set, as leash_multi_acquire_with() does. The set, and its handles, must not be freed
+ * before the end was told. The server is asked by the next leash_client_dispatch(), for which the descriptor is
+ * readable.
+ *
+ * @return as leash_lock_acquire_start(); `done` is told what leash_multi_acquire_with() says
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_multi_acquire_start(leash_multi *multi, const leash_acquire *how, leash_done_fn done, void *arg, leash_op **op,
+                          leash_error *err);
+
+/**
+ * Begin to release all locks of a set, as leash_multi_release() does: from now on the owner does not hold them. The set
+ * may be freed meanwhile, but not its handles.
+ *
+ * @return as leash_lock_release_start()
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API leash_status
+leash_multi_release_start(leash_multi *multi, leash_done_fn done, void *arg, leash_op **op, leash_error *err);
+
+/**
+ * Begin to acquire permits, as leash_semaphore_acquire_with() does. The semaphore must not be freed before the end was
+ * told.
+ *
+ * @param out  receives the permit, just before `done` is called with LEASH_OK; it has to be there until then
+ *
+ * @return as leash_lock_acquire_start(); LEASH_INVALID also for a count out of range
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_semaphore_acquire_start(leash_semaphore *semaphore, int64_t count, const leash_acquire *how, leash_permit **out,
+                              leash_done_fn done, void *arg, leash_op **op, leash_error *err);
+
+/**
+ * Begin to give permits back, as leash_permit_release() does: from now on the pointer is invalid, unless the result is
+ * LEASH_FORKED.
+ *
+ * @return as leash_lock_release_start()
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API leash_status
+leash_permit_release_start(leash_permit *permit, leash_done_fn done, void *arg, leash_op **op, leash_error *err);
+
+/**
+ * Begin to give some of them back, as leash_permit_release_some() does. The others must not be released before the end
+ * was told; then leash_permit_count() is less, too.
+ *
+ * @return as leash_lock_acquire_start(); LEASH_INVALID also for a count out of range
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_permit_release_some_start(leash_permit *permit, int64_t count, leash_done_fn done, void *arg, leash_op **op,
+                                leash_error *err);
+
+/**
+ * Begin to extend the lease of permits, as leash_permit_extend() does.
+ *
+ * @return as leash_lock_extend_start()
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_permit_extend_start(leash_permit *permit, int64_t lease_ms, leash_done_fn done, void *arg, leash_op **op,
+                          leash_error *err);
+
+/**
+ * Begin to adopt permits, as leash_semaphore_adopt() does; otherwise as leash_semaphore_acquire_start().
+ *
+ * @param token  as there; it need not outlive this call
+ *
+ * @return as leash_lock_adopt_start(); LEASH_INVALID also for a count out of range
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_semaphore_adopt_start(leash_semaphore *semaphore, int64_t count, const char *token, leash_permit **out,
+                            leash_done_fn done, void *arg, leash_op **op, leash_error *err);
+
+/**
+ * Begin to wait until enough have arrived, as leash_latch_await_with() does. Any number may wait at a handle, which may
+ * be freed meanwhile.
+ *
+ * @return as leash_lock_acquire_start()
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_latch_await_start(leash_latch *latch, const leash_acquire *how, leash_done_fn done, void *arg, leash_op **op,
+                        leash_error *err);
+
+/**
+ * Begin to be one of the parties, as leash_barrier_wait_with() does; otherwise as leash_latch_await_start(). Who is
+ * canceled is told so when nobody counts on it any more.
+ *
+ * @return as leash_lock_acquire_start()
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_barrier_wait_start(leash_barrier *barrier, const leash_acquire *how, leash_done_fn done, void *arg, leash_op **op,
+                         leash_error *err);
+
+LEASH_END_DECLS
+
+#endif
