@@ -132,7 +132,11 @@ fakes_sources = tests/redis/fakes.c tests/redis/fakes.h $(scenes_sources)
 
 caller_sources = tests/redis/caller.c tests/redis/caller.h
 steps_sources = tests/redis/steps.c tests/redis/steps.h $(scenes_sources)
-play_sources = tests/tools/play.c tests/tools/play.h
+play_sources =
+play_sources += tests/tools/play.c tests/tools/play.h tests/tools/play_block.c tests/tools/play_parts.h
+play_sources += tests/tools/play_people.c tests/tools/play_run.c tests/tools/play_said.c tests/tools/play_servers.c
+play_sources += tests/tools/play_state.c tests/tools/play_system.c tests/tools/play_variable.c
+play_sources += tests/tools/play_window.c tests/tools/play_words.c
 
 # What those write with who are judged.
 history_sources =
