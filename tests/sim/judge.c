@@ -730,8 +730,9 @@ sim_judge_unopened(const struct sim_client *c, leash_status status, const leash_
 static void
 look_at_reason(int l, const leash_event *event, int64_t lease_ms, int64_t until)
 {
-	/* what was traded, and not acknowledged, is lost with its master: then both of its tokens are given up */
-	bool is_trade = (sim_has_struck[SIM_FAILOVER] || sim_has_struck[SIM_STALL]) &&
+	/* both tokens of a trade are given up that was not acknowledged before its master was lost, or not answered before
+	 * the server refuses to say more */
+	bool is_trade = (sim_has_struck[SIM_FAILOVER] || sim_has_struck[SIM_STALL] || sim_has_struck[SIM_REFUSE]) &&
 	                strstr(event->text, "did not say as what") != NULL;
 
 	if (event->type == LEASH_EVENT_LOST && sim_now < until && !is_trade)
