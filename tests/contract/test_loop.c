@@ -577,7 +577,111 @@ SENTENCE(an_event_may_begin_what_it_must_not_wait_for)
 	await_true(place_is_empty());
 }
 
-/* ---- the end ---- */
+/* A callback that acts once: at the loss of a lock, or at the log line of a leash_close() that does nothing. It runs on
+ * a thread of leash's, so it asserts nothing, and notes what the calls returned. */
+static struct {
+	void (*act)(void);
+	leash_lock *had, *wanted; /* each for an owner of its own */
+	leash_op *op;
+	leash_status began[2], dispatched;
+	pthread_t thread;
+	_Atomic bool ready, over;
+} inside;
+
+static void
+act_inside(void)
+{
+	if (!inside.ready || inside.over)
+		return;
+	inside.thread = pthread_self();
+	inside.act();
+	inside.dispatched = leash_client_dispatch(client, NULL);
+	inside.over = true;
+}
+
+static void
+event_inside(void *arg, const leash_event *event)
+{
+	(void)arg;
+	if (event->type == LEASH_EVENT_LOST)
+		act_inside();
+}
+
+static void
+line_inside(void *arg, leash_log_level level, const char *line)
+{
+	(void)arg, (void)level;
+	if (strstr(line, "leash_close()") != NULL)
+		act_inside();
+}
+
+static void
+begin_inside(void)
+{
+	inside.began[0] = leash_lock_release_start(inside.had, tell, &first, NULL, NULL);
+	inside.began[1] = leash_lock_acquire_start(inside.wanted, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER), tell, &second,
+	                                           NULL, NULL);
+}
+
+static void
+cancel_inside(void)
+{
+	leash_op_cancel(inside.op);
+}
+
+/* Of a client with such callbacks: `lock` and `inside.had` are held, `inside.wanted` is not. */
+static void
+open_inside(void (*act)(void))
+{
+	memset(&inside, 0, sizeof inside);
+	inside.act = act;
+	client = kept(place_client(LEASH_OPTIONS(.lease_ms = place_lease_ms(3000), .on_event = event_inside,
+	                                         .on_log = line_inside)));
+	lock = kept(leashed_lock(client, "law", LEASH_LOCK_OPTIONS(.owner = owner)));
+	inside.had = kept(leashed_lock(client, "had", LEASH_LOCK_OPTIONS(.owner = owner_of_its_own())));
+	inside.wanted = kept(leashed_lock(client, "wanted", LEASH_LOCK_OPTIONS(.owner = owner_of_its_own())));
+	assert_status(LEASH_OK, leash_client_fd(client, &fd, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 20000, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(inside.had, 20000, &err));
+}
+
+static void
+await_inside(void)
+{
+	await_true(inside.over);
+	assert_int_equal(inside.dispatched, LEASH_IN_CALLBACK);
+	assert_false(pthread_equal(inside.thread, pthread_self()));
+}
+
+static void
+assert_told_here(leash_status expected, const struct told *told)
+{
+	assert_told(expected, told);
+	assert_true(pthread_equal(told->thread, pthread_self()));
+}
+
+static void
+check_what_it_began(void)
+{
+	await_inside();
+	assert_int_equal(inside.began[0], LEASH_OK);
+	assert_int_equal(inside.began[1], LEASH_OK);
+	assert_false(leash_lock_held(inside.had));
+	await_true(leash_lock_held(inside.wanted));
+	assert_int_equal(first.times + second.times, 0);
+	assert_told_here(LEASH_OK, &first);
+	assert_told_here(LEASH_OK, &second);
+	assert_status(LEASH_OK, leash_lock_release(inside.wanted, &err));
+}
+
+SENTENCE(what_an_event_begins_is_told_by_who_dispatches)
+{
+	open_inside(begin_inside);
+	inside.ready = true;
+	place_take_away("law");
+	check_what_it_began();
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+}
 
 static void
 close_it(struct told *told)
@@ -585,6 +689,40 @@ close_it(struct told *told)
 	(void)told;
 	leash_close(client);
 }
+
+SENTENCE(what_a_log_line_begins_is_told_by_who_dispatches)
+{
+	struct told third = {.also = close_it}; /* which does nothing but log a line */
+
+	open_inside(begin_inside);
+	inside.ready = true;
+	assert_status(LEASH_OK, leash_lock_acquire_start(lock, NULL, tell, &third, NULL, &err));
+	assert_told(LEASH_OK, &third);
+	check_what_it_began();
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
+SENTENCE(an_event_may_cancel_what_is_under_way)
+{
+	leash_lock *taken = kept(leashed_lock(others, "wanted", NULL));
+
+	open_inside(cancel_inside);
+	assert_status(LEASH_OK, leash_lock_acquire(taken, 20000, &err));
+	assert_status(LEASH_OK, leash_lock_acquire_start(inside.wanted, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER), tell,
+	                                                 &first, &inside.op, &err));
+	place_await_waiting("wanted", 1);
+	inside.ready = true;
+	place_take_away("law");
+	await_inside();
+	assert_int_equal(first.times, 0);
+	assert_told_here(LEASH_CANCELED, &first);
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+	assert_status(LEASH_OK, leash_lock_release(inside.had, &err));
+	assert_status(LEASH_OK, leash_lock_release(taken, &err));
+}
+
+/* ---- the end ---- */
 
 SENTENCE(close_tells_all_that_is_under_way)
 {
@@ -601,6 +739,21 @@ SENTENCE(close_tells_all_that_is_under_way)
 	assert_refused(LEASH_CLOSED, "law", leash_lock_acquire_start(handle, NULL, tell, &second, NULL, &err));
 	leash_lock_free(handle);
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	await_true(place_is_empty());
+}
+
+SENTENCE(what_had_ended_is_told_by_close_as_well_and_is_released)
+{
+	leash_client *brief = place_client(NULL);
+	leash_lock *handle = leashed_lock(brief, "law", LEASH_LOCK_OPTIONS(.owner = owner));
+
+	assert_status(LEASH_OK, leash_lock_acquire_start(handle, LEASH_ACQUIRE(.wait_ms = 20000), tell, &first, NULL, &err));
+	await_true(leash_lock_held(handle));
+	leash_close(brief);
+	assert_int_equal(first.times, 1);
+	assert_int_equal(first.status, LEASH_OK);
+	assert_false(leash_lock_held(handle));
+	leash_lock_free(handle);
 	await_true(place_is_empty());
 }
 
