@@ -39,6 +39,7 @@ if [ "${1-}" != --install ]; then
 	need gcc command -v "${compiler%% *}"
 	need groff-base command -v groff
 	need libcmocka-dev pkg-config --exists cmocka
+	need libevent-dev pkg-config --exists libevent
 	need libhiredis-dev pkg-config --exists hiredis
 	need libjansson-dev pkg-config --exists jansson
 	need liblua5.1-0-dev pkg-config --exists lua5.1
@@ -46,6 +47,7 @@ if [ "${1-}" != --install ]; then
 	need libsodium-dev pkg-config --exists libsodium
 	need libssl-dev pkg-config --exists libssl libcrypto
 	need libtool command -v libtoolize
+	need libuv1-dev pkg-config --exists libuv
 	need make command -v make
 	need mandoc command -v mandoc
 	need pmccabe command -v pmccabe

@@ -27,6 +27,14 @@ example_programs += examples/transfer
 example_programs += examples/try_or_skip
 example_programs += examples/worker_pool
 
+# Each stands on a library that nothing else needs, and is left out where that is missing: configure says so.
+if LIBUV_FOUND
+example_programs += examples/event_loop_uv
+endif
+if LIBEVENT_FOUND
+example_programs += examples/event_loop_event
+endif
+
 check_PROGRAMS += $(example_programs)
 
 .PHONY: examples
@@ -53,6 +61,11 @@ examples_scoped_LDADD = $(example_libs)
 examples_transfer_LDADD = $(example_libs) $(HIREDIS_LIBS)
 examples_try_or_skip_LDADD = $(example_libs)
 examples_worker_pool_LDADD = $(example_libs)
+
+examples_event_loop_uv_CPPFLAGS = $(AM_CPPFLAGS) $(LIBUV_CFLAGS)
+examples_event_loop_uv_LDADD = $(example_libs) $(LIBUV_LIBS)
+examples_event_loop_event_CPPFLAGS = $(AM_CPPFLAGS) $(LIBEVENT_CFLAGS)
+examples_event_loop_event_LDADD = $(example_libs) $(LIBEVENT_LIBS)
 
 EXTRA_DIST += examples/quickstart.sh
 EXTRA_DIST += examples/redis.h

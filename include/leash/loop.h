@@ -15,7 +15,9 @@
  *
  * Owners: an operation ends on whatever thread dispatches, so a thread cannot own what it acquires. The handle needs an
  * `owner` (leash/owner.h): one for each request, connection or job that holds locks for itself. A handle without one is
- * refused: LEASH_INVALID. Permits (leash/semaphore.h) belong to nobody, and need none. */
+ * refused: LEASH_INVALID. Permits (leash/semaphore.h) belong to nobody, and need none.
+ *
+ * docs/event-loops.md says how a server uses them: with libuv and libevent, when a request goes away, at a loss. */
 #ifndef LEASH_LOOP_H
 #define LEASH_LOOP_H
 

@@ -146,7 +146,26 @@ scoped_lock() (
 		so fails_without_a_server scoped_lock
 )
 
+# Those that stand on a library which the build had, or not.
+optional='event_loop_event event_loop_uv'
+is_built() { # EXAMPLE
+	[ -e "$programs/$1" ]
+}
+serves_a_crowd() { # EXAMPLE
+	so does "$1" "$(seq -f crowd:%g 0 49)" '1000 under way at once, 0 of them beside another one of their name' || return
+	[ "$(tail -n 1 "$dir/out")" = '1000 acquired, 1000 released' ] || cat "$dir/out"
+}
+in_cpp() { # HEADER MODULE
+	echo "#include \"$1.h\"" >"$dir/header.cpp"
+	# shellcheck disable=SC2086,SC2046 # flags
+	${CXX:-c++} -std=c++17 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -fsyntax-only -I"$source/include" \
+		-I"$source/examples" $("${PKG_CONFIG:-pkg-config}" --cflags "$2") "$dir/header.cpp"
+}
+
 none_works_without_a_server() {
+	for example in $optional; do
+		! is_built $example || fails_without_a_server $example || return
+	done
 	for example in all_done both_accounts bounded_queue by_hand event_loop fencing few_at_once first_lock hand_over in_step interrupt long_job lost_lease many_readers metrics nested one_leads scoped transfer try_or_skip worker_pool; do
 		fails_without_a_server $example || return
 	done
@@ -179,6 +198,15 @@ check 'metrics writes what the parser of Prometheus reads, with the times of a k
 check 'event_loop serves all by one thread, and no two of an account at once' so does event_loop \
 	'account:0 account:1 account:2 account:3 account:4 account:5 account:6 account:7 account:8 account:9' \
 	'100 requests by one thread, 0 of them beside another one, 0 failed'
+for library in libevent libuv; do
+	loop=${library#lib}
+	if is_built event_loop_$loop; then
+		check "event_loop_$loop serves a thousand owners at once in the loop of $library" serves_a_crowd event_loop_$loop
+		check "loop_$loop.h is for C++, too" in_cpp loop_$loop $library
+	else
+		skip "event_loop_$loop serves a thousand owners at once" "$library was not found by configure"
+	fi
+done
 check 'few_at_once lets in as many as there are cards' so does few_at_once 'graphics%20cards' \
 	'40 jobs, at most [1-3] of 3 cards in use at once'
 check 'bounded_queue uses up what was made' so does bounded_queue 'queue queue?not%20empty queue?not%20full' \

@@ -45,7 +45,7 @@ libraries_are_ours() {
 files_are_those() {
 	{
 		for page in CHANGELOG.md LICENSE README.md docs/architecture.md docs/cpp.md docs/defences.md docs/deployments.md \
-			docs/faults.md docs/kinds.md lib/lua/README.md; do
+			docs/event-loops.md docs/faults.md docs/kinds.md lib/lua/README.md; do
 			echo "$(folder docdir)/$page"
 		done
 		(cd "$source" && ls examples/*.[ch] examples/*.cpp) | sed "s|^|$(folder docdir)/|"
@@ -165,21 +165,25 @@ static_runs() { # LANGUAGE
 	"$dir/program" "unix://$dir/nowhere"
 }
 
-# A system without cmocka and without a C++ compiler.
+# A system without cmocka, libuv and libevent, and without a C++ compiler.
 builds_without_what_tests_need() {
 	mkdir "$dir/bare" && cd "$dir/bare" || return
 	cat >pkg-config <<-END
 		#!/bin/sh
-		case \$* in *cmocka*) exit 1 ;; esac
+		case \$* in *cmocka* | *libevent* | *libuv*) exit 1 ;; esac
 		exec ${PKG_CONFIG:-pkg-config} "\$@"
 	END
 	chmod +x pkg-config
-	env -u CXX -u CMOCKA_LIBS "$source/configure" --quiet PKG_CONFIG="$dir/bare/pkg-config" ac_cv_prog_CXX='' >log 2>&1 || cat log
+	env -u CXX -u CMOCKA_LIBS -u LIBUV_LIBS -u LIBEVENT_LIBS "$source/configure" --quiet PKG_CONFIG="$dir/bare/pkg-config" ac_cv_prog_CXX='' >log 2>&1 || cat log
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -n all >log 2>&1 || tail -n 5 log
 	grep -q 'lib/base/map\.c' log || echo 'make compiles no library'
 	grep -oE '(tests|bench|examples)/[[:alnum:]_/]+\.c' log | sort -u
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -n check >log 2>&1 || tail -n 5 log
 	grep -q 'make check and make bench need cmocka .* and a C++ compiler' log || tail -n 5 log
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -n examples >log 2>&1 || tail -n 5 log
+	grep -q 'examples/event_loop\.c' log || echo 'make examples compiles no examples'
+	grep -oE 'examples/event_loop_[a-z]+\.c' log | sort -u
+	grep -q 'examples  *all but event_loop_uv.*libuv1-dev.*event_loop_event.*libevent-dev' config.log || echo 'configure does not say what is left out'
 }
 
 # Warnings are for the build that is tested.
