@@ -67,7 +67,7 @@ links_lead_somewhere() {
 		done
 	done
 	# and what headers and man pages name
-	cat "$root$includedir"/leash.h* "$root$includedir"/leash/*.h* "$root$(folder mandir)"/man?/* | grep -oE '[[:alnum:]_/]+\.md' | sort -u | while read -r page; do
+	cat "$root$includedir"/leash.h* "$root$includedir"/leash/*.h* "$root$(folder mandir)"/man?/* | grep -oE '[[:alnum:]_/-]+\.md' | sort -u | while read -r page; do
 		[ -e "$root$(folder docdir)/$page" ] || echo "a header or a man page names $page, which is not there"
 	done
 }
