@@ -11,7 +11,7 @@
 #include "base/process.h"
 #include "base/thread.h"
 #include "client/options.h"
-#include "client/times.h"
+#include "client/groups.h"
 #include "core/op.h"
 
 #include <errno.h>

@@ -32,7 +32,7 @@ struct leash_client {
 	struct lsh_courier *courier;
 	struct lsh_engine *engine;
 	struct lsh_annex *_Atomic annex; /* the loop (loop.h); NULL: nothing was started yet */
-	struct lsh_group *_Atomic groups; /* times.h */
+	struct lsh_group *_Atomic groups; /* groups.h */
 	struct lsh_letter clock_letter;
 	_Atomic int64_t clock_jump_us;
 };

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "client/options.h"
-#include "client/times.h"
+#include "client/groups.h"
 
 #include <leash/metrics.h>
 #include <leash/readwrite.h>

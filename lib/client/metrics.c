@@ -2,7 +2,7 @@
  * names and units that OpenMetrics asks for. It is made as a whole before it is written, so that the program may do in
  * `write` whatever it likes. */
 #include "client/handle.h"
-#include "client/times.h"
+#include "client/groups.h"
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -1,64 +1,15 @@
-/* How long things take: groups of handles, and the answers of leash_client_times(). */
-#include "client/times.h"
+/* How long things took so far: the answers of leash_client_times(). */
+#include "client/groups.h"
+#include "client/handle.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/thread.h"
-#include "client/handle.h"
 
 #include <leash/metrics.h>
 
 #include <errno.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-/* ---- groups: a list that only grows, at its head ---- */
-
-/* The one of this name in a list; or NULL, and how long that is. */
-static struct lsh_group *
-find(struct lsh_group *first, const char *name, unsigned *count)
-{
-	struct lsh_group *group = first;
-
-	for (*count = 0; group != NULL && strcmp(group->name, name) != 0; group = group->next)
-		++*count;
-	return group;
-}
-
-struct lsh_group *
-lsh_group_open(leash_client *client, const char *name)
-{
-	struct lsh_group *first = atomic_load(&client->groups), *found, *made = NULL;
-	unsigned count;
-
-	while ((found = find(first, name, &count)) == NULL) {
-		if (made == NULL && count < LEASH_GROUPS_MAX && (made = lsh_new(struct lsh_group)) != NULL)
-			snprintf(made->name, sizeof made->name, "%s", name);
-		if (made == NULL || count >= LEASH_GROUPS_MAX) {
-			errno = count < LEASH_GROUPS_MAX ? ENOMEM : ENOSPC;
-			break;
-		}
-		made->next = first;
-		if (atomic_compare_exchange_weak(&client->groups, &first, made))
-			return made;
-	}
-	lsh_free(made); /* another thread has made it */
-	return found;
-}
-
-void
-lsh_groups_free(leash_client *client)
-{
-	struct lsh_group *group = atomic_load(&client->groups), *next;
-
-	for (; group != NULL; group = next) {
-		next = group->next;
-		lsh_free(group);
-	}
-}
-
-/* ---- one of its distributions ---- */
 
 /* NULL: there is none, and `err` says so. */
 static const struct lsh_figure *
@@ -66,9 +17,8 @@ figure_of(leash_client *client, const char *name, leash_time which, const char *
 {
 	struct lsh_engine *e = client->engine;
 	const struct lsh_group *group = NULL;
-	unsigned count;
 
-	if (name != NULL && (group = find(atomic_load(&client->groups), name, &count)) == NULL) {
+	if (name != NULL && (group = lsh_group_find(client, name)) == NULL) {
 		lsh_fail(err, LEASH_INVALID, 0, "%s: no handle of this client has the group '%.64s'", call, name);
 		return NULL;
 	}

@@ -1,6 +1,6 @@
-/* What is measured: the times of a client, and of its groups. Only this folder includes it. */
-#ifndef LSH_CLIENT_TIMES_H
-#define LSH_CLIENT_TIMES_H
+/* Groups of handles, whose times are measured together. Only this folder includes it. */
+#ifndef LSH_CLIENT_GROUPS_H
+#define LSH_CLIENT_GROUPS_H
 
 #include "client/client.h"
 
@@ -13,6 +13,7 @@ struct lsh_group {
 
 /* The group of this name, made if there is none. NULL: no memory (errno ENOMEM), or there are too many (ENOSPC). */
 struct lsh_group *lsh_group_open(leash_client *client, const char *name);
+struct lsh_group *lsh_group_find(leash_client *client, const char *name); /* or NULL */
 void lsh_groups_free(leash_client *client);
 
 #endif
