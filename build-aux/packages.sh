@@ -54,6 +54,7 @@ if [ "${1-}" != --install ]; then
 	need pkg-config command -v pkg-config
 	need python3 command -v python3
 	need python3-prometheus-client python_has prometheus_client.parser
+	need python3-pytest python_has pytest
 	need redis-server command -v redis-server
 	need redis-tools command -v redis-cli
 	need tmux command -v tmux

@@ -9,6 +9,8 @@ endif
 
 # README.md is installed, and these lie beside it as they do here, so that its links lead somewhere.
 nobase_dist_doc_DATA =
+nobase_dist_doc_DATA += bindings/python/README.md
+nobase_dist_doc_DATA += bindings/python/examples/tasks.py
 nobase_dist_doc_DATA += docs/architecture.md
 nobase_dist_doc_DATA += docs/cpp.md
 nobase_dist_doc_DATA += docs/defences.md

@@ -8,7 +8,7 @@ cd "$source" || exit 1
 # What git has or would take; where it cannot be asked, as in a release tarball, what people write.
 if [ ! -e .git ] || ! git ls-files --cached --others --exclude-standard >"$dir/files" 2>/dev/null; then
 	find . \( -name build -o -name _build -o -name _inst -o -name .git \) -prune -o -type f \( -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.lua' -o \
-		-name '*.inc' -o -name '*.sh' -o -name '*.md' -o -name '*.mk' -o -name '*.map' -o -name '*.pc.in' -o -name configure.ac -o \
+		-name '*.inc' -o -name '*.sh' -o -name '*.md' -o -name '*.mk' -o -name '*.map' -o -name '*.pc.in' -o -name '*.py' -o -name configure.ac -o \
 		-name Makefile.am -o -name leash.m4 \) ! -name ltmain.sh ! -name tap-driver.sh -print | sed 's|^\./||' >"$dir/files"
 fi
 while read -r file; do
@@ -41,6 +41,7 @@ check 'no file has the line ends of another system' in_no_file "$(printf '\r')"
 
 check 'every source file is in a list' lost bench examples include lib tests tools watchdog \
 	-name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.lua' -o -name '*.inc'
+check 'every file of the Python package is in a list' lost bindings -name '*.py' -o -name '*.sh' -o -name '*.toml' -o -name py.typed
 check 'every test script is in a list' lost tests -name '*.sh'
 
 finish

@@ -44,7 +44,8 @@ libraries_are_ours() {
 # All else that is there, one by one.
 files_are_those() {
 	{
-		for page in CHANGELOG.md LICENSE README.md docs/architecture.md docs/cpp.md docs/defences.md docs/deployments.md \
+		for page in CHANGELOG.md LICENSE README.md bindings/python/README.md bindings/python/examples/tasks.py \
+			docs/architecture.md docs/cpp.md docs/defences.md docs/deployments.md \
 			docs/event-loops.md docs/faults.md docs/kinds.md lib/lua/README.md; do
 			echo "$(folder docdir)/$page"
 		done

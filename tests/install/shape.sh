@@ -60,8 +60,8 @@ long_headers() {
 
 # Of folders, not of single files. A tab counts for four.
 long_lines() {
-	find bench build-aux docs examples include lib tests tools watchdog -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.bash' -o -name '*.inc' \
-		-o -name '*.lua' -o -name '*.mk' -o -name '*.sh' ! -name ltmain.sh | sort | xargs awk '
+	find bench bindings build-aux docs examples include lib tests tools watchdog -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.bash' -o -name '*.inc' \
+		-o -name '*.lua' -o -name '*.mk' -o -name '*.py' -o -name '*.sh' ! -name ltmain.sh | sort | xargs awk '
 		{ gsub(/\t/, "    ") }
 		length > 120 { folder = FILENAME; sub(/\/[^\/]*$/, "", folder); print folder "\t" FILENAME ":" FNR " has " length }'
 }

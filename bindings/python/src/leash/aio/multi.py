@@ -1,0 +1,36 @@
+"""Sets of locks for tasks: all or none, and no circle of waiters; see leash/multi.h."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
+
+from ..calls import Handle
+from ..lock import SetView, set_of
+from ..native import lib
+from .shared import Hold, Shared
+
+if TYPE_CHECKING:
+    from .client import Client
+
+
+class MultiHold(Hold, SetView): ...
+
+
+class Multi(Shared[MultiHold], SetView):
+    """Several locks by their names. Made by Client.multi(). `held` and the like are of the current task's hold."""
+
+    _acquire_start = lib.leash_multi_acquire_start
+    _release_start = lib.leash_multi_release_start
+    _hold_type = MultiHold
+
+    def __init__(self, client: Client, names: Sequence[str], options: Mapping[str, Any], wait: float) -> None:
+        self.names = tuple(names)
+        self._options = options
+        super().__init__(client, wait)
+
+    def _new(self) -> Handle:
+        core, owner = self.client._ready(), Handle(lib.leash_owner_new, lib.leash_owner_free)
+        return set_of([core.lock(name, self._options, None, owner) for name in self.names])
+
+    def __repr__(self) -> str:
+        return f"<leash.aio.Multi {list(self.names)!r} at {self.client.uri}>"

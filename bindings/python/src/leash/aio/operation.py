@@ -1,0 +1,128 @@
+"""Operations of leash that asyncio awaits.
+
+An Operation is a future that leash completes: leash_client_dispatch() calls _told() with the number of what has
+ended, on the thread of the loop; or leash_close() does, on whatever thread closes. Until then it refers to all that
+leash was given, so that no handle is freed before.
+
+To cancel a task is to cancel what it awaits, and an Operation does not let go then: it asks leash to end the acquire,
+and is done when leash says how that ended. So a task is told of its cancellation when nothing of its acquire is under
+way any more; what was acquired all the same is given back before. leash_op_cancel() must not be called for an
+operation that has been told, which a thread that closes does at any moment: hence the mutex.
+
+Ctrl-C may raise in _told() itself, where it could not be passed on through C. It is kept, and raised behind the
+dispatch."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import itertools
+import threading
+from typing import Any, Awaitable, Callable, Optional
+
+from .. import errors, structs
+from ..calls import call
+from ..errors import LeashError
+from ..native import DONE, lib
+
+_under_way: dict[int, Operation] = {}
+_numbers = itertools.count(1)
+_mutex = threading.RLock()
+_interruptions: list[BaseException] = []
+
+
+class Operation(asyncio.Future["Optional[LeashError]"]):
+    """Begun when it is made; raises what the start refuses. Its result is what went wrong, or None."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, start: Callable[..., int], *args: Any) -> None:
+        super().__init__(loop=loop)
+        self._args = args
+        self._op: Optional[ctypes.c_void_p] = ctypes.c_void_p()
+        self.cancellation: Optional[asyncio.CancelledError] = None
+        number = next(_numbers)
+        _under_way[number] = self
+        try:
+            call(start, *args, _done, number, ctypes.byref(self._op))
+        except LeashError:
+            del _under_way[number]
+            raise
+
+    def cancel(self, msg: Optional[Any] = None) -> bool:
+        if self.done():
+            return False
+        self.cancellation = asyncio.CancelledError() if msg is None else asyncio.CancelledError(msg)
+        with _mutex:
+            if self._op is not None:
+                lib.leash_op_cancel(self._op)
+        return True
+
+    def end(self, error: Optional[LeashError]) -> None:
+        """It was told."""
+        with _mutex:
+            self._op = None
+        try:
+            here: Optional[asyncio.AbstractEventLoop] = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        if here is self.get_loop():
+            self._finish(error)
+        else:
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody awaits anything
+                self.get_loop().call_soon_threadsafe(self._finish, error)
+
+    def _finish(self, error: Optional[LeashError]) -> None:
+        if not self.done():
+            self.set_result(error)
+
+    async def ended(self) -> Optional[LeashError]:
+        while not self.done():
+            try:
+                await self
+            except asyncio.CancelledError as cancellation:  # which came when it was done, or not by way of the future
+                self.cancel()
+                self.cancellation = cancellation
+        return self.result()
+
+
+def _tell(number: int, status: int, address: Optional[int]) -> None:
+    operation = _under_way.get(number)
+    if operation is None:
+        return
+    operation.end(errors.made(structs.Error.from_address(address)) if status != 0 else None)
+    _under_way.pop(number, None)
+
+
+def _told(number: int, status: int, address: Optional[int]) -> None:
+    try:
+        _tell(number, status, address)
+    except BaseException as interruption:
+        _tell(number, status, address)
+        _interruptions.append(interruption)
+
+
+_done = DONE(_told)
+
+
+def dispatch(client: Any) -> None:
+    call(lib.leash_client_dispatch, client)
+    if _interruptions:
+        raise _interruptions.pop()
+
+
+async def run(
+    loop: asyncio.AbstractEventLoop,
+    start: Callable[..., int],
+    *args: Any,
+    undo: Optional[Callable[[], Awaitable[None]]] = None,
+) -> None:
+    """An operation to its end; raises what went wrong. Canceled, it does `undo` if it was done all the same."""
+    operation = Operation(loop, start, *args)
+    error = await operation.ended()
+    if operation.cancellation is not None:
+        if error is None and undo is not None:
+            with contextlib.suppress(LeashError):
+                await undo()
+        raise operation.cancellation
+    if error is not None:
+        raise error

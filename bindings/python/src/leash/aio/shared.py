@@ -1,0 +1,146 @@
+"""What any number of tasks may share, as they share an asyncio.Lock.
+
+leash wants an owner for each of them, since the thread of the loop acquires for all. So what is shared has as many
+handles, each with an owner of its own, as tasks have held it or waited for it at once, and lends them out. leash queues
+the tasks, and hands locks on within the process.
+
+A task that has it already nests. release() is for the hold of the current task, or else for one that was acquired in a
+task that has ended: asyncio.wait_for() acquires in a task of its own before Python 3.12. A hold that another task is to
+release is passed on as what `async with ... as hold` yields.
+
+A coroutine that is dropped in the middle of an acquire drops its handle and owner, which leash frees, with what they
+held, once it has told the end of the operation."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import functools
+from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar
+
+from .. import errors, structs, times
+from ..calls import Handle
+from ..errors import LeashError, NotHeld, Timeout
+from .operation import run
+
+if TYPE_CHECKING:
+    from .client import Client
+
+H = TypeVar("H", bound="Hold")
+
+
+class Hold:
+    """A task's, until it is released as often as it was acquired."""
+
+    def __init__(self, shared: Shared[Any], handle: Handle, task: Optional[asyncio.Task[Any]]) -> None:
+        self._shared = shared
+        self._own: Optional[Handle] = handle
+        self._task = task
+        self._times = 1
+
+    def __repr__(self) -> str:
+        return f"<hold of {self._shared!r}, depth {self._times}>"
+
+    def _handle(self) -> Optional[Handle]:
+        return self._own
+
+    async def release(self) -> None:
+        """Undo one acquire, in whatever task. Lost: the hold had been lost. It is undone whatever is raised."""
+        handle, last = self._own, self._times == 1
+        if handle is None:
+            raise NotHeld(f"{self._shared!r}: this hold was released already")
+        self._times -= 1
+        if last:
+            self._own = None
+            self._shared._holds.pop(self._task, None)
+        try:
+            await self._shared._run(self._shared._release_start, handle)
+        finally:
+            if last:
+                self._shared._idle.append(handle)
+
+
+class Shared(Generic[H]):
+    _acquire_start: Callable[..., int]
+    _release_start: Callable[..., int]
+    _hold_type: Callable[[Any, Handle, Optional[asyncio.Task[Any]]], H]
+
+    def __init__(self, client: Client, wait: float) -> None:
+        self.client = client
+        self._wait = wait  # of `async with`
+        self._holds: dict[Optional[asyncio.Task[Any]], H] = {}
+        self._idle = [self._new()]  # which also looks at the options
+
+    def _new(self) -> Handle:
+        """A handle of a new owner."""
+        raise NotImplementedError
+
+    def _handle(self) -> Optional[Handle]:
+        """Of the current task's hold."""
+        hold = self._holds.get(asyncio.current_task())
+        return hold._own if hold is not None else None
+
+    @property
+    def _run(self) -> Any:
+        self.client._ready()
+        return functools.partial(run, self.client._loop)
+
+    async def _have(self, start: Callable[..., int], *args: Any) -> H:
+        """What `start` gets for the current task."""
+        task = asyncio.current_task()
+        hold = self._holds.get(task)
+        handle = hold._own if hold is not None else None
+        if handle is None:
+            handle = self._idle.pop() if self._idle else self._new()
+        give_back = functools.partial(self._run, self._release_start, handle)
+        try:
+            await self._run(start, handle, *args, undo=give_back)
+        except (LeashError, asyncio.CancelledError):
+            if hold is None:
+                self._idle.append(handle)
+            raise
+        if hold is None:
+            self._holds[task] = hold = self._hold_type(self, handle, task)
+        else:
+            hold._times += 1
+        return hold
+
+    async def _take(self, wait_ms: int, lease: Optional[float] = None) -> H:
+        how = structs.make(structs.Acquire, {"lease": lease}, wait_ms=wait_ms)
+        return await self._have(self._acquire_start, ctypes.byref(how))
+
+    async def acquire(self, timeout: Optional[float] = None, *, lease: Optional[float] = None) -> bool:
+        """False if another owner had it to the end of `timeout` seconds; None: no end, 0 tries once.
+
+        `lease` is that of this hold, in seconds. Every other failure is raised: Unavailable, if the server could not be
+        asked in time."""
+        try:
+            await self._take(times.wait(True, timeout), lease)
+        except Timeout:
+            return False
+        return True
+
+    def _mine(self) -> H:
+        hold = self._holds.get(asyncio.current_task())
+        if hold is None:
+            hold = next((hold for task, hold in self._holds.items() if task is None or task.done()), None)
+        if hold is None:
+            raise NotHeld(f"{self!r}: the task does not hold it")
+        return hold
+
+    async def release(self) -> None:
+        """Undo one acquire. Lost: the hold had been lost. It is undone whatever is raised."""
+        await self._mine().release()
+
+    async def __aenter__(self) -> H:
+        return await self._take(times.milliseconds(self._wait))
+
+    async def __aexit__(self, _type: object, exception: Optional[BaseException], _at: object) -> None:
+        with errors.behind(exception):
+            await self.release()
+
+    def _any(self) -> Handle:
+        """For questions, which are nobody's."""
+        if not self._idle:
+            self._idle.append(self._new())
+        return self._idle[0]

@@ -1,0 +1,125 @@
+"""An open leash_client: what the blocking Client and that of asyncio have in common.
+
+It is closed once: by close(), at the exit of the interpreter, or, if it was forgotten, when Python collects it. Then
+a thread of its own does it, since to close may take as long as the server is silent, and Python may collect anywhere,
+in a callback of this very client too. At the exit it has to be closed: else the courier could call into an
+interpreter that is not there any more.
+
+leash_close() drops the client, so that no call may be given it at that time or later, but for one that has a handle
+of it. So that a call of another thread meets LEASH_CLOSED and not freed memory, each Core has a lock that nobody
+acquires: its handle keeps the client's memory for as long as the Core is referred to, by a call that is under way as
+well.
+
+In a forked child all that is its parent's answers Forked; closing it there talks to nobody."""
+
+from __future__ import annotations
+
+import _thread
+import atexit
+import ctypes
+import warnings
+import weakref
+from typing import Any, Mapping, Optional
+
+from . import errors, events, structs
+from .calls import Handle, call
+from .native import lib
+
+_ANCHOR = "the client itself, in Python"
+_LONGEST_LEASE = 86400  # with that as a guard a quorum makes handles of any lease
+
+_open: weakref.WeakSet[Core] = weakref.WeakSet()
+_closing: dict[int, _thread.LockType] = {}  # by threads of their own; what is locked is not closed so far
+
+
+def _close(pointer: int, callbacks: events.Callbacks, _anchor: Optional[Handle]) -> None:
+    lib.leash_close(pointer)
+    callbacks.forget()
+    over = _closing.pop(pointer, None)
+    if over is not None:
+        over.release()
+
+
+def _forgotten(pointer: int, callbacks: events.Callbacks, anchor: Handle, uri: str) -> None:
+    _closing[pointer] = over = _thread.allocate_lock()
+    over.acquire()
+    try:  # not threading.Thread, whose mutex may be locked by whatever this interrupts
+        _thread.start_new_thread(_close, (pointer, callbacks, anchor))
+    except RuntimeError:  # the interpreter is about to exit
+        _close(pointer, callbacks, anchor)
+    warnings.warn(f"a client of leash was not closed: {uri}", ResourceWarning, stacklevel=2)
+
+
+class Core:
+    def __init__(
+        self,
+        uri: Optional[str],
+        options: Mapping[str, Any],
+        on_event: Optional[events.EventFunction],
+        on_log: Optional[events.LogFunction],
+        cancel: Optional[Handle] = None,
+    ) -> None:
+        self._callbacks = events.Callbacks()
+        fields = {**self._callbacks.event(on_event), **self._callbacks.log(on_log)}
+        given = structs.make(structs.Options, {"uri": uri, **options}, **fields)
+        given.open_cancel = cancel._as_parameter_ if cancel is not None else None
+        out = ctypes.c_void_p()
+        try:
+            call(lib.leash_open, ctypes.byref(out), ctypes.byref(given))
+        except BaseException:
+            self._callbacks.forget()
+            raise
+        pointer = out.value
+        assert pointer is not None
+        self._as_parameter_ = pointer
+        self.uri = structs.string(lib.leash_client_uri(pointer))
+        try:
+            self._anchor = self.lock(_ANCHOR, {"restart_guard": _LONGEST_LEASE})
+        except BaseException:
+            _close(pointer, self._callbacks, None)
+            raise
+        self._finalizer = weakref.finalize(self, _forgotten, pointer, self._callbacks, self._anchor, self.uri)
+        self._finalizer.atexit = False
+        _open.add(self)
+
+    @property
+    def closed(self) -> bool:
+        return not self._finalizer.alive
+
+    def close(self) -> None:
+        if events.in_callback():
+            raise errors.InCallback("client: a callback of leash must not close it")
+        if self._finalizer.detach() is not None:  # of several threads one has it
+            _open.discard(self)
+            _close(self._as_parameter_, self._callbacks, self._anchor)
+
+    def _options(self, options: Mapping[str, Any], on_event: Optional[events.EventFunction], owner: Any) -> Any:
+        pointer = owner._as_parameter_ if owner is not None else None
+        return ctypes.byref(
+            structs.make(structs.LockOptions, options, owner=pointer, **self._callbacks.event(on_event))
+        )
+
+    def lock(
+        self,
+        name: str,
+        options: Mapping[str, Any],
+        on_event: Optional[events.EventFunction] = None,
+        owner: Optional[Handle] = None,
+    ) -> Handle:
+        """A handle; `owner` is the calling thread if it is None."""
+        given = self._options(options, on_event, owner)
+        return Handle(lib.leash_lock_new, lib.leash_lock_free, self, structs.text(name), given, needs=owner)
+
+    def semaphore(
+        self, name: str, limit: int, options: Mapping[str, Any], on_event: Optional[events.EventFunction]
+    ) -> Handle:
+        given = self._options(options, on_event, None)
+        return Handle(lib.leash_semaphore_new, lib.leash_semaphore_free, self, structs.text(name), limit, given)
+
+
+@atexit.register
+def _close_all() -> None:
+    for core in list(_open):
+        core.close()
+    for over in list(_closing.values()):
+        over.acquire()

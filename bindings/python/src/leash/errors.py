@@ -1,0 +1,106 @@
+"""A class of exceptions for each status of leash.h but OK. Those with a namesake in Python are caught by that name,
+too.
+
+`status` of a class is its name in C without the prefix ("NOT_HELD"). Numbers are the library's: it is asked for the
+name of each, and a status that a later version adds gets a class of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from typing import Any, ClassVar, Iterator, Optional
+
+from .native import lib
+
+
+class LeashError(Exception):
+    """What a call of leash answers if it is not OK. str() is one line that names the lock and the server."""
+
+    status: ClassVar[str] = ""
+    sys_errno: int  #: the system's error behind it, or 0
+
+    def __init__(self, text: str = "", sys_errno: int = 0) -> None:
+        super().__init__(text)
+        self.sys_errno = sys_errno
+
+
+class Timeout(LeashError, TimeoutError): ...
+
+
+class Lost(LeashError): ...
+
+
+class NotHeld(LeashError): ...
+
+
+class Canceled(LeashError): ...
+
+
+class Unavailable(LeashError, ConnectionError): ...
+
+
+class Unknown(LeashError): ...
+
+
+class Invalid(LeashError, ValueError): ...
+
+
+class NoMemory(LeashError, MemoryError): ...
+
+
+class Denied(LeashError, PermissionError): ...
+
+
+class Mismatch(LeashError): ...
+
+
+class Forked(LeashError): ...
+
+
+class InCallback(LeashError): ...
+
+
+class Closed(LeashError): ...
+
+
+class Protocol(LeashError): ...
+
+
+class Unsupported(LeashError): ...
+
+
+class Deadlock(LeashError): ...
+
+
+def _classes() -> dict[int, type[LeashError]]:
+    classes: dict[int, type[LeashError]] = {}
+    for number in itertools.count(1):
+        name = lib.leash_status_name(number).decode()
+        if name == "?":
+            break
+        own = "".join(word.capitalize() for word in name.split("_"))
+        made: type[LeashError] = globals().get(own) or type(own, (LeashError,), {"__module__": __name__})
+        made.status = name
+        made.__doc__ = lib.leash_status_text(number).decode()
+        classes[number] = made
+    return classes
+
+
+classes = _classes()
+
+
+@contextlib.contextmanager
+def behind(exception: Optional[BaseException]) -> Iterator[None]:
+    """What fails in it is raised, but where an exception goes on already: there it becomes a note (Python 3.11)."""
+    try:
+        yield
+    except LeashError as failure:
+        if exception is None:
+            raise
+        if hasattr(exception, "add_note"):
+            exception.add_note(f"{type(failure).__name__}: {failure}")
+
+
+def made(error: Any) -> LeashError:
+    """Of a leash_error."""
+    return classes.get(error.status, LeashError)(error.text.decode("utf-8", "replace"), error.sys_errno)

@@ -1,0 +1,95 @@
+"""What leash tells of its own accord: events of a hold or of the client, and log lines.
+
+leash calls on the client's courier, a thread of its own, one call at a time; ctypes takes the GIL for it. There are
+two functions for C in this module, which live for ever, and are told by a number which function of Python's is meant.
+That is kept until its client is closed, after which leash calls no more.
+
+An exception in a callback does not get into C: ctypes hands it to sys.unraisablehook."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from dataclasses import dataclass
+from typing import Any, Callable, Optional
+
+from . import structs
+from .native import EVENT, LOG, lib
+
+
+@dataclass(frozen=True)
+class Event:
+    type: str  #: "JEOPARDY", "RECOVERED", "LOST", "ABANDONED", "CLOCK_JUMP", "FENCE_REGRESSION"; see leash/event.h
+    lock: Optional[str]  #: its name; None: an event of the client
+    fence: int
+    remaining: float  #: seconds that were left of the lease
+    text: str  #: why, in one line
+
+
+EventFunction = Callable[[Event], object]
+LogFunction = Callable[[str, str], object]  # "error", "warning", "info" or "debug", and the line
+
+_LEVELS = ("", "error", "warning", "info", "debug")  # enum leash_log_level
+
+_functions: dict[int, Callable[..., object]] = {}
+_numbers = itertools.count(1)
+_thread = threading.local()
+
+
+def in_callback() -> bool:
+    return getattr(_thread, "in_callback", False)
+
+
+def _call(number: int, *args: Any) -> None:
+    function = _functions.get(number)
+    if function is None:
+        return
+    _thread.in_callback = True
+    try:
+        function(*args)
+    finally:
+        _thread.in_callback = False
+
+
+def _event(number: int, address: int) -> None:
+    event = structs.Event.from_address(address)
+    lock = structs.string(event.lock) if event.lock is not None else None
+    kind = lib.leash_event_name(event.type).decode()
+    _call(number, Event(kind, lock, event.fence, event.remaining_ms / 1000, structs.string(event.text)))
+
+
+def _log(number: int, level: int, line: bytes) -> None:
+    _call(number, _LEVELS[level] if level < len(_LEVELS) else str(level), structs.string(line))
+
+
+_on_event, _on_log = EVENT(_event), LOG(_log)
+
+
+class Callbacks:
+    """The functions of one client and its locks."""
+
+    def __init__(self) -> None:
+        self._known: dict[Callable[..., object], int] = {}
+
+    def _number(self, function: Callable[..., object]) -> int:
+        number = self._known.setdefault(function, next(_numbers))
+        _functions[number] = function
+        return number
+
+    def _fields(self, kind: str, entry: Any, function: Optional[Callable[..., object]]) -> dict[str, Any]:
+        if function is None:
+            return {}
+        pointer = ctypes.cast(entry, ctypes.c_void_p).value
+        return {f"on_{kind}": pointer, f"{kind}_arg": self._number(function)}
+
+    def event(self, function: Optional[EventFunction]) -> dict[str, Any]:
+        """The fields by which leash calls it."""
+        return self._fields("event", _on_event, function)
+
+    def log(self, function: Optional[LogFunction]) -> dict[str, Any]:
+        return self._fields("log", _on_log, function)
+
+    def forget(self) -> None:
+        for number in self._known.values():
+            _functions.pop(number, None)

@@ -1,0 +1,226 @@
+"""Locks, plain and read-write, and sets of them, for threads.
+
+As with threading.RLock the owner of a hold is the thread that acquired it, and it nests. A `with` that was left by an
+exception of its own passes that on, also where the release fails; the release's failure is a note of the exception
+then (Python 3.11). Left otherwise it raises what the release answers: Lost, if another one may have had the lock
+meanwhile."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, TypeVar
+
+from . import errors, inspection, structs, times, waits
+from .calls import Handle, call
+from .errors import Timeout
+from .events import EventFunction
+from .native import lib
+
+if TYPE_CHECKING:
+    from .client import Client
+
+_TOKEN_SIZE = 64  # LEASH_TOKEN_MAX
+
+
+def token_of(function: Callable[..., int], handle: Any) -> str:
+    buffer = ctypes.create_string_buffer(_TOKEN_SIZE)
+    function(handle, buffer, _TOKEN_SIZE)
+    return structs.string(buffer.value)
+
+
+class View:
+    """What can be told of a hold from memory, in a moment."""
+
+    def _handle(self) -> Optional[Handle]:
+        raise NotImplementedError
+
+    @property
+    def held(self) -> bool:
+        """Is it held, and its lease valid? Never true past the moment at which another owner could have the lock."""
+        return bool(lib.leash_lock_held(self._handle()))
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds it is valid without a further renewal; 0: not held."""
+        return float(lib.leash_lock_remaining_ms(self._handle())) / 1000
+
+    @property
+    def fence(self) -> int:
+        """To be handed to what the lock protects, which refuses smaller ones than it has seen; 0: not held."""
+        return int(lib.leash_lock_fence(self._handle()))
+
+    @property
+    def depth(self) -> int:
+        """How deep it is nested; a lost hold counts until it is released."""
+        return int(lib.leash_lock_depth(self._handle()))
+
+    @property
+    def token(self) -> str:
+        """By which another process can adopt it; empty: not held."""
+        return token_of(lib.leash_lock_token, self._handle())
+
+    def alive(self) -> None:
+        """Tell the watchdog that work goes on, see the option `alive`."""
+        lib.leash_lock_alive(self._handle())
+
+
+G = TypeVar("G", bound="_Guard")
+
+
+class _Guard:
+    """What threads acquire and release, and `with`."""
+
+    _wait: float  # of `with`
+
+    def _take(self, wait_ms: int, lease: Optional[float] = None) -> None:
+        raise NotImplementedError
+
+    def release(self) -> None:
+        raise NotImplementedError
+
+    def acquire(self, blocking: bool = True, timeout: Optional[float] = -1, *, lease: Optional[float] = None) -> bool:
+        """As threading.Lock has it: False if another owner had it to the end of `timeout` seconds. -1 or None: no end.
+
+        `lease` is that of this hold, in seconds. Every other failure is raised: Unavailable, if the server could not be
+        asked in time."""
+        try:
+            self._take(times.wait(blocking, timeout), lease)
+        except Timeout:
+            return False
+        return True
+
+    def __enter__(self: G) -> G:
+        self._take(times.milliseconds(self._wait))
+        return self
+
+    def __exit__(self, _type: object, exception: Optional[BaseException], _at: object) -> None:
+        with errors.behind(exception):
+            self.release()
+
+    def _acquire(self, function: Callable[..., int], handle: Handle, wait_ms: int, lease: Optional[float]) -> None:
+        how = structs.make(structs.Acquire, {"lease": lease}, wait_ms=wait_ms)
+
+        def do(cancel: Optional[Handle]) -> None:
+            how.cancel = cancel._as_parameter_ if cancel is not None else None
+            call(function, handle, ctypes.byref(how))
+
+        if wait_ms == 0:
+            do(None)
+        else:
+            waits.run(do, lambda _: self.release())
+
+
+class Lock(_Guard, View):
+    """A lock by its name. Made by Client.lock(); any number of threads may share it."""
+
+    def __init__(
+        self,
+        client: Client,
+        name: str,
+        options: Mapping[str, Any],
+        on_event: Optional[EventFunction] = None,
+        wait: float = math.inf,
+    ) -> None:
+        self.client = client
+        self.name = name
+        self._wait = wait
+        core = client._core
+        self._pair = (core.lock(name, options, on_event), core.lock(name, options, on_event, client._main_owner))
+
+    def __repr__(self) -> str:
+        return f"<leash.Lock {self.name!r} at {self.client.uri}, depth {self.depth}>"
+
+    def _handle(self) -> Handle:
+        return waits.handle_of(self._pair)
+
+    def _take(self, wait_ms: int, lease: Optional[float] = None) -> None:
+        if self.depth > 0:
+            wait_ms = 0  # it is answered from memory
+        self._acquire(lib.leash_lock_acquire_with, self._handle(), wait_ms, lease)
+
+    def release(self) -> None:
+        """Undo one acquire. Lost: the hold had been lost. Whatever is raised, there is one acquire less to undo."""
+        call(lib.leash_lock_release, self._handle())
+
+    def extend(self, lease: float) -> None:
+        """Make sure that the lease lasts for so many seconds from now."""
+        call(lib.leash_lock_extend, self._handle(), times.milliseconds(lease))
+
+    def upgrade(self) -> None:
+        """Of mode "write": write what this thread reads, at once, or raise Timeout. See leash/readwrite.h."""
+        call(lib.leash_lock_upgrade, self._handle())
+
+    def adopt(self, token: str) -> None:
+        """Take over the hold of a process that has ended. See leash/takeover.h."""
+        call(lib.leash_lock_adopt, self._handle(), structs.text(token))
+
+    def break_(self) -> None:
+        """Take it from whoever has it; the next in the queue gets it. See leash/takeover.h."""
+        call(lib.leash_lock_break, self._handle())
+
+    def locked(self) -> bool:
+        """Does anybody hold it? The server is asked."""
+        return self.inspect().held
+
+    def inspect(self) -> inspection.LockInfo:
+        """Ask the server who has it, since when, for how long still, and how many wait."""
+        return inspection.lock(self._handle())
+
+    def holders(self) -> list[inspection.HoldInfo]:
+        return inspection.holders(lib.leash_lock_holders, self._handle())
+
+    def waiters(self) -> list[inspection.WaiterInfo]:
+        return inspection.waiters(lib.leash_lock_waiters, self._handle())
+
+
+def set_of(locks: Sequence[Handle]) -> Handle:
+    pointers = (ctypes.c_void_p * len(locks))(*(lock._as_parameter_ for lock in locks))
+    made = Handle(lib.leash_multi_new, lib.leash_multi_free, pointers, len(locks), needs=locks)
+    made.locks = tuple(locks)
+    return made
+
+
+class SetView:
+    """What can be told of a hold of several locks from memory."""
+
+    def _handle(self) -> Optional[Handle]:
+        raise NotImplementedError
+
+    @property
+    def held(self) -> bool:
+        """All of them?"""
+        return bool(lib.leash_multi_held(self._handle()))
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds all of them are valid without a further renewal; 0: not all are held."""
+        return float(lib.leash_multi_remaining_ms(self._handle())) / 1000
+
+    @property
+    def fences(self) -> list[int]:
+        """Of each of them, in the order in which the set was made of them."""
+        handle = self._handle()
+        return [int(lib.leash_lock_fence(lock)) for lock in handle.locks] if handle is not None else []
+
+
+class Multi(_Guard, SetView):
+    """Several locks as one: all or none, and no circle of waiters. Made by Client.multi(); see leash/multi.h."""
+
+    def __init__(self, locks: Sequence[Lock], wait: float = math.inf) -> None:
+        self.locks = tuple(locks)
+        self._wait = wait
+        self._pair = (set_of([lock._pair[0] for lock in locks]), set_of([lock._pair[1] for lock in locks]))
+
+    def __repr__(self) -> str:
+        return f"<leash.Multi {[lock.name for lock in self.locks]!r}>"
+
+    def _handle(self) -> Handle:
+        return waits.handle_of(self._pair)
+
+    def _take(self, wait_ms: int, lease: Optional[float] = None) -> None:
+        self._acquire(lib.leash_multi_acquire_with, self._handle(), wait_ms, lease)
+
+    def release(self) -> None:
+        """Undo one acquire of each of them."""
+        call(lib.leash_multi_release, self._handle())

@@ -1,0 +1,36 @@
+"""The options of clients and locks for those who check types: the fields of leash_options and leash_lock_options.
+
+Times are in seconds, and lose their `_ms`. Zero, None and what is left out are the default. leash/client.h and
+leash/lock_options.h say what each does and which are not for each other."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+Mode = Literal["mutex", "read", "write", "redisson"]
+
+
+class ClientOptions(TypedDict, total=False):
+    lease: float  #: of locks that name none; default 30
+    timeout: float  #: to connect, and for one answer; default 1
+    prefix: str  #: of all keys and channels; default "leash"
+    client_name: str  #: in CLIENT LIST behind "leash:"
+    fence_ttl: float  #: how long the server keeps a lock's last fence; default 3600
+    open_wait: float  #: for how long the opening tries again while the server is away; default 0, math.inf: no end
+
+
+class LockOptions(TypedDict, total=False):
+    lease: float  #: default: the client's
+    max_hold: float  #: the lease ends at most this long after the acquire
+    alive: float  #: alive() is called this often, or the lock lapses
+    restart_guard: float  #: after a restart of the server acquire nothing for so long; a quorum needs it
+    no_renew: bool  #: let the lease run out instead of renewing it
+    fair: bool  #: all wait in one order, over all processes
+    no_handoff: bool  #: hand nothing on within the process without asking Redis
+    fsynced: bool  #: nothing counts before it is on disk
+    mode: Mode  #: "read" or "write", of a read-write lock; "redisson": shared with Java; default "mutex"
+    handoffs: int  #: how often in a row the lock passes within the process; default 64
+    handoff: float  #: and for how long in a row; default 0.01
+    min_replicas: int  #: nothing counts before so many replicas have acknowledged it
+    replicas: float  #: for how long they are waited for
+    group: str  #: its times are counted under this name, too

@@ -1,0 +1,31 @@
+"""Times are seconds in Python, as in threading and asyncio, and whole milliseconds in C."""
+
+from __future__ import annotations
+
+import math
+from typing import Optional
+
+FOREVER = -(2**63)  # LEASH_FOREVER
+
+
+def milliseconds(seconds: float) -> int:
+    """Rounded up, so that a wait of a microsecond is no try. math.inf is for ever."""
+    if seconds == math.inf:
+        return FOREVER
+    ms = math.ceil(round(seconds * 1000, 6))
+    if abs(ms) >= 2**63:
+        raise OverflowError(f"{seconds} s are more than leash can count")
+    return ms
+
+
+def wait(blocking: bool, timeout: Optional[float]) -> int:
+    """What threading.Lock.acquire() calls `blocking` and `timeout`; None is -1, for ever."""
+    if not blocking:
+        if timeout is not None and timeout != -1:
+            raise ValueError("can't specify a timeout for a non-blocking call")
+        return 0
+    if timeout is None or timeout == -1:
+        return FOREVER
+    if timeout < 0:
+        raise ValueError("timeout value must be a non-negative number, or -1, or None")
+    return milliseconds(timeout)
