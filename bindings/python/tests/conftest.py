@@ -102,10 +102,11 @@ def ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def python(program: str, *arguments: str) -> subprocess.Popen[str]:
+def python(program: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
     """A program of its own, that shows the errors which Python would hide."""
     command = [sys.executable, "-W", "default", "-X", "faulthandler", "-c", CTRL_C + program, *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.PIPE, text=True)
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen(command, text=True, env={**os.environ, **environment}, **pipes)
 
 
 def ended(process: subprocess.Popen[str], status: int = 0) -> str:

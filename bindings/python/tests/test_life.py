@@ -92,6 +92,21 @@ def test_calls_meet_a_client_that_closes_meanwhile(server: Server, name: str) ->
     assert answers == [leash.Closed] * 4
 
 
+def test_what_is_closed_is_still_memory_for_late_calls(server: Server) -> None:
+    program = """
+import leash, sys
+client = leash.Client(sys.argv[1])
+client.close()
+for call in client.stats, client.scan, lambda: client.lock("a"), lambda: client.semaphore("a", 1):
+    try:
+        call()
+    except leash.Closed:
+        print("closed")
+"""
+    nonsense = "glibc.malloc.tcache_count=0:glibc.malloc.perturb=165"  # is what freed memory becomes at once
+    assert ended(python(program, server.uri, GLIBC_TUNABLES=nonsense)) == "closed\n" * 4
+
+
 def test_a_client_that_was_forgotten_closes_itself(server: Server, name: str) -> None:
     with pytest.warns(ResourceWarning, match="not closed"):
         leash.Client(server.uri).lock(name).acquire()
