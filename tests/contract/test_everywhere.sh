@@ -15,6 +15,7 @@ test_cancel          tls,sentinel,cluster,quorum  no rights of its own
 test_close           tls,sentinel,cluster,quorum  no rights of its own
 test_conditions      sentinel,cluster,least  a kind of its own: where its keys are, and with what rights
 test_fair            -  what fair clients are promised besides; that they keep the laws everywhere is seen by test_laws
+test_fields          -  asks no server
 test_forked          tls,sentinel,cluster,quorum  no rights of its own
 test_input           cluster,quorum        what a call says before anything is sent; keys and their slots
 test_inspect         cluster,least,quorum  a question of its own: who is asked, and with what rights
@@ -23,6 +24,7 @@ test_leader          cluster,least         a question of its own: who is asked, 
 test_least           -  goes through all deployments itself
 test_loop            cluster,quorum        who reads for an op, and who ticks it, is one question; where its servers are is another
 test_manners         tls,sentinel,cluster,quorum  no rights of its own
+test_metrics         cluster,quorum        who measures is above all deployments; what an answer is, differs
 test_one_write       -  what one client writes to one server
 test_owner           quorum                threads of one client
 test_preloaded       -  each test has a server of its own whose scripts an administrator has loaded
