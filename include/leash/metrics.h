@@ -30,7 +30,7 @@ typedef enum leash_time {
 	LEASH_TIME_ROUND_TRIP = 3, /**< of each command of a lock: from when it was sent to when its answer was read */
 } leash_time;
 
-/** A distribution. Set `size` before the call. All but count and sum are within 1/64. */
+/** A distribution. Set `size` before the call. All but count and sum are within 1/32. */
 typedef struct leash_times {
 	size_t size;     /**< sizeof(leash_times) */
 	uint64_t count;  /**< how many were measured since the client was opened */

@@ -1,7 +1,7 @@
 /* A figure: how many took how long, in constant memory, for any number of threads.
  *
- * Log-linear, as HdrHistogram (Gil Tene) has it: below 64 ns each value has a bucket; from there on each power of two
- * is cut into 32 of the same width. So the middle of a bucket is within 1/64 of what went in, and a limit that is a
+ * Log-linear, as HdrHistogram (Gil Tene) has it: below 32 ns each value has a bucket; from there on each power of two
+ * is cut into 16 of the same width. So the middle of a bucket is within 1/32 of what went in, and a limit that is a
  * power of two lies between two buckets. The sum is exact. */
 #ifndef LSH_BASE_FIGURE_H
 #define LSH_BASE_FIGURE_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum {
-	LSH_FIGURE_FINE = 5,  /* bits behind the first one that count */
+	LSH_FIGURE_FINE = 4,  /* bits behind the first one that count */
 	LSH_FIGURE_BITS = 42, /* longer times, of more than an hour, share the last bucket */
 	LSH_FIGURE_BUCKETS = ((LSH_FIGURE_BITS - LSH_FIGURE_FINE + 1) << LSH_FIGURE_FINE) + 1,
 };

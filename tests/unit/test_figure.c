@@ -28,7 +28,7 @@ at(double fraction)
 static void
 check_near(int64_t value, int64_t found)
 {
-	if (llabs(found - value) > value / 64)
+	if (llabs(found - value) > value / 32)
 		fail_msg("%lld came out as %lld", (long long)value, (long long)found);
 }
 
@@ -50,7 +50,7 @@ SENTENCE(there_is_nothing_in_an_empty_one)
 
 SENTENCE(a_single_value_is_all_there_is)
 {
-	static const int64_t values[] = {0, 1, 63, 64, 65, 1000003, (INT64_C(1) << 41), (INT64_C(1) << 42) - 1};
+	static const int64_t values[] = {0, 1, 31, 32, 33, 1000003, (INT64_C(1) << 41), (INT64_C(1) << 42) - 1};
 
 	for (size_t i = 0; i < COUNT(values); i++) {
 		empty();
@@ -91,14 +91,14 @@ compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-SENTENCE(whatever_part_is_asked_for_comes_out_within_a_64th_of_that_of_the_sorted_values)
+SENTENCE(whatever_part_is_asked_for_comes_out_within_a_32nd_of_that_of_the_sorted_values)
 {
 	enum { VALUES = 2000 };
 	static int64_t values[VALUES];
 	uint64_t seed = 7;
 
 	for (int i = 0; i < VALUES; i++)
-		lsh_figure_add(&figure, values[i] = i < 64 ? i : any_value(&seed));
+		lsh_figure_add(&figure, values[i] = i < 32 ? i : any_value(&seed));
 	qsort(values, VALUES, sizeof *values, compare);
 	for (int i = 0; i < VALUES; i++)
 		check_near(values[i], at((i + 1) / (double)VALUES));
