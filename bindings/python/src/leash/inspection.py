@@ -188,3 +188,24 @@ def metrics(client: Any) -> str:
     pointers = (ctypes.c_void_p * 1)(client._as_parameter_)
     call(lib.leash_metrics_write, pointers, 1, WRITE(write), None)
     return structs.string(b"".join(written))
+
+
+class Figures:
+    """What a client tells of itself, from memory."""
+
+    def _ready(self) -> Any:
+        raise NotImplementedError
+
+    def stats(self) -> Stats:
+        """What this client has done so far."""
+        return stats(self._ready())
+
+    def times(self, which: str, group: Optional[str] = None) -> Times:
+        """How long things took: "wait", "hold", "left" of the lease at a renewal, "round_trip".
+
+        Of all of the client, or of the locks with that `group`; see leash/metrics.h."""
+        return times(self._ready(), which, group)
+
+    def metrics(self) -> str:
+        """Counts and times in the text format of Prometheus, for what answers its scrapes."""
+        return metrics(self._ready())

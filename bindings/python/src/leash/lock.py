@@ -18,7 +18,7 @@ from .events import EventFunction
 from .native import lib
 
 if TYPE_CHECKING:
-    from .client import Client
+    from .session import Session
 
 _TOKEN_SIZE = 64  # LEASH_TOKEN_MAX
 
@@ -116,7 +116,7 @@ class Lock(_Guard, View):
 
     def __init__(
         self,
-        client: Client,
+        client: Session,
         name: str,
         options: Mapping[str, Any],
         on_event: Optional[EventFunction] = None,

@@ -21,7 +21,7 @@ from .lock import token_of
 from .native import lib
 
 if TYPE_CHECKING:
-    from .client import Client
+    from .session import Session
 
 
 def _forgotten(pointer: int, name: str) -> None:
@@ -111,12 +111,12 @@ class Permit(PermitView):
             self.release()
 
 
-class Semaphore:
-    """Made by Client.semaphore(); any number of threads may share it."""
+class SemaphoreBase:
+    """What those of threads and of tasks have in common."""
 
     def __init__(
         self,
-        client: Client,
+        client: Any,
         name: str,
         limit: int,
         options: Mapping[str, Any],
@@ -127,17 +127,28 @@ class Semaphore:
         self.name = name
         self.limit = limit
         self._wait = wait
-        self._handle = client._core.semaphore(name, limit, options, on_event)
+        self._handle = client._ready().semaphore(name, limit, options, on_event)
 
     def __repr__(self) -> str:
-        return f"<leash.Semaphore {self.name!r} of {self.limit} at {self.client.uri}>"
+        package = type(self).__module__.rpartition(".")[0]
+        return f"<{package}.Semaphore {self.name!r} of {self.limit} at {self.client.uri}>"
+
+    def _how(self, timeout: Optional[float], lease: Optional[float]) -> Any:
+        """None waits as `wait` says."""
+        wait_ms = times.milliseconds(self._wait if timeout is None else timeout)
+        return structs.make(structs.Acquire, {"lease": lease}, wait_ms=wait_ms)
+
+
+class Semaphore(SemaphoreBase):
+    """Made by Client.semaphore(); any number of threads may share it."""
+
+    client: Session
 
     def acquire(self, count: int = 1, timeout: Optional[float] = None, *, lease: Optional[float] = None) -> Permit:
         """`count` permits or none: `with semaphore.acquire() as permit:`. Timeout: too few were free for so long.
 
         None waits as the semaphore's `wait` says, without end if that was not given; 0 tries once."""
-        wait_ms = times.milliseconds(self._wait if timeout is None else timeout)
-        how = structs.make(structs.Acquire, {"lease": lease}, wait_ms=wait_ms)
+        how = self._how(timeout, lease)
         out = ctypes.c_void_p()
 
         def do(cancel: Optional[Handle]) -> Permit:
@@ -146,7 +157,7 @@ class Semaphore:
             assert out.value is not None
             return Permit(self.name, out.value, count)
 
-        return do(None) if wait_ms == 0 else waits.run(do, Permit.release)
+        return do(None) if how.wait_ms == 0 else waits.run(do, Permit.release)
 
     def set_limit(self, limit: int, seconds: float) -> None:
         """Let no more than `limit` be out for so long, for all clients; 0 closes. 0 seconds end that."""

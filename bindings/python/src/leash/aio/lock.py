@@ -15,7 +15,7 @@ from ..native import lib
 from .shared import Hold, Shared
 
 if TYPE_CHECKING:
-    from .client import Client
+    from .session import Session
 
 
 class LockHold(Hold, View):
@@ -35,7 +35,7 @@ class Lock(Shared[LockHold], View):
 
     def __init__(
         self,
-        client: Client,
+        client: Session,
         name: str,
         options: Mapping[str, Any],
         on_event: Optional[EventFunction] = None,

@@ -10,7 +10,7 @@ from ..native import lib
 from .shared import Hold, Shared
 
 if TYPE_CHECKING:
-    from .client import Client
+    from .session import Session
 
 
 class MultiHold(Hold, SetView): ...
@@ -23,7 +23,7 @@ class Multi(Shared[MultiHold], SetView):
     _release_start = lib.leash_multi_release_start
     _hold_type = MultiHold
 
-    def __init__(self, client: Client, names: Sequence[str], options: Mapping[str, Any], wait: float) -> None:
+    def __init__(self, client: Session, names: Sequence[str], options: Mapping[str, Any], wait: float) -> None:
         self.names = tuple(names)
         self._options = options
         super().__init__(client, wait)

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-import math
-from typing import TYPE_CHECKING, Any, Generator, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Generator, Optional
 
-from .. import errors, inspection, structs, times
+from .. import errors, inspection, times
 from ..calls import call
-from ..events import EventFunction
 from ..native import lib
-from ..semaphore import PermitView
+from ..semaphore import PermitView, SemaphoreBase
 from .operation import run
 
 if TYPE_CHECKING:
-    from .client import Client
+    from .session import Session
 
 
 class Permit(PermitView):
     """Permits that were acquired together; any task may give them back, or the end of an `async with`."""
 
-    def __init__(self, client: Client, name: str, pointer: int, count: int) -> None:
+    def __init__(self, client: Session, name: str, pointer: int, count: int) -> None:
         super().__init__(name, pointer, count)
         self._client = client
         self._turn = asyncio.Lock()  # of operations, as leash has one at a time for a permit
@@ -90,33 +88,16 @@ class Acquiring:
         await self._permit.__aexit__(*left)
 
 
-class Semaphore:
+class Semaphore(SemaphoreBase):
     """Made by Client.semaphore(); any number of tasks may share it."""
 
-    def __init__(
-        self,
-        client: Client,
-        name: str,
-        limit: int,
-        options: Mapping[str, Any],
-        on_event: Optional[EventFunction] = None,
-        wait: float = math.inf,
-    ) -> None:
-        self.client = client
-        self.name = name
-        self.limit = limit
-        self._wait = wait
-        self._handle = client._ready().semaphore(name, limit, options, on_event)
-
-    def __repr__(self) -> str:
-        return f"<leash.aio.Semaphore {self.name!r} of {self.limit} at {self.client.uri}>"
+    client: Session
 
     def acquire(self, count: int = 1, timeout: Optional[float] = None, *, lease: Optional[float] = None) -> Acquiring:
         """`count` permits or none: `async with semaphore.acquire() as permit:`. Timeout: too few were free so long.
 
         None waits as the semaphore's `wait` says, without end if that was not given; 0 tries once."""
-        wait_ms = times.milliseconds(self._wait if timeout is None else timeout)
-        return Acquiring(self, count, structs.make(structs.Acquire, {"lease": lease}, wait_ms=wait_ms))
+        return Acquiring(self, count, self._how(timeout, lease))
 
     async def set_limit(self, limit: int, seconds: float) -> None:
         """Let no more than `limit` be out for so long, for all clients; 0 closes. 0 seconds end that."""

@@ -24,7 +24,7 @@ from ..errors import LeashError, NotHeld, Timeout
 from .operation import run
 
 if TYPE_CHECKING:
-    from .client import Client
+    from .session import Session
 
 H = TypeVar("H", bound="Hold")
 
@@ -65,7 +65,7 @@ class Shared(Generic[H]):
     _release_start: Callable[..., int]
     _hold_type: Callable[[Any, Handle, Optional[asyncio.Task[Any]]], H]
 
-    def __init__(self, client: Client, wait: float) -> None:
+    def __init__(self, client: Session, wait: float) -> None:
         self.client = client
         self._wait = wait  # of `async with`
         self._holds: dict[Optional[asyncio.Task[Any]], H] = {}
