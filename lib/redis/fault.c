@@ -101,7 +101,7 @@ worth_telling(const char *text, size_t room)
 void
 lsh_fault_say(char out[static LSH_FAULT_TEXT], const char *text, const char *command, const char *key)
 {
-	char head[40] = "", shown[48] = "";
+	char head[40] = "", shown[40] = "";
 	const struct refusal *refusal = look_up(text);
 	const enum lsh_fault fault = refusal->fault;
 	const char *tail = "";

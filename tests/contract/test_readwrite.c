@@ -137,12 +137,12 @@ static const char *
 look(leash_lock *through)
 {
 	static const char *const kinds[] = {"nothing", "mutex", "read-write", "semaphore"};
-	char holders[sizeof told];
+	char holders[301];
 
 	await_true(all_are_known(through));
 	assert_string_equal(info.name, "law");
 	assert_true(info.held == (info.out > 0) && info.held == (info.kind != LEASH_KIND_NONE));
-	strcpy(holders, told);
+	snprintf(holders, sizeof holders, "%.300s", told);
 	snprintf(told, sizeof told, "%s, %lld out:%s", kinds[info.kind], (long long)info.out, holders);
 	return told;
 }

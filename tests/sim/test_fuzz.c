@@ -267,7 +267,7 @@ make_step(struct fuzz_step *step)
 	made = *step;
 }
 
-enum { STEPS = 60, ROUNDS = 400, WRONG_SIZE = 8192 };
+enum { STEPS = 60, ROUNDS = 400, WRONG_SIZE = 8400 };
 
 static redisContext *unlimited, *limited, *listener;
 static struct fuzz_step steps[STEPS];
