@@ -43,7 +43,8 @@ test_programs += tests/contract/test_takeover tests/contract/test_cancel tests/c
 test_programs += tests/contract/test_fair tests/contract/test_forked tests/contract/test_gates tests/contract/test_input
 test_programs += tests/contract/test_inspect tests/contract/test_introduce tests/contract/test_laws
 test_programs += tests/contract/test_leader tests/contract/test_least tests/contract/test_manners tests/contract/test_metrics
-test_programs += tests/contract/test_conditions tests/contract/test_multi tests/contract/test_one_write
+test_programs += tests/contract/test_conditions tests/contract/test_multi tests/contract/test_nowait \
+	tests/contract/test_one_write
 test_programs += tests/contract/test_loop tests/contract/test_owner tests/contract/test_preloaded tests/contract/test_redisson
 test_programs += tests/contract/test_resources tests/contract/test_scan tests/contract/test_scan_lies tests/contract/test_scope
 test_programs += tests/contract/test_readwrite tests/contract/test_semaphore tests/contract/test_sharers
@@ -81,6 +82,7 @@ tests_contract_test_manners_LDADD = $(contract_libs)
 tests_contract_test_metrics_LDADD = $(contract_libs)
 tests_contract_test_conditions_LDADD = $(contract_libs)
 tests_contract_test_multi_LDADD = $(contract_libs)
+tests_contract_test_nowait_LDADD = $(contract_libs)
 tests_contract_test_one_write_LDADD = $(contract_libs)
 tests_contract_test_loop_LDADD = $(contract_libs)
 tests_contract_test_owner_LDADD = $(contract_libs)

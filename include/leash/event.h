@@ -19,6 +19,8 @@ typedef enum leash_event_type {
 	LEASH_EVENT_ABANDONED = 4, /**< its thread ended, or its last handle was freed, while it was held; being released */
 	LEASH_EVENT_CLOCK_JUMP = 5,       /**< the server's clock left ours by more than a second; `lock` is NULL */
 	LEASH_EVENT_FENCE_REGRESSION = 6, /**< a fence is not larger than the last: data was lost, and a clock is behind */
+	LEASH_EVENT_NOT_RELEASED = 7,     /**< a release for which nobody waited (`release_nowait`) was refused, or not
+	                                       answered: the lock is free when its lease ends at the latest */
 } leash_event_type;
 
 struct leash_permit;

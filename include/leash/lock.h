@@ -49,10 +49,9 @@ typedef struct leash_acquire {
  *
  * @retval LEASH_OK         `*out` is a handle; free it with leash_lock_free()
  * @retval LEASH_INVALID    no client, no name, a name too long, an option out of range, or one that does nothing
- *                          beside another (see leash/lock_options.h); or the name is open in this
- *                          client and not with the same fairness, or as another kind of lock; on a quorum also
- *                          without a restart_guard_ms, with a lease that is longer than that, and with min_replicas or
- *                          fsynced; the text says which
+ *                          beside another (see leash/lock_options.h); or the name is open in this client, but with
+ *                          another fairness, or as another kind of lock; on a quorum also without a restart_guard_ms,
+ *                          with a longer lease than that, and with min_replicas or fsynced; the text says which
  * @retval LEASH_UNSUPPORTED `fair`, or a `mode` but LEASH_MUTEX, on a quorum, which has no queue; `fair` with
  *                          LEASH_REDISSON
  * @retval LEASH_NO_MEMORY  nothing was made
@@ -68,8 +67,8 @@ leash_lock_new(leash_lock **out, leash_client *client, const char *name, const l
 /**
  * Free a handle. Talks to nobody. NULL is allowed.
  *
- * If it is the last handle of a name that is still held, by whichever thread, the lock is released in
- * the background and the event ABANDONED is raised.
+ * If it is the last handle of a name that is still held, by whichever thread, the lock is released in the background,
+ * with the event ABANDONED.
  *
  * Threads: any, while no other call uses this handle; allowed in callbacks. Since 0.1.
  */
@@ -159,10 +158,20 @@ leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error 
 LEASH_API leash_status leash_lock_release(leash_lock *lock, leash_error *err);
 
 /**
+ * Release, but wait for the answer no longer than `wait_ms`; leash_lock_release() waits about twice `timeout_ms`.
+ *
+ * @param wait_ms  0 to 86400000. 0 does not wait, as the option `release_nowait` says
+ * @return as leash_lock_release(); LEASH_INVALID also for a wait out of range: then nothing is released
+ *
+ * Threads: as leash_lock_release(). Since 0.1.
+ */
+LEASH_API leash_status leash_lock_release_within(leash_lock *lock, int64_t wait_ms, leash_error *err);
+
+/**
  * Make sure that the lease of the calling thread's hold lasts at least `lease_ms` from now. It never gets shorter.
  *
- * Meant for holds that are not renewed (`no_renew`), and before work during which the server may be
- * away. Renewals go on as before.
+ * Meant for holds that are not renewed (`no_renew`), and before work during which the server may be away. Renewals go
+ * on as before.
  *
  * @param lease_ms  100 to 86400000; cut to what `max_hold_ms` leaves.
  * @param err       filled in unless the result is LEASH_OK; may be NULL.
@@ -227,9 +236,7 @@ LEASH_API uint64_t leash_lock_fence(const leash_lock *lock);
 LEASH_API size_t leash_lock_token(const leash_lock *lock, char *out, size_t size);
 
 /**
- * The name of `lock`, as leash_lock_new() was given it; NULL for NULL. Memory only.
- *
- * It lives as long as the handle, also once the client is closed, and in a forked child.
+ * The name of `lock`; NULL for NULL. Memory only. It lives as long as the handle, also in a forked child.
  *
  * Threads: any; allowed in callbacks. Since 0.1.
  */
@@ -244,7 +251,6 @@ LEASH_API leash_client *leash_lock_client(const leash_lock *lock);
 
 /**
  * Tell the watchdog that the holder's work is going on; see `alive_ms`. Memory only. Does nothing if it is not held.
- *
  * Threads: the one that acquired, or any that acts for the handle's owner. Since 0.1.
  */
 LEASH_API void leash_lock_alive(leash_lock *lock);

@@ -122,6 +122,12 @@ public:
 		return detail::done([&](leash_error *err) { return leash_lock_release(get(), err); });
 	}
 
+	/** The same, but wait for the answer for `time` at most, and with 0 not at all: leash_lock_release_within(). */
+	result<void> release_within(duration time) noexcept
+	{
+		return detail::done([&](leash_error *err) { return leash_lock_release_within(get(), time.ms(), err); });
+	}
+
 	/** Make sure that the lease lasts at least `lease` from now; as leash_lock_extend(). Since 0.1. */
 	result<void> extend(duration lease) noexcept
 	{

@@ -36,6 +36,7 @@ public:
 	lock_options &fair(bool on = true) noexcept { return options_.fair = on, *this; }
 	lock_options &no_handoff(bool on = true) noexcept { return options_.no_handoff = on, *this; }
 	lock_options &fsynced(bool on = true) noexcept { return options_.fsynced = on, *this; }
+	lock_options &release_nowait(bool on = true) noexcept { return options_.release_nowait = on, *this; }
 	lock_options &mode(leash_mode value) noexcept { return options_.mode = value, *this; }
 	lock_options &handoffs(std::int64_t count) noexcept { return options_.handoffs = count, *this; }
 	lock_options &min_replicas(std::int64_t count) noexcept { return options_.min_replicas = count, *this; }

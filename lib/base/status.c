@@ -38,6 +38,7 @@ leash_event_name(leash_event_type type)
 		[LEASH_EVENT_JEOPARDY] = "JEOPARDY", [LEASH_EVENT_RECOVERED] = "RECOVERED", [LEASH_EVENT_LOST] = "LOST",
 		[LEASH_EVENT_ABANDONED] = "ABANDONED", [LEASH_EVENT_CLOCK_JUMP] = "CLOCK_JUMP",
 		[LEASH_EVENT_FENCE_REGRESSION] = "FENCE_REGRESSION",
+		[LEASH_EVENT_NOT_RELEASED] = "NOT_RELEASED",
 	};
 
 	return (size_t)type < sizeof names / sizeof *names && names[type] != NULL ? names[type] : "?";

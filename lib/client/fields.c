@@ -24,8 +24,8 @@ static const leash_field options[] = {
 #define STRUCT leash_lock_options
 static const leash_field lock_options[] = {
 	F(size), F(lease_ms), F(on_event), F(event_arg), F(max_hold_ms), F(alive_ms), F(restart_guard_ms), F(no_renew),
-	F(fair), F(no_handoff), F(fsynced), F(mode), F(handoffs), F(handoff_ms), F(owner), F(min_replicas),
-	F(replicas_ms), F(on_lost), F(group), END,
+	F(fair), F(no_handoff), F(fsynced), F(release_nowait), F(mode), F(handoffs), F(handoff_ms), F(owner),
+	F(min_replicas), F(replicas_ms), F(on_lost), F(group), END,
 };
 #undef STRUCT
 

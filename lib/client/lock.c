@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "client/options.h"
 #include "client/wait.h"
 
 #include <leash/readwrite.h>
@@ -14,6 +15,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { RELEASE_WAIT_MAX_MS = 86400000 };
 
 /* ---- life ---- */
 
@@ -140,6 +143,24 @@ leash_lock_release(leash_lock *lock, leash_error *err)
 	if (status != LEASH_OK)
 		return status;
 	lsh_wait_make(&w, lock, NULL); /* without memory it is released all the same, in the background */
+	return lsh_wait_run(&w, &lsh_releasing, err);
+}
+
+leash_status
+leash_lock_release_within(leash_lock *lock, int64_t wait_ms, leash_error *err)
+{
+	static const char call[] = "leash_lock_release_within";
+	lsh_guarded();
+	leash_status status = lsh_handle_check(lock, call, err);
+	struct lsh_wait w;
+
+	if (status == LEASH_OK)
+		status = lsh_handle_named(lock, lsh_check_range(wait_ms, 0, RELEASE_WAIT_MAX_MS, "wait_ms", err), err);
+	if (status != LEASH_OK)
+		return status;
+	lsh_wait_make(&w, lock, NULL);
+	w.op.nowait = wait_ms == 0;
+	w.op.deadline = lsh_after_ms(w.op.began, wait_ms);
 	return lsh_wait_run(&w, &lsh_releasing, err);
 }
 

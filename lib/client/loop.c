@@ -208,6 +208,8 @@ lsh_loop_begin(leash_op *o, const struct lsh_op_verb *verb, leash_op **out, leas
 		go_on(o, &outlook, true);
 		send_out(o->client);
 	} else if (!atomic_load(&o->client->closed)) {
+		if (o->op.nowait)
+			send_out(o->client);
 		done(&o->op);
 	} else {
 		status = drop(o, out, err);

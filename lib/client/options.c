@@ -238,6 +238,7 @@ lsh_lock_options_read(leash_lock_options *out, struct lsh_terms *terms, const le
 	terms->max_hold_ms = out->max_hold_ms;
 	terms->alive_ms = out->alive_ms;
 	terms->no_renew = out->no_renew;
+	terms->release_nowait = out->release_nowait;
 	terms->restart_guard_ms = (int32_t)or_default(out->restart_guard_ms, defaults->restart_guard_ms);
 	terms->safety.fsynced = out->fsynced;
 	terms->safety.min_replicas = (unsigned char)out->min_replicas;

@@ -43,7 +43,7 @@ struct lsh_notice {
 /* What only few holds have: of which somebody hears, or that are to be alive. */
 struct lsh_watched {
 	_Atomic int64_t alive_at;  /* the last leash_lock_alive() */
-	struct lsh_notice notices[LEASH_EVENT_FENCE_REGRESSION + 1]; /* by type */
+	struct lsh_notice notices[LEASH_EVENT_NOT_RELEASED + 1]; /* by type */
 };
 
 /* As many are held as the program likes. */
@@ -210,6 +210,7 @@ void lsh_lock_each(void *engine, void (*visit)(struct lsh_resource *resource, vo
 struct lsh_hold *lsh_hold_new(struct lsh_lock *lock, struct leash_owner *owner, struct lsh_terms *terms);
 void lsh_hold_unref(struct lsh_hold *hold);
 void lsh_notice(struct lsh_hold *hold, leash_event_type type, const char *text);
+void lsh_hold_tell_lost(struct lsh_hold *hold, const char *why);
 /* At risk, or (`why` is NULL) no more: who listens is told of both in turn. What was not delivered yet is taken back by
  * its opposite. */
 void lsh_notice_risk(struct lsh_hold *hold, unsigned acknowledged, unsigned wanted, const char *why);
@@ -227,6 +228,9 @@ void lsh_hold_end(struct lsh_hold *hold); /* and its lease is released if nobody
 void lsh_hold_move(struct lsh_hold *hold, struct lsh_lease *lease, uint64_t fence);
 void lsh_hold_revalued(struct lsh_hold *hold); /* its lease has another end */
 void lsh_hold_unwind(struct lsh_hold *hold); /* forget it */
+/* Nobody waits for the release of its lease, but it is told, once, what is wrong with that: what the server found. */
+void lsh_hold_leave(struct lsh_hold *hold, struct lsh_lease *lease);
+void lsh_hold_left(struct lsh_lease *lease, enum lsh_found found, const leash_error *why);
 /* May an owner on these terms have the hold's lease as it is, for `lease_ms`: in its place, or beside it? */
 bool lsh_hold_may_pass(const struct lsh_hold *hold, const struct lsh_terms *terms, int64_t lease_ms, int64_t now);
 

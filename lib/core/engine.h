@@ -37,6 +37,7 @@ struct lsh_terms {
 	uint16_t handoff_ms;      /* how long a turn of this process may last, */
 	unsigned char handoffs;   /* and how often the lock is handed off in it */
 	bool no_renew;
+	bool release_nowait;
 };
 
 void lsh_terms_unref(struct lsh_terms *terms);

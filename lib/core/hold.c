@@ -83,6 +83,14 @@ lsh_notice(struct lsh_hold *hold, leash_event_type type, const char *text)
 }
 
 void
+lsh_hold_tell_lost(struct lsh_hold *hold, const char *why)
+{
+	if (hold->terms->on_lost != NULL)
+		lsh_cancel_fire(hold->terms->on_lost);
+	lsh_notice(hold, LEASH_EVENT_LOST, why);
+}
+
+void
 lsh_notice_risk(struct lsh_hold *hold, unsigned acknowledged, unsigned wanted, const char *why)
 {
 	bool at_risk = why != NULL;
@@ -291,6 +299,36 @@ lsh_hold_unwind(struct lsh_hold *hold)
 	if (hold->lost)
 		*at = hold->next;
 	atomic_fetch_sub(&hold->owner->holds, 1);
+	lsh_hold_unref(hold);
+}
+
+/* ---- what nobody waits for ---- */
+
+void
+lsh_hold_leave(struct lsh_hold *hold, struct lsh_lease *lease)
+{
+	atomic_fetch_add(&hold->references, 1);
+	lease->user = hold;
+	lease->left = true;
+}
+
+void
+lsh_hold_left(struct lsh_lease *lease, enum lsh_found found, const leash_error *why)
+{
+	struct lsh_hold *hold = lease->user;
+
+	if (found == LSH_FOUND_NOT_YET)
+		return;
+	lease->left = false;
+	lease->user = NULL;
+	if (found == LSH_FOUND_NOTHING) {
+		hold->lost = true;
+		lsh_hold_tell_lost(hold, "the server did not have it any more when it was released");
+	} else if (found == LSH_FOUND_REFUSED) {
+		lsh_notice(hold, LEASH_EVENT_NOT_RELEASED, why->status == LEASH_DENIED ? "the release is not permitted" :
+		           why->status == LEASH_PROTOCOL ? "the answer is not what a Redis server says" :
+		           "no answer to its release");
+	}
 	lsh_hold_unref(hold);
 }
 

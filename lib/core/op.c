@@ -723,9 +723,7 @@ lost(struct lsh_lease *lease, const char *why)
 		hold->next = lock->lost;
 		lock->lost = hold;
 		lsh_count(lock, LSH_COUNT_LOST);
-		if (hold->terms->on_lost != NULL)
-			lsh_cancel_fire(hold->terms->on_lost);
-		lsh_notice(hold, LEASH_EVENT_LOST, why);
+		lsh_hold_tell_lost(hold, why);
 	}
 	lsh_queue_drive(&lock->plain);
 }
@@ -733,6 +731,10 @@ lost(struct lsh_lease *lease, const char *why)
 static void
 ended(struct lsh_lease *lease, enum lsh_found found, const leash_error *why)
 {
+	if (lease->left) {
+		lsh_hold_left(lease, found, why);
+		return;
+	}
 	lsh_each_op(op, &lsh_lock_of(lease->resource)->ops) {
 		if (op->lease == lease && op->verb->ended != NULL) {
 			op->verb->ended(op, found, why);

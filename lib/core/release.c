@@ -83,6 +83,20 @@ late(struct lsh_op *op)
 	lsh_op_finish(op, status);
 }
 
+/* One level less deep. */
+static leash_status
+rise(struct lsh_op *op, struct lsh_hold *hold)
+{
+	hold->lease->depth = hold->depth;
+	if (hold->lease->need != LSH_NEED_WRITE || hold->depth > hold->reads)
+		return LEASH_OK;
+	atomic_store(&op->lock->holder, 0); /* it does not write any more */
+	if (op->front != NULL)
+		return lsh_trade(op, hold, LSH_NEED_READ);
+	return lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM,
+	                   "not written any more, but others are kept out as long as this owner reads: out of memory");
+}
+
 static leash_status
 begin(struct lsh_op *op)
 {
@@ -100,28 +114,22 @@ begin(struct lsh_op *op)
 			lsh_hold_unwind(hold);
 		return lsh_op_not_held(op, true);
 	}
-	if (hold->depth > 0) {
-		hold->lease->depth = hold->depth;
-		if (hold->lease->need != LSH_NEED_WRITE || hold->depth > hold->reads)
-			return LEASH_OK;
-		atomic_store(&lock->holder, 0); /* it does not write any more */
-		if (op->front != NULL)
-			return lsh_trade(op, hold, LSH_NEED_READ);
-		return lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM,
-		                   "not written any more, but others are kept out as long as this owner reads: out of memory");
-	}
+	if (hold->depth > 0)
+		return rise(op, hold);
 	lsh_count(lock, LSH_COUNT_RELEASED);
 	if (hand_off(hold)) {
 		lsh_hold_unwind(hold);
 		return LEASH_OK;
 	}
 	lease = lsh_hold_finish(hold, op->began);
+	if (lease != NULL && op->nowait)
+		lsh_hold_leave(hold, lease);
 	lsh_hold_unwind(hold);
 	if (lease == NULL)
 		return LEASH_OK; /* others still read */
-	if (op->front != NULL)
+	if (op->front != NULL && !op->nowait)
 		lsh_op_wait_for(op, lease);
-	lsh_lease_release(lease, op->reader);
+	lsh_lease_release(lease, op->nowait ? NULL : op->reader);
 	/* the next request of a plain queue goes out in the same write, right behind the release that lets it */
 	lsh_queue_drive(&lock->plain);
 	if (op->front != NULL)

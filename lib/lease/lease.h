@@ -145,6 +145,7 @@ struct lsh_lease {
 	bool traded : 1;                   /* which is HELD until that is answered: that it is gone is no loss */
 	bool breaks : 1;                   /* ENDING: it is to go wherever it is, and nobody counts on having had it */
 	bool watched : 1;                  /* HELD: who has it leads, and others are told of its end */
+	bool left : 1;                     /* ENDING: `user` had it, and is to hear of what `ended` tells, once */
 	unsigned char count;               /* of its votes */
 	unsigned char handed_off;          /* HELD: how often, within the process */
 	unsigned char failures;            /* of renewals in a row */
@@ -160,7 +161,7 @@ struct lsh_lease {
 	struct lsh_list link;              /* in resource->leases */
 	union {                            /* NULL: nobody */
 		struct lsh_wish *want;         /* before it is HELD: of whoever it is for */
-		void *user;                    /* HELD: of the core, whoever has it */
+		void *user;                    /* HELD, `left`: of the core, whoever has it, or had it */
 	};
 	union {
 		uint64_t number;               /* of its token, */

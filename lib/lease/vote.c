@@ -355,6 +355,8 @@ lsh_vote_ended(struct lsh_vote *v)
 	if (lease->state != LSH_ENDING)
 		return;
 	lease->state = LSH_ENDED;
+	if (lease->left) /* without an answer */
+		lsh_events_of(lease)->ended(lease, LSH_FOUND_REFUSED, &no_error);
 	if (!LSH_MUTATES(LSH_RENEWALS_GO_ON))
 		lsh_watchdog_forget(b->watchdog, &lease->timer);
 	lsh_list_remove(&lease->link);
@@ -580,12 +582,14 @@ lsh_vote_cancel(struct lsh_vote *v, struct lsh_parker *reader)
 	int64_t now = lsh_now_ns(), settles = settles_at(v, epoch, now);
 	struct lsh_saying *s;
 
-	if (v->state != LSH_VOTE_ENDING || v->cancel != NULL || (v->cancel_epoch == epoch && now < v->again_at))
+	if (v->state != LSH_VOTE_ENDING || v->cancel != NULL)
 		return;
 	if (has_lapsed(v, now)) {
 		lsh_vote_ended(v);
 		return;
 	}
+	if (v->cancel_epoch == epoch && now < v->again_at)
+		return;
 	/* or what comes late would find neither a place nor a hold, and take a place */
 	if (settles > now && lsh_kind_is_counted(v->lease->resource->kind) && !atomic_load(&backend_of(v)->closing)) {
 		v->again_at = settles;

@@ -25,6 +25,7 @@ test_least           -  goes through all deployments itself
 test_loop            cluster,quorum        who reads for an op, and who ticks it, is one question; where its servers are is another
 test_manners         tls,sentinel,cluster,quorum  no rights of its own
 test_metrics         cluster,quorum        who measures is above all deployments; what an answer is, differs
+test_nowait          cluster,quorum        who waits for an answer is above all deployments; what is told differs
 test_one_write       -  what one client writes to one server
 test_owner           quorum                threads of one client
 test_preloaded       -  each test has a server of its own whose scripts an administrator has loaded

@@ -610,6 +610,19 @@ SCENE(a_release_that_is_not_answered_in_time_is_unknown_and_is_sent_until_it_is,
       "refuse LOADING Redis is loading the dataset in memory; pass 1000 -> release 1;"
       "RELEASED; pass 100000 -> nothing sent")
 SCENE(a_release_that_finds_nothing_says_that_it_was_lost, "ann holds; ann releases; GONE -> ann LOST")
+SCENE(who_does_not_wait_for_a_release_does_not_hold_it_any_more,
+      "ann holds; ann drops -> ann OK, release 1, ann left 0; RELEASED -> nothing told; ann releases -> ann NOT_HELD")
+SCENE(who_does_not_wait_hears_that_it_had_been_lost, "ann holds; ann drops; GONE -> told ann LOST")
+SCENE(who_does_not_wait_hears_once_that_it_is_refused,
+      "ann holds; ann drops -> release 1; refuse NOPERM no permission -> told ann NOT_RELEASED; pass 1000 -> release 1;"
+      "GONE -> nothing told")
+SCENE(who_does_not_wait_hears_that_there_was_no_answer_when_it_has_lapsed,
+      "ann holds; ann drops; cut; pass 30000 -> nothing told; pass 30000 -> told ann NOT_RELEASED")
+SCENE(who_does_not_wait_hears_nothing_of_an_answer_that_was_lost,
+      "ann holds; ann drops; cut; reconnect -> release 1, release 1; GONE -> nothing told")
+SCENE(who_does_not_wait_may_acquire_before_the_answer,
+      "ann holds; ann drops; ann acquires 1000 -> release 1, acquire 2; GONE; HELD -> ann OK, told ann LOST")
+SCENE(a_close_tells_who_does_not_wait, "ann holds; ann drops; cut; close_client -> told ann NOT_RELEASED")
 SCENE(what_is_not_answered_has_lapsed_with_the_longest_lease_that_was_asked_for,
       "ann holds; ann extends 90000; KEPT; ann releases -> renew 1, release 1; cut; pass 70000;"
       "reconnect -> release 1; cut; pass 50000; reconnect -> nothing sent")

@@ -573,6 +573,9 @@ VERB(holds)
 
 IS(void, release, (struct person *p), act(p, &lsh_releasing, (struct lsh_op){.lock = NULL}, 2 * TIMEOUT_MS))
 
+/* It releases, and does not wait for the answer. */
+DOES(drops, act(person, &lsh_releasing, (struct lsh_op){.nowait = true}, 2 * TIMEOUT_MS))
+
 VERB(lets_go)
 {
 	release(person);

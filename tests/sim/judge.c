@@ -664,14 +664,14 @@ sim_judge_released(const struct sim_person *p, int l, uint64_t fence, bool was_l
 	struct told *t = l != SIM_PERMITS ? told_of(p, l) : NULL;
 	bool was_told = t == NULL ? p->lost : t->fence == fence && t->past != fence && t->lost;
 
-	if (p->said == LEASH_OK && !was_last && !judge_is_doubted(l))
+	if (p->said == LEASH_OK && !p->nowait && !was_last && !judge_is_doubted(l))
 		sim_breach("lock %d: another one had it, but its release says OK", l);
-	if (p->said == LEASH_OK && was_told && !judge_is_doubted(l))
+	if (p->said == LEASH_OK && was_told && !(p->nowait && p->loops) && !judge_is_doubted(l))
 		sim_breach("lock %d: it was told to be lost, but its release says OK", l);
 	if (p->said != LEASH_OK && p->said != LEASH_LOST && p->said != LEASH_NOT_HELD &&
 	    (p->said == LEASH_UNKNOWN ? sim_climate == SIM_CALM : !is_excused(p->client, p->said)))
 		sim_breach("lock %d: a release says %s: %s", l, leash_status_name(p->said), p->error.text);
-	if (p->said == LEASH_OK && sim_climate == SIM_CALM && l == SIM_PERMITS && judge_permits_kept(p) > 0)
+	if (p->said == LEASH_OK && sim_climate == SIM_CALM && l == SIM_PERMITS && !p->nowait && judge_permits_kept(p) > 0)
 		sim_breach("permits: a release says OK, but they are out");
 	if (sim_terms.readwrite[l]) /* who reads next may have the same fence */
 		*t = (struct told){.past = fence != 0 ? fence : known[l].fence, .lost_since = t->lost_since};
@@ -730,16 +730,19 @@ sim_judge_unopened(const struct sim_client *c, leash_status status, const leash_
 static void
 look_at_reason(int l, const leash_event *event, int64_t lease_ms, int64_t until)
 {
-	/* both tokens of a trade are given up that was not acknowledged before its master was lost, or not answered before
-	 * the server refuses to say more */
-	bool is_trade = (sim_has_struck[SIM_FAILOVER] || sim_has_struck[SIM_STALL] || sim_has_struck[SIM_REFUSE]) &&
-	                strstr(event->text, "did not say as what") != NULL;
+	/* both tokens of a trade are given up that was not acknowledged in time, or before its master was lost, or not
+	 * answered before the server refuses to say more */
+	bool acknowledges = sim_climate != SIM_CALM && (sim_terms.fsynced || sim_terms.min_replicas > 0);
+	bool is_trade = (acknowledges || sim_has_struck[SIM_FAILOVER] || sim_has_struck[SIM_STALL] ||
+	                 sim_has_struck[SIM_REFUSE]) && strstr(event->text, "did not say as what") != NULL;
 
 	if (event->type == LEASH_EVENT_LOST && sim_now < until && !is_trade)
 		sim_judge_lost(l, event->text);
 	if (event->type == LEASH_EVENT_LOST && strstr(event->text, "no renewal succeeded") != NULL && lease_ms > 0 &&
 	    !sim_weather.narrow && sim_now - judge_struck_until() > (lease_ms / 2 + sim_terms.guard_ms) * SIM_MS + SIM_S)
 		sim_breach("lock %d: it is lost for want of a renewal, though nothing was in the way", l);
+	if (event->type == LEASH_EVENT_NOT_RELEASED && sim_climate == SIM_CALM)
+		sim_breach("lock %d: it is not released: %s", l, event->text);
 	if (event->type == LEASH_EVENT_FENCE_REGRESSION && !judge_is_doubted(l) && !is_by_clocks(l))
 		sim_breach("lock %d: fences went back", l);
 }

@@ -63,6 +63,8 @@ options_of(struct sim_person *person, int l)
 		if (!options.fair && !options.no_handoff)
 			options.handoff_ms = sim_terms.lease_ms / 4; /* so that some meet in a turn */
 	}
+	if (person != NULL && sim_terms.nowait && sim_chance(0.5))
+		options.release_nowait = person->nowait = true;
 	if (person != NULL && sim_terms.limits && sim_chance(0.2))
 		options.no_renew = person->limited = true;
 	if (person != NULL && sim_terms.limits && sim_chance(0.2)) {

@@ -32,6 +32,7 @@ struct sim_terms {
 	bool leads;                   /* who has a lock says so, and people watch who that is */
 	int parties;                  /* of gates, at which people meet; 0: there are none */
 	bool loops;                   /* some people have a loop to tell them what came of it */
+	bool nowait;                  /* some people do not wait for what they release */
 	bool conditions;              /* who holds a lock waits for a condition of it, or signals */
 	int permits;                  /* of the semaphore; 0: there is none */
 	bool fair[SIM_LOCKS], alone[SIM_LOCKS]; /* alone: not handed off */
@@ -90,6 +91,7 @@ struct sim_person {
 	leash_owner *own;      /* for whom it holds; NULL: for its thread */
 	uint64_t owner;        /* which the library knows as this; */
 	bool ended;            /* that has ended, perhaps in the middle of a hold */
+	bool nowait;           /* of some handles it does not wait for a release */
 	bool loops;            /* it begins what it does, and is told; */
 	bool told;             /* it was */
 	leash_status said;     /* what its last call said */

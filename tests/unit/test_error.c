@@ -96,14 +96,16 @@ SENTENCE(each_status_and_event_keeps_its_number_and_name)
 	static const char *const statuses[] = {
 		"OK", "TIMEOUT", "LOST", "NOT_HELD", "CANCELED", "UNAVAILABLE", "UNKNOWN", "INVALID", "NO_MEMORY", "DENIED",
 		"MISMATCH", "FORKED", "IN_CALLBACK", "CLOSED", "PROTOCOL", "UNSUPPORTED", "DEADLOCK", "?",
-	}, *const events[] = {"?", "JEOPARDY", "RECOVERED", "LOST", "ABANDONED", "CLOCK_JUMP", "FENCE_REGRESSION", "?"};
+	}, *const events[] = {
+		"?", "JEOPARDY", "RECOVERED", "LOST", "ABANDONED", "CLOCK_JUMP", "FENCE_REGRESSION", "NOT_RELEASED", "?",
+	};
 
 	for (size_t i = 0; i < COUNT(statuses); i++)
 		assert_string_equal(leash_status_name((leash_status)i), statuses[i]);
 	for (size_t i = 0; i < COUNT(events); i++)
 		assert_string_equal(leash_event_name((leash_event_type)i), events[i]);
 	assert_string_equal(leash_status_name((leash_status)-1), "?");
-	assert_true(LEASH_DEADLOCK == 16 && LEASH_EVENT_FENCE_REGRESSION == 6);
+	assert_true(LEASH_DEADLOCK == 16 && LEASH_EVENT_NOT_RELEASED == 7);
 }
 
 SENTENCE(each_status_has_a_text_of_its_own)

@@ -20,7 +20,8 @@ from .native import EVENT, LOG, lib
 
 @dataclass(frozen=True)
 class Event:
-    type: str  #: "JEOPARDY", "RECOVERED", "LOST", "ABANDONED", "CLOCK_JUMP", "FENCE_REGRESSION"; see leash/event.h
+    #: "JEOPARDY", "RECOVERED", "LOST", "ABANDONED", "CLOCK_JUMP", "FENCE_REGRESSION", "NOT_RELEASED"; see leash/event.h
+    type: str
     lock: Optional[str]  #: its name; None: an event of the client
     fence: int
     remaining: float  #: seconds that were left of the lease

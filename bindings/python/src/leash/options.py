@@ -34,3 +34,4 @@ class LockOptions(TypedDict, total=False):
     min_replicas: int  #: nothing counts before so many replicas have acknowledged it
     replicas: float  #: for how long they are waited for
     group: str  #: its times are counted under this name, too
+    release_nowait: bool  #: a release does not wait for the server; what is wrong with it is an event
