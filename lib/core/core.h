@@ -143,8 +143,8 @@ lsh_queue_first(struct lsh_queue *queue)
 	if (queue->is_own)
 		return own->queue == queue && own->state == LSH_OP_WAITING ? own : NULL;
 	lsh_each_op(op, &lsh_container(queue, struct lsh_lock, plain)->waiting)
-		if (op->queue == queue) /* not that of one that tries */
-			return op;
+		if (op->queue == queue || op->lock->fair) /* not that of one that tries; where it is fair each has its own */
+			return op->queue == queue ? op : NULL;
 	return NULL;
 }
 

@@ -147,6 +147,8 @@ lsh_hold_of(struct lsh_lock *lock, const struct leash_owner *owner)
 
 	if (lock->hold != NULL && lock->hold->owner == owner) /* no look at all who wait, in a fair one each by a lease */
 		return lock->hold;
+	if (atomic_load(&owner->holds) == 0)
+		return NULL;
 	lsh_each_hold(hold, lock)
 		if (hold->owner == owner)
 			return hold;

@@ -581,12 +581,16 @@ adoptable(struct lsh_lease *lease, int64_t fence)
 static void
 lose_others(struct lsh_lock *lock, const struct lsh_lease *lease, const struct lsh_lease *old)
 {
+	static const char why[] = "the server gave the lock to another owner";
+	struct lsh_lease *alone = lock->hold != NULL ? lock->hold->lease : NULL;
+
 	lock->plain.driving = true; /* it rests on, for the next hold */
-	lsh_each_lease(other, &lock->resource)
-		if (other != lease && other != old && other->state == LSH_HELD &&
-		    (!lsh_is_shared(lock) || (lease->need == LSH_NEED_WRITE && !LSH_MUTATES(LSH_READERS_READ_ON)) ||
-		     (other->need == LSH_NEED_WRITE && !other->traded)))
-			lsh_lease_lose(other, "the server gave the lock to another owner");
+	if (alone != NULL && alone != lease && alone != old && !(lsh_is_shared(lock) && alone->traded))
+		lsh_lease_lose(alone, why);
+	if (lsh_is_shared(lock) && lease->need == LSH_NEED_WRITE && !LSH_MUTATES(LSH_READERS_READ_ON))
+		lsh_each_lease(other, &lock->resource)
+			if (other != lease && other != old && other->state == LSH_HELD)
+				lsh_lease_lose(other, why);
 	lock->plain.driving = false;
 }
 

@@ -223,7 +223,11 @@ lsh_lease_adopted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t 
 void
 lsh_lease_held(struct lsh_lease *lease, int64_t fence, int64_t sent)
 {
+	struct lsh_list *leases = &lease->resource->leases;
+
 	lease->state = LSH_HELD;
+	lsh_list_remove(&lease->link); /* whoever looks for one that is held need not pass all that wait */
+	lsh_list_append(leases->next, &lease->link);
 	if (lease->trades)
 		lease->wanted_at = 0;
 	lease->trades = false;

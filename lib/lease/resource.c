@@ -72,8 +72,11 @@ lsh_lease_has_token(const struct lsh_lease *lease, const char *token, size_t siz
 struct lsh_lease *
 lsh_lease_find(const struct lsh_resource *r, const char *token, size_t size)
 {
+	uint64_t number;
+	bool is_ours = lsh_token_read(token, size, r->backend->uuid, &number);
+
 	lsh_each_lease(lease, r)
-		if (lsh_lease_has_token(lease, token, size))
+		if (lease->foreign ? lsh_lease_has_token(lease, token, size) : is_ours && lease->token.number == number)
 			return lease;
 	return NULL;
 }

@@ -35,9 +35,9 @@ SCENE(a_message_that_only_looks_whether_somebody_listens_is_not_answered, "ann a
 SCENE(a_grant_of_which_nobody_knows_any_more_is_canceled_with_what_it_needs,
       "ann holds; ann releases; RELEASED; pass 100 -> release 1; message_granted 1 -> release 1")
 SCENE(a_client_that_is_closed_releases_all,
-      BOTH_HOLD "; close_client -> ann left 0, bob left 0, release 1, release 2, release 1, release 2")
+      BOTH_HOLD "; close_client -> ann left 0, bob left 0, release 2, release 1, release 2, release 1")
 SCENE(what_is_held_when_the_last_handle_goes_is_abandoned,
-      BOTH_HOLD "; free_handle -> told ann ABANDONED, told bob ABANDONED, release 1, release 2")
+      BOTH_HOLD "; free_handle -> told bob ABANDONED, told ann ABANDONED, release 2, release 1")
 
 /* ---- fewer of them (how a trade goes on where answers are lost: test_readwrite.c) ---- */
 
