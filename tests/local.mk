@@ -152,7 +152,8 @@ judge_sources += tests/judge/scribe.c tests/judge/verdict.c tests/judge/verdict.
 
 # The nemesis, and those whom it runs under faults. The contenders know what any application knows of leash; the nemesis, nothing.
 check_PROGRAMS += tests/fault/contender tests/fault/nemesis
-tests_fault_contender_SOURCES = tests/fault/contender.c tests/fault/contender_gates.c tests/fault/contender_turn.c
+tests_fault_contender_SOURCES = tests/fault/contender.c tests/fault/contender_gates.c tests/fault/contender_loop.c \
+	tests/fault/contender_turn.c
 tests_fault_contender_SOURCES += tests/fault/contender.h $(history_sources)
 tests_fault_contender_LDADD = tests/support/libsupport.la lib/libleash.la $(HIREDIS_LIBS)
 failover_sources = $(history_sources)

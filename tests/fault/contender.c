@@ -149,6 +149,7 @@ start(void)
 
 	start_pulses();
 	open_client();
+	loop_begin();
 	if (!self.plain && pthread_create(&watcher, NULL, watch_leaders, NULL) != 0)
 		trouble("no thread");
 	for (unsigned i = 0; i < SHARED; i++)
@@ -199,6 +200,7 @@ finish(void)
 			leash_lock_free(w->own[j]);
 		leash_owner_free(w->owner);
 	}
+	loop_end();
 	if (!self.plain)
 		pthread_join(watcher, NULL);
 	for (unsigned i = 0; i < SHARED; i++)

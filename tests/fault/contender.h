@@ -1,5 +1,5 @@
 /* A contender's parts: contender.c is the process, contender_turn.c what it does with locks of all kinds, and contender_gates.c
- * what it does where there is nothing to hold. */
+ * what it does where there is nothing to hold; contender_loop.c are calls for which it has a loop. */
 #pragma once
 
 #include "tests/judge/history.h"
@@ -74,6 +74,19 @@ void note_event(void *arg, const leash_event *event);
 void take_a_turn(struct worker *worker);
 /* Take each once more, however long that takes. */
 void take_them_all(struct worker *worker);
+
+/* ---- contender_loop.c ---- */
+
+/* The thread that dispatches. */
+void loop_begin(void);
+void loop_end(void);
+/* As the calls of leash without loop_, which are begun and told. `cancel_ms`: canceled after so long; -1: never. */
+leash_status loop_acquire(leash_lock *lock, const leash_acquire *how, int64_t cancel_ms, leash_error *err);
+leash_status loop_acquire_permits(leash_semaphore *semaphore, int64_t count, const leash_acquire *how, int64_t cancel_ms,
+                                  leash_permit **permit, leash_error *err);
+leash_status loop_release(leash_lock *lock, leash_error *err);
+leash_status loop_release_permits(leash_permit *permit, leash_error *err);
+leash_status loop_extend(leash_lock *lock, int64_t lease_ms, leash_error *err);
 
 /* ---- contender_gates.c ---- */
 

@@ -1,6 +1,6 @@
 /* A turn: take a lock, keep it for a while, and give it back.
  *
- * By tries, waits with and without an end, waits that somebody cancels; as threads and as explicit owners; through several handles; nested.
+ * By tries, waits with and without an end, waits that somebody cancels; as threads and as explicit owners, who wait or are told by a loop; through several handles; nested.
  * Who has it extends it, looks, and writes to the fenced register, now and then unasked. It reads and writes, upgrades and downgrades;
  * takes some of the permits, and gives back some of them; waits for a condition, and signals it; takes two locks as one; proclaims that
  * it leads.
@@ -27,6 +27,7 @@ struct turn {
 	uint64_t number;
 	uint64_t fence;                  /* the last one that was seen of it */
 	bool of_set;
+	bool by_loop;                    /* its acquire, its release and its extensions are begun, and told by the loop */
 	bool over;                       /* there is nothing to give back */
 };
 
@@ -117,7 +118,7 @@ handle_new(unsigned lock, leash_owner *owner, leash_mode mode, uint64_t number)
 }
 
 static leash_status
-acquire_permits(struct turn *turn, const leash_acquire *how, leash_error *err)
+acquire_permits(struct turn *turn, const leash_acquire *how, int64_t cancel_ms, leash_error *err)
 {
 	leash_lock_options options = options_of(turn->lock, NULL, LEASH_MUTEX, turn->number);
 	leash_semaphore *semaphore;
@@ -126,7 +127,9 @@ acquire_permits(struct turn *turn, const leash_acquire *how, leash_error *err)
 	snprintf(name, sizeof name, "lock-%u", turn->lock);
 	if (leash_semaphore_new(&semaphore, self.client, name, PERMITS, &options, err) != LEASH_OK)
 		trouble("no semaphore: %s", err->text);
-	leash_status status = leash_semaphore_acquire_with(semaphore, turn->count, how, &turn->permit, err);
+	leash_status status = turn->by_loop
+		? loop_acquire_permits(semaphore, turn->count, how, cancel_ms, &turn->permit, err)
+		: leash_semaphore_acquire_with(semaphore, turn->count, how, &turn->permit, err);
 	leash_semaphore_free(semaphore);
 	return status;
 }
@@ -179,6 +182,26 @@ note_refused(const struct turn *turn, int64_t came, leash_status status)
 	history_note_at(self.history, came, "got %" PRIu64 " %s 0 - 0", turn->number, leash_status_name(status));
 }
 
+static leash_status
+acquire(struct turn *turn, const leash_acquire *how, bool may_be_canceled, leash_error *err)
+{
+	int64_t cancel_ms = may_be_canceled && turn->by_loop ? (int64_t)roll(&turn->worker->random, 500) : -1;
+
+	if (turn->handle == NULL)
+		return acquire_permits(turn, how, cancel_ms, err);
+	if (turn->by_loop)
+		return loop_acquire(turn->handle, how, cancel_ms, err);
+	return leash_lock_acquire_with(turn->handle, how, err);
+}
+
+static leash_status
+release(struct turn *turn, leash_error *err)
+{
+	if (turn->permit != NULL)
+		return turn->by_loop ? loop_release_permits(turn->permit, err) : leash_permit_release(turn->permit, err);
+	return turn->by_loop ? loop_release(turn->handle, err) : leash_lock_release(turn->handle, err);
+}
+
 /* Is it held now? */
 static bool
 begin(struct turn *turn, int64_t wait_ms, bool may_be_canceled)
@@ -186,9 +209,8 @@ begin(struct turn *turn, int64_t wait_ms, bool may_be_canceled)
 	leash_error err = {0};
 
 	note_ask(turn, wait_ms);
-	leash_cancel *cancel = cancel_begin(turn->worker, may_be_canceled);
-	const leash_acquire *how = LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel);
-	leash_status status = turn->handle == NULL ? acquire_permits(turn, how, &err) : leash_lock_acquire_with(turn->handle, how, &err);
+	leash_cancel *cancel = cancel_begin(turn->worker, may_be_canceled && !turn->by_loop);
+	leash_status status = acquire(turn, LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel), may_be_canceled, &err);
 	int64_t came = await_now_ns();
 	cancel_end(turn->worker, cancel);
 	if (status == LEASH_OK) {
@@ -206,7 +228,7 @@ end(struct turn *turn)
 	leash_error err = {0};
 
 	history_note(self.history, "give %" PRIu64, turn->number);
-	leash_status status = turn->permit != NULL ? leash_permit_release(turn->permit, &err) : leash_lock_release(turn->handle, &err);
+	leash_status status = release(turn, &err);
 	int64_t came = await_now_ns();
 	history_note_at(self.history, came, "gave %" PRIu64 " %s", turn->number, leash_status_name(status));
 	if (status != LEASH_OK && status != LEASH_LOST && status != LEASH_UNKNOWN && status != LEASH_DENIED)
@@ -263,7 +285,7 @@ extend(struct turn *turn)
 	int64_t lease_ms = self.lease_ms + (int64_t)roll(&turn->worker->random, (uint64_t)self.lease_ms / 2);
 	leash_error err = {0};
 	leash_status status = turn->permit != NULL ? leash_permit_extend(turn->permit, lease_ms, &err)
-	                                           : leash_lock_extend(turn->handle, lease_ms, &err);
+		: turn->by_loop ? loop_extend(turn->handle, lease_ms, &err) : leash_lock_extend(turn->handle, lease_ms, &err);
 
 	if (status != LEASH_OK && status != LEASH_LOST && status != LEASH_UNAVAILABLE && status != LEASH_DENIED)
 		impossible("extend", turn->number, status, &err);
@@ -467,7 +489,8 @@ take_one(struct worker *w)
 	struct turn turn = {.worker = w, .lock = (unsigned)roll(random, (uint64_t)self.lock_count), .number = ++self.holds};
 	int64_t wait_ms = kind < 3 ? 0 : kind < 11 ? 10 + (int64_t)roll(random, 2 * (uint64_t)self.lease_ms) : LEASH_FOREVER;
 
-	turn.owner = once_in(random, 6) ? w->owner : NULL;
+	turn.owner = once_in(random, 3) ? w->owner : NULL;
+	turn.by_loop = (turn.owner != NULL || kind_of(turn.lock) == KIND_PERMITS) && once_in(random, 2);
 	if (kind_of(turn.lock) == KIND_READERS) {
 		turn.reads = handle_new(turn.lock, turn.owner, LEASH_READ, turn.number);
 		turn.writes = handle_new(turn.lock, turn.owner, LEASH_WRITE, turn.number);
