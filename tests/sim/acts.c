@@ -75,6 +75,8 @@ be_told(void *arg, leash_status status, const leash_error *err)
 
 	if (p->told)
 		sim_breach("%s is told twice", shown(p));
+	if (p->waits && status == LEASH_OK && p->lock == SIM_PERMITS)
+		got_permits(p);
 	p->told = true;
 	p->waits = false;
 	p->waited_until = sim_now;
@@ -140,7 +142,7 @@ acquire_as(struct sim_person *p, const leash_acquire *how, bool cancels)
 	p->waits = false;
 	if (!p->told)
 		p->waited_until = sim_now;
-	if (p->said == LEASH_OK && p->lock == SIM_PERMITS)
+	if (p->said == LEASH_OK && p->lock == SIM_PERMITS && !p->told)
 		got_permits(p);
 }
 
@@ -231,6 +233,94 @@ release(struct sim_person *p, int l, uint64_t fence)
 		sim_judge_lost(l, "a release says so, before its lease was over");
 	sim_judge_released(p, l, fence, was_last);
 }
+
+/* ---- by a loop, each begun by what is told of the one before ---- */
+
+static void chain_released(void *arg, leash_status status, const leash_error *err);
+
+static void
+end_chain(struct sim_person *p)
+{
+	p->told = true;
+	sim_wake(&p->client->process, &p->told, INT32_MAX);
+}
+
+static void
+chain_acquired(void *arg, leash_status status, const leash_error *err)
+{
+	struct sim_person *p = arg;
+	int l = p->lock;
+
+	p->waits = false;
+	p->waited_until = sim_now;
+	p->said = status;
+	p->error = err != NULL ? *err : (leash_error){0};
+	tell(p, "acquires", l);
+	if (status == LEASH_OK) {
+		note_hold(p, l);
+		p->client->gave_up[l] = false;
+		p->client->lease_ms[l] = p->limited ? 0 : p->lease_ms;
+	}
+	sim_judge_acquired(p, status, false);
+	if (status != LEASH_OK) {
+		end_chain(p);
+		return;
+	}
+	p->chain_fence = leash_lock_fence(p->handles[l]);
+	p->chain_was_last = sim_judge_is_last(l, p->chain_fence, p->reads[l]);
+	p->client->fences[l] = p->chain_fence;
+	p->client->gave_up[l] = true;
+	p->got_at[l] = 0;
+	sim_trace("%s releases %s", shown(p), sim_names[l]);
+	if (leash_lock_release_start(p->handles[l], chain_released, p, NULL, why(p)) != LEASH_OK)
+		end_chain(p); /* there is no memory to tell; or the client is closed */
+}
+
+static void
+begin_link(struct sim_person *p)
+{
+	leash_acquire how = *LEASH_ACQUIRE(.wait_ms = sim_between(0, sim_terms.wait_ms));
+
+	p->lease_ms = sim_terms.lease_ms;
+	p->waits_since = sim_now;
+	p->waits_until = sim_now + how.wait_ms * SIM_MS;
+	p->waits = true;
+	p->passed_since = 0; /* nobody looks between two links */
+	sim_trace("%s acquires %s, for %lld ms at most", shown(p), sim_names[p->lock], (long long)how.wait_ms);
+	p->said = leash_lock_acquire_start(p->handles[p->lock], &how, chain_acquired, p, NULL, why(p));
+	if (p->said == LEASH_OK)
+		return;
+	p->waits = false;
+	end_chain(p);
+}
+
+static void
+chain_released(void *arg, leash_status status, const leash_error *err)
+{
+	struct sim_person *p = arg;
+
+	p->said = status;
+	p->error = err != NULL ? *err : (leash_error){0};
+	tell(p, "releases", p->lock);
+	sim_judge_released(p, p->lock, p->chain_fence, p->chain_was_last);
+	if (--p->links > 0 && !p->client->leaves)
+		begin_link(p);
+	else
+		end_chain(p);
+}
+
+void
+sim_use_chain(struct sim_person *p, int l)
+{
+	p->lock = l;
+	p->links = (int)sim_between(1, 8);
+	p->told = false;
+	begin_link(p);
+	while (!p->told)
+		sim_block(&p->told, SIM_NEVER);
+}
+
+/* ---- holding both modes ---- */
 
 /* Who reads is refused at once. */
 static void
@@ -422,7 +512,11 @@ acquire_set(struct sim_person *p)
 	p->waits_since = sim_now;
 	p->waits_until = sim_now + wait_ms * SIM_MS;
 	p->lease_ms = sim_terms.lease_ms;
-	p->said = leash_multi_acquire(p->set, wait_ms, why(p));
+	p->told = false;
+	if (p->loops && sim_terms.chains)
+		await_told(p, leash_multi_acquire_start(p->set, LEASH_ACQUIRE(.wait_ms = wait_ms), be_told, p, NULL, why(p)));
+	else
+		p->said = leash_multi_acquire(p->set, wait_ms, why(p));
 	p->waited_until = sim_now;
 	sim_acts++;
 	sim_trace("%s acquires the set: %s %s", shown(p), leash_status_name(p->said), p->error.text);
@@ -458,7 +552,11 @@ hold_set(struct sim_person *p)
 		p->client->gave_up[l] = true;
 		p->got_at[l] = 0;
 	}
-	p->said = leash_multi_release(p->set, why(p));
+	p->told = false;
+	if (p->loops && sim_terms.chains)
+		await_told(p, leash_multi_release_start(p->set, be_told, p, NULL, why(p)));
+	else
+		p->said = leash_multi_release(p->set, why(p));
 	sim_acts++;
 	sim_trace("%s releases the set: %s %s", shown(p), leash_status_name(p->said), p->error.text);
 	for (int l = 0; l < sim_terms.locks; l++)

@@ -173,6 +173,8 @@ live(void *arg)
 			sim_use_permits(p);
 		else if (p->set != NULL && sim_chance(0.3))
 			sim_use_set(p);
+		else if (p->loops && sim_terms.chains && sim_chance(0.4))
+			sim_use_chain(p, l);
 		else
 			sim_use_lock(p, l);
 	}

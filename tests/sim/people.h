@@ -32,6 +32,7 @@ struct sim_terms {
 	bool leads;                   /* who has a lock says so, and people watch who that is */
 	int parties;                  /* of gates, at which people meet; 0: there are none */
 	bool loops;                   /* some people have a loop to tell them what came of it */
+	bool chains;                  /* and they use it for sets, and acquire anew where they are told of a release */
 	bool nowait;                  /* some people do not wait for what they release */
 	bool conditions;              /* who holds a lock waits for a condition of it, or signals */
 	int permits;                  /* of the semaphore; 0: there is none */
@@ -94,6 +95,9 @@ struct sim_person {
 	bool nowait;           /* of some handles it does not wait for a release */
 	bool loops;            /* it begins what it does, and is told; */
 	bool told;             /* it was */
+	int links;             /* of a chain (acts.c): still to go; */
+	uint64_t chain_fence;  /* and of its present hold */
+	bool chain_was_last;
 	leash_status said;     /* what its last call said */
 	leash_error error;
 };
@@ -135,6 +139,7 @@ extern uint64_t sim_acquired, sim_acts; /* so many acquires succeeded; so many c
 /* Acquire, do this and that with it, and release; or end in the middle of it. Does not return before that. */
 void sim_use_lock(struct sim_person *person, int lock);
 void sim_use_set(struct sim_person *person);
+void sim_use_chain(struct sim_person *person, int lock); /* it has a loop: acquire and release, some times */
 void sim_use_permits(struct sim_person *person);
 void sim_use_gate(struct sim_person *person); /* gates.c: at a barrier, or a latch of this minute */
 
