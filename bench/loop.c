@@ -3,6 +3,7 @@
  *
  * All sides of a round run one after the other on the same server; only ratios of neighbors count. */
 #include "bench/async.h"
+#include "bench/pending.h"
 #include "bench/program.h"
 #include "bench/side.h"
 #include "bench/team.h"
@@ -267,6 +268,24 @@ print_table(const struct settings *s)
 	return missed;
 }
 
+/* What waits costs little, however much of it there is. */
+static unsigned
+print_pending(struct server *server)
+{
+	enum { FEW = 10000, PENDING_MANY = 100000 };
+	struct pending many = pending_measure(server, "pending-many", PENDING_MANY); /* first: memory is used again */
+	struct pending few = pending_measure(server, "pending-few", FEW);
+	double begin = many.begin_us / few.begin_us, serve = many.serve_us / few.serve_us;
+	unsigned missed = (unsigned)(many.bytes > 1000) + (begin > 2) + (serve > 2);
+
+	printf("\nAcquires of one lock that wait at once\n");
+	printf("  %-14s %9s  %9s %9s\n", "", "bytes", "begin us", "serve us");
+	printf("  %-14d %9.0f  %9.2f %9.2f\n", FEW, few.bytes, few.begin_us, few.serve_us);
+	printf("  %-14d %9.0f  %9.2f %9.2f   <= 1000 bytes, <= 2 times as long each (%.2f, %.2f)  %s\n", PENDING_MANY,
+	       many.bytes, many.begin_us, many.serve_us, begin, serve, missed == 0 ? "met" : "MISSED");
+	return missed;
+}
+
 static const char help[] =
 	"Usage: loop [OPTION]...\n"
 	"Measure what one thread with an event loop gets out of leash, beside 64 threads that wait, and beside hiredis'\n"
@@ -290,7 +309,7 @@ main(int argc, char **argv)
 	open_place(&place);
 	program_begin(&s, place.server, "ms");
 	run_rounds(&place, &s);
-	missed = print_table(&s);
+	missed = print_table(&s) + print_pending(place.server);
 	close_place(&place);
 	return program_end(&s, missed);
 }
