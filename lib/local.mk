@@ -78,6 +78,7 @@ leash_sources += lib/client/semaphore.c
 leash_sources += lib/client/set.c
 leash_sources += lib/client/start.c
 leash_sources += lib/client/start_multi.c
+leash_sources += lib/client/start_step.c
 leash_sources += lib/client/times.c
 leash_sources += lib/client/wait.c
 leash_sources += lib/client/wait.h

@@ -1,7 +1,8 @@
-/* Operations that nobody waits for, of sets, permits and gates: see leash/loop.h. */
+/* Operations that nobody waits for, of sets, permits, gates and conditions: see leash/loop.h. */
 #ifndef LEASH_LOOP_KINDS_H
 #define LEASH_LOOP_KINDS_H
 
+#include <leash/condition.h>
 #include <leash/gate.h>
 #include <leash/loop.h>
 #include <leash/multi.h>
@@ -105,6 +106,40 @@ leash_semaphore_adopt_start(leash_semaphore *semaphore, int64_t count, const cha
 LEASH_API LEASH_MUST_CHECK leash_status
 leash_latch_await_start(leash_latch *latch, const leash_acquire *how, leash_done_fn done, void *arg, leash_op **op,
                         leash_error *err);
+
+/**
+ * Begin to arrive at a latch, as leash_latch_count_down() does. It cannot be canceled, but is over within `timeout_ms`.
+ * The latch may be freed meanwhile. The server is asked by the next leash_client_dispatch(), for which the descriptor
+ * is readable.
+ *
+ * @param party  as there; it need not outlive this call
+ *
+ * @return as leash_lock_acquire_start(); LEASH_INVALID also for a party without a name, or with one that is too long
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_latch_count_down_start(leash_latch *latch, const char *party, leash_done_fn done, void *arg, leash_op **op,
+                             leash_error *err);
+
+/**
+ * Begin to wake the one who has waited longest for a condition, as leash_condition_signal() does; otherwise as
+ * leash_latch_count_down_start().
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_condition_signal_start(leash_condition *condition, leash_done_fn done, void *arg, leash_op **op,
+                             leash_error *err);
+
+/**
+ * Begin to wake all who wait for it, as leash_condition_broadcast() does; otherwise likewise.
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_condition_broadcast_start(leash_condition *condition, leash_done_fn done, void *arg, leash_op **op,
+                                leash_error *err);
 
 /**
  * Begin to be one of the parties, as leash_barrier_wait_with() does; otherwise as leash_latch_await_start(). Who is

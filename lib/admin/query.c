@@ -237,7 +237,10 @@ done(struct lsh_call *call, const struct lsh_result *r)
 		take_refusal(a, call, r);
 	else if (!is_too_late(a, r))
 		take_answer(a, r->message);
-	lsh_unpark(a->query->parker);
+	if (a->query->parker != NULL)
+		lsh_unpark(a->query->parker);
+	else
+		a->query->stirred(a->query->waiter);
 }
 
 static void
@@ -370,6 +373,23 @@ see_to(struct lsh_query *q, int64_t *until)
 	return q->is_enough != NULL ? !q->is_enough(q) : pending || q->stranded;
 }
 
+static void
+end(struct lsh_query *q)
+{
+	lsh_within(&q->monitor);
+	q->over = true;
+}
+
+bool
+lsh_query_goes_on(struct lsh_query *q, int64_t *until)
+{
+	*until = q->deadline;
+	if (!atomic_load(&q->backend->closing) && see_to(q, until) && lsh_now_ns() < q->deadline)
+		return true;
+	end(q);
+	return false;
+}
+
 leash_status
 lsh_queries_ask(struct lsh_backend *b, struct lsh_query *const *qs, size_t count, int64_t deadline, leash_error *err)
 {
@@ -394,26 +414,43 @@ lsh_queries_ask(struct lsh_backend *b, struct lsh_query *const *qs, size_t count
 		if (waits)
 			lsh_park(&self->parker, until);
 	}
-	for (size_t i = 0; i < count; i++) {
-		lsh_monitor_enter(&qs[i]->monitor);
-		qs[i]->over = true;
-		lsh_monitor_leave(&qs[i]->monitor);
-	}
+	for (size_t i = 0; i < count; i++)
+		end(qs[i]);
 	lsh_backend_leave(b);
 	return closing ? lsh_fail(err, LEASH_CLOSED, 0, "the client was closed") : LEASH_OK;
+}
+
+/* It was answered, or why not; of one server. */
+static leash_status
+explain(const struct lsh_query *q, const struct lsh_lock *lock, leash_status status, leash_error *why, leash_error *err)
+{
+	if (status == LEASH_OK && q->asks[0].state != LSH_REPLIED)
+		status = lsh_ask_explain(&q->asks[0], why);
+	if (status != LEASH_OK)
+		lsh_fail(err, status, why->sys_errno, "%s '%s': %s", q->kind->name, lsh_lock_shown(lock), why->text);
+	return status;
+}
+
+leash_status
+lsh_query_result(const struct lsh_query *q, const struct lsh_lock *lock, leash_error *err)
+{
+	leash_error why = {0};
+	leash_status status = LEASH_OK;
+
+	if (q->asks[0].state != LSH_REPLIED && atomic_load(&q->backend->closing))
+		status = lsh_fail(&why, LEASH_CLOSED, 0, "the client was closed");
+	return explain(q, lock, status, &why, err);
 }
 
 leash_status
 lsh_query_run(struct lsh_query *q, struct lsh_lock *lock, leash_error *err)
 {
-	const struct lsh_resource *r = lsh_lock_resource(lock);
-	int64_t deadline = lsh_after(lsh_now_ns(), r->backend->options.timeout);
+	struct lsh_backend *b = lsh_lock_resource(lock)->backend;
 	leash_error why = {0};
-	leash_status status = lsh_queries_ask(r->backend, &q, 1, deadline, &why);
+	leash_status status = lsh_queries_ask(b, &q, 1, lsh_after(lsh_now_ns(), b->options.timeout), &why);
 
-	if (status == LEASH_OK && q->asks[0].state != LSH_REPLIED)
-		status = lsh_ask_explain(&q->asks[0], &why);
-	if (status != LEASH_OK)
-		lsh_fail(err, status, why.sys_errno, "%s '%s': %s", r->kind->name, lsh_resource_shown(r), why.text);
-	return status;
+	if (q == NULL)
+		return lsh_fail(err, status, why.sys_errno, "%s '%s': %s", lsh_lock_resource(lock)->kind->name,
+		                lsh_lock_shown(lock), why.text);
+	return explain(q, lock, status, &why, err);
 }

@@ -61,7 +61,9 @@ struct lsh_query {
 	bool hurried;               /* "not now" is an answer, too */
 	bool over;                  /* nobody waits any more */
 	bool (*is_enough)(const struct lsh_query *query); /* is enough known? NULL: once no answer is to be expected */
-	struct lsh_parker *parker;
+	struct lsh_parker *parker;  /* of the thread that waits; NULL: */
+	void (*stirred)(void *waiter); /* who waits is to look again; the monitor is entered */
+	void *waiter;
 	size_t count;
 	struct lsh_ask asks[];
 };
@@ -75,6 +77,11 @@ void lsh_query_drop(struct lsh_query *query); /* NULL is allowed */
  * or NO_MEMORY: one of them is NULL, and nothing was asked. From then on the asks stay as they are. */
 leash_status lsh_queries_ask(struct lsh_backend *backend, struct lsh_query *const *queries, size_t count,
                              int64_t deadline, leash_error *err);
+
+/* For who waits without a thread. See to what is to be sent by now: `*until` is not later than the next time for that.
+ * False: enough is known, or it is too late, and the query is over. Then what lsh_query_run() returns is the result. */
+bool lsh_query_goes_on(struct lsh_query *query, int64_t *until);
+leash_status lsh_query_result(const struct lsh_query *query, const struct lsh_lock *lock, leash_error *err);
 
 bool lsh_ask_is_pending(const struct lsh_ask *ask); /* may the answer still come? */
 

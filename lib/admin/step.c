@@ -54,20 +54,48 @@ lsh_limit(struct lsh_lock *lock, int64_t limit, int64_t for_ms, leash_error *err
 	return run(lock, &step, NULL, err);
 }
 
+static struct step
+signal(int64_t most)
+{
+	return (struct step){LSH_SIGNAL, .limit = most, .token = "", .value = ""};
+}
+
 leash_status
 lsh_signal(struct lsh_lock *lock, int64_t most, leash_error *err)
 {
-	const struct step step = {LSH_SIGNAL, .limit = most, .token = "", .value = ""};
+	const struct step step = signal(most);
 
 	return run(lock, &step, NULL, err);
+}
+
+struct lsh_query *
+lsh_signal_query(struct lsh_lock *lock, int64_t most)
+{
+	const struct step step = signal(most);
+
+	return make(lock, &step);
+}
+
+static struct step
+arrival(const char *token)
+{
+	return (struct step){LSH_ARRIVE, .for_ms = LSH_ARRIVAL_MS, .token = token, .value = ""};
 }
 
 leash_status
 lsh_arrive(struct lsh_lock *lock, const char *token, leash_error *err)
 {
-	const struct step step = {LSH_ARRIVE, .for_ms = LSH_ARRIVAL_MS, .token = token, .value = ""};
+	const struct step step = arrival(token);
 
 	return run(lock, &step, NULL, err);
+}
+
+struct lsh_query *
+lsh_arrive_query(struct lsh_lock *lock, const char *token)
+{
+	const struct step step = arrival(token);
+
+	return make(lock, &step);
 }
 
 leash_status

@@ -316,6 +316,12 @@ leash_condition_wait(leash_condition *c, int64_t wait_ms, leash_error *err)
 	return leash_condition_wait_with(c, LEASH_ACQUIRE(.wait_ms = wait_ms), err);
 }
 
+const leash_lock *
+lsh_condition_queue(const leash_condition *c)
+{
+	return c->handle;
+}
+
 /* ---- waking ---- */
 
 static leash_status

@@ -100,9 +100,8 @@ leash_latch_free(leash_latch *latch)
 	leash_lock_free(handle_of(latch));
 }
 
-/* Of the party; or one of this client that nobody else has. */
-static leash_status
-make_token(char token[static LSH_TOKEN_SIZE], const leash_lock *handle, const char *party, leash_error *err)
+leash_status
+lsh_latch_token(char token[static LSH_TOKEN_SIZE], const leash_lock *handle, const char *party, leash_error *err)
 {
 	struct lsh_backend *b = lsh_lock_resource(handle->lock)->backend;
 	size_t n = party != NULL ? strnlen(party, LEASH_NAME_MAX + 1) : 1;
@@ -129,7 +128,7 @@ leash_latch_count_down(leash_latch *latch, const char *party, leash_error *err)
 	char token[LSH_TOKEN_SIZE];
 
 	if (status == LEASH_OK)
-		status = make_token(token, handle, party, err);
+		status = lsh_latch_token(token, handle, party, err);
 	return status == LEASH_OK ? lsh_arrive(handle->lock, token, err) : status;
 }
 

@@ -6,6 +6,7 @@
 #include "client/client.h"
 #include "core/op.h"
 
+#include <leash/condition.h>
 #include <leash/lock.h>
 #include <leash/semaphore.h>
 
@@ -83,6 +84,10 @@ void lsh_copy_out(void *out, size_t size, const void *from, size_t from_size);
 
 /* To be held by itself, as the handle's lock allows. NULL: no memory. lsh_handle_end() of its handle frees it. */
 leash_permit *lsh_permit_new(const leash_lock *of, uint32_t need);
+/* Of the party that arrives; NULL: of one of this client that nobody else has. INVALID, NO_MEMORY */
+leash_status lsh_latch_token(char token[static LSH_TOKEN_SIZE], const leash_lock *handle, const char *party,
+                             leash_error *err);
+const leash_lock *lsh_condition_queue(const leash_condition *condition);
 /* Likewise, of a semaphore that was checked. INVALID (`out`, count), NO_MEMORY */
 leash_status lsh_permit_make(leash_permit **made, const leash_semaphore *semaphore, int64_t count, const void *out,
                              const char *call, leash_error *err);

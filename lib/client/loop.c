@@ -145,6 +145,13 @@ go_on(leash_op *o, struct lsh_outlook *outlook, bool is_new)
 		set_tick(o, outlook->tick_at);
 }
 
+void
+lsh_loop_tick_at(leash_op *o, int64_t at)
+{
+	lsh_locked(&o->loop->mutex);
+	set_tick(o, at);
+}
+
 static void
 finish(leash_op *o)
 {

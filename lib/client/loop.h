@@ -25,9 +25,10 @@ struct leash_op {
 	void (*end)(struct leash_op *op); /* before it is told; or NULL */
 	leash_permit *permit;       /* for that */
 	leash_permit **out;
-	struct lsh_set_op *set;     /* of one that stands for many, see start_multi.c: that, */
-	void (*leave)(struct leash_op *op); /* it is canceled, */
-	void (*look)(struct leash_op *op);  /* and it was stirred; else NULL */
+	struct lsh_query *query;    /* of a step, see start_step.c: that, */
+	struct lsh_set_op *set;     /* or of one that stands for many, see start_multi.c; */
+	void (*leave)(struct leash_op *op); /* of either: it is canceled, */
+	void (*look)(struct leash_op *op);  /* and it was stirred, or its tick has come; else NULL */
 	leash_done_fn done;
 	void *arg;
 };
@@ -39,6 +40,9 @@ leash_status lsh_loop_begin(leash_op *op, const struct lsh_op_verb *verb, leash_
 /* It does not begin, but is looked at; or is over. The same. */
 leash_status lsh_loop_stir(leash_op *op, leash_op **out, leash_error *err);
 leash_status lsh_loop_over(leash_op *op, leash_op **out, leash_error *err);
+
+/* It is looked at then, too. */
+void lsh_loop_tick_at(leash_op *op, int64_t at);
 
 /* The end of one that has made holds for an owner that was occupied. */
 void lsh_loop_vacate(leash_op *op);

@@ -379,9 +379,60 @@ SENTENCE(who_waits_at_a_latch_is_told_when_enough_have_arrived, .but = PLACE_NO_
 	              leash_latch_await_start(latch, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER), tell, &second, NULL, &err));
 	place_await_waiting("latch", 1);
 	assert_int_equal(second.times, 0);
-	assert_status(LEASH_OK, leash_latch_count_down(latch, NULL, &err));
+	first = (struct told){0};
+	assert_status(LEASH_OK, leash_latch_count_down_start(latch, NULL, tell, &first, NULL, &err));
+	assert_told(LEASH_OK, &first);
 	assert_told(LEASH_OK, &second);
 	assert_status(LEASH_OK, leash_latch_break(latch, &err));
+}
+
+SENTENCE(an_arrival_is_told_though_the_latch_is_freed_and_connections_are_cut, .but = PLACE_NO_QUEUE)
+{
+	leash_latch *latch = latch_of(client, "cut", 2), *freed = NULL;
+	int64_t arrived = 0;
+
+	assert_status(LEASH_OK, leash_latch_new(&freed, client, "cut", 2, &err));
+	assert_status(LEASH_OK, leash_latch_count_down_start(freed, "ann", tell, &first, NULL, &err));
+	assert_status(LEASH_OK, leash_latch_count_down_start(freed, "bob", tell, &second, NULL, &err));
+	leash_latch_free(freed);
+	place_cut();
+	await_told(&first);
+	await_told(&second);
+	/* an answer that was lost is awaited to the end, as what was asked may be done still */
+	assert_true(first.status == LEASH_OK || first.status == LEASH_UNAVAILABLE);
+	assert_status(LEASH_OK, leash_latch_arrived(latch, &arrived, &err));
+	assert_int_equal(arrived, 2);
+	assert_status(LEASH_OK, leash_latch_break(latch, &err));
+}
+
+static void
+wait_for_change(struct actor *a)
+{
+	acquires(theirs);
+	a->status = leash_condition_wait(a->ctx, LEASH_FOREVER, &a->err);
+	releases(theirs);
+}
+
+SENTENCE(who_waits_for_a_condition_is_signaled_by_a_loop, .but = PLACE_NO_QUEUE)
+{
+	static struct actor waiter;
+	leash_condition *ours = NULL, *of_theirs = NULL;
+
+	assert_status(LEASH_OK, leash_condition_new(&ours, lock, "changed", NULL, &err));
+	assert_status(LEASH_OK, leash_condition_new(&of_theirs, theirs, "changed", NULL, &err));
+	begin_actor(&waiter, NULL, LEASH_FOREVER);
+	waiter.ctx = of_theirs;
+	for (int all = 0; all < 2; all++) {
+		first = (struct told){0};
+		actor_tell(&waiter, wait_for_change);
+		place_await_waiting("law?changed", 1);
+		assert_status(LEASH_OK, all ? leash_condition_broadcast_start(ours, tell, &first, NULL, &err)
+		                            : leash_condition_signal_start(ours, tell, &first, NULL, &err));
+		assert_told(LEASH_OK, &first);
+		assert_heard(LEASH_OK, &waiter);
+	}
+	leash_condition_free(ours);
+	leash_condition_free(of_theirs);
 }
 
 SENTENCE(parties_of_a_barrier_are_told_together_or_that_nobody_counts_on_them, .but = PLACE_NO_QUEUE)
@@ -853,6 +904,8 @@ SENTENCE(what_cannot_be_is_refused_and_nothing_is_begun)
 	assert_refused(LEASH_INVALID, "leash_permit_extend_start",
 	               leash_permit_extend_start(NULL, 1000, tell, &first, NULL, &err));
 	assert_refused(LEASH_INVALID, "latch is NULL", leash_latch_await_start(NULL, NULL, tell, &first, NULL, &err));
+	assert_refused(LEASH_INVALID, "latch is NULL", leash_latch_count_down_start(NULL, NULL, tell, &first, NULL, &err));
+	assert_refused(LEASH_INVALID, "condition is NULL", leash_condition_signal_start(NULL, tell, &first, NULL, &err));
 	assert_refused(LEASH_INVALID, "barrier is NULL", leash_barrier_wait_start(NULL, NULL, tell, &first, NULL, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 	start_to_acquire(LEASH_FOREVER, &first);

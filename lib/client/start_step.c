@@ -1,0 +1,124 @@
+/* Steps that are no hold, for a loop: to arrive at a latch, to signal a condition. The op never begins: it stands for a
+ * query, at which whoever dispatches looks when an answer has come, or something is to be sent again.
+ *
+ *   stirred --looked at--> ASKING --an answer: stirred--> looked at --enough is known, or it is too late--> told, gone
+ *                             +------its tick has come---------^ */
+#include "client/loop.h"
+#include "client/wait.h"
+
+#include "admin/query.h"
+#include "admin/step.h"
+#include "base/error.h"
+#include "base/thread.h"
+#include "client/options.h"
+
+#include <leash/condition.h>
+
+static void
+stirred(void *arg)
+{
+	struct lsh_op *op = arg;
+
+	op->front->stirred(op);
+}
+
+static void
+look(leash_op *o)
+{
+	int64_t until;
+
+	if (o->query->over)
+		return;
+	if (lsh_query_goes_on(o->query, &until)) {
+		lsh_loop_tick_at(o, until);
+		return;
+	}
+	o->op.status = lsh_query_result(o->query, o->op.lock, &o->op.why);
+	o->op.front->done(&o->op);
+}
+
+/* It cannot be taken back. */
+static void
+leave(leash_op *o)
+{
+	(void)o;
+}
+
+static void
+end(leash_op *o)
+{
+	lsh_query_drop(o->query);
+	lsh_handle_end(&o->permit->handle);
+}
+
+/* About the lock of `handle`, which may be freed meanwhile. `query` may be NULL; it is the op's from here on. */
+static leash_status
+begin(const leash_lock *handle, struct lsh_query *query, leash_done_fn done, void *arg, leash_op **op,
+      leash_error *err)
+{
+	leash_permit *permit = query != NULL ? lsh_permit_new(handle, handle->extra->need) : NULL;
+	leash_status status = permit != NULL ? LEASH_OK : lsh_wait_no_memory(handle, err);
+	leash_op *o;
+
+	if (status == LEASH_OK)
+		status = lsh_loop_make(&o, &permit->handle, done, arg, err);
+	if (status != LEASH_OK) {
+		lsh_query_drop(query);
+		if (permit != NULL)
+			lsh_handle_end(&permit->handle);
+		return status;
+	}
+	query->stirred = stirred;
+	query->waiter = &o->op;
+	query->deadline = lsh_after(o->op.began, query->backend->options.timeout);
+	o->query = query;
+	o->permit = permit;
+	o->leave = leave;
+	o->look = look;
+	o->end = end;
+	return lsh_loop_stir(o, op, err);
+}
+
+leash_status
+leash_latch_count_down_start(leash_latch *latch, const char *party, leash_done_fn done, void *arg, leash_op **op,
+                             leash_error *err)
+{
+	static const char call[] = "leash_latch_count_down_start";
+	lsh_guarded();
+	const leash_lock *handle = (const leash_lock *)latch;
+	char token[LSH_TOKEN_SIZE];
+	leash_status status;
+
+	if (latch == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: the latch is NULL", call);
+	status = lsh_handle_is_there(handle, call, err);
+	if (status == LEASH_OK)
+		status = lsh_latch_token(token, handle, party, err);
+	return status == LEASH_OK ? begin(handle, lsh_arrive_query(handle->lock, token), done, arg, op, err) : status;
+}
+
+static leash_status
+wake(leash_condition *c, int64_t most, leash_done_fn done, void *arg, leash_op **op, const char *call, leash_error *err)
+{
+	lsh_guarded();
+	const leash_lock *queue;
+	leash_status status;
+
+	if (c == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: the condition is NULL", call);
+	queue = lsh_condition_queue(c);
+	status = lsh_handle_is_there(queue, call, err);
+	return status == LEASH_OK ? begin(queue, lsh_signal_query(queue->lock, most), done, arg, op, err) : status;
+}
+
+leash_status
+leash_condition_signal_start(leash_condition *c, leash_done_fn done, void *arg, leash_op **op, leash_error *err)
+{
+	return wake(c, 1, done, arg, op, "leash_condition_signal_start", err);
+}
+
+leash_status
+leash_condition_broadcast_start(leash_condition *c, leash_done_fn done, void *arg, leash_op **op, leash_error *err)
+{
+	return wake(c, LEASH_SIGNALS_MAX, done, arg, op, "leash_condition_broadcast_start", err);
+}
