@@ -1,9 +1,10 @@
-/* Operations that nobody waits for, of sets, permits, gates and conditions: see leash/loop.h. */
+/* Operations that nobody waits for, of sets, permits, gates, conditions and leaders: see leash/loop.h. */
 #ifndef LEASH_LOOP_KINDS_H
 #define LEASH_LOOP_KINDS_H
 
 #include <leash/condition.h>
 #include <leash/gate.h>
+#include <leash/leader.h>
 #include <leash/loop.h>
 #include <leash/multi.h>
 #include <leash/semaphore.h>
@@ -152,6 +153,34 @@ leash_condition_broadcast_start(leash_condition *condition, leash_done_fn done, 
 LEASH_API LEASH_MUST_CHECK leash_status
 leash_barrier_wait_start(leash_barrier *barrier, const leash_acquire *how, leash_done_fn done, void *arg, leash_op **op,
                          leash_error *err);
+
+/**
+ * Begin to proclaim a value, as leash_lock_proclaim() does; otherwise as leash_latch_count_down_start(). The handle may
+ * be freed meanwhile; its owner holds the lock.
+ *
+ * @return as leash_lock_acquire_start(); LEASH_NOT_HELD and LEASH_LOST if this owner does not hold it, LEASH_INVALID
+ *         and LEASH_UNSUPPORTED also as leash_lock_proclaim()
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_lock_proclaim_start(leash_lock *lock, const char *value, leash_done_fn done, void *arg, leash_op **op,
+                          leash_error *err);
+
+/**
+ * Begin to wait for news of who leads, as leash_watch_next_with() does. One at a time for a watch, which must not be
+ * freed before the end was told. The server is asked by the next leash_client_dispatch().
+ *
+ * @param leader  receives who leads, just before `done` is called with LEASH_OK; its `size` must be set. It has to be
+ *                there until then
+ *
+ * @return as leash_lock_acquire_start(); LEASH_INVALID also without a leader, or with one whose size is not set
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_watch_next_start(leash_watch *watch, const leash_acquire *how, leash_leader *leader, leash_done_fn done,
+                       void *arg, leash_op **op, leash_error *err);
 
 LEASH_END_DECLS
 

@@ -56,17 +56,32 @@ read_lines(const char *text, leash_leader *leader, int64_t *state)
 	return true;
 }
 
+struct lsh_query *
+lsh_leader_query(struct lsh_lock *watch)
+{
+	const struct lsh_resource *r = lsh_lock_resource(watch);
+
+	return lsh_query_new(r->backend, LSH_WHO_LEADS, r->kind, lsh_resource_key(r), lsh_resource_unmarked(r));
+}
+
+leash_status
+lsh_leader_read(const struct lsh_query *q, struct lsh_lock *watch, leash_leader *leader, int64_t *state,
+                leash_error *err)
+{
+	if (read_lines(q->asks[0].text, leader, state))
+		return LEASH_OK;
+	return lsh_fail(err, LEASH_MISMATCH, 0, "%s '%s': its key holds something that is no lock",
+	                lsh_lock_resource(watch)->kind->name, lsh_lock_shown(watch));
+}
+
 leash_status
 lsh_leader(struct lsh_lock *watch, leash_leader *leader, int64_t *state, leash_error *err)
 {
-	const struct lsh_resource *r = lsh_lock_resource(watch);
-	struct lsh_query *q = lsh_query_new(r->backend, LSH_WHO_LEADS, r->kind, lsh_resource_key(r),
-	                                    lsh_resource_unmarked(r));
+	struct lsh_query *q = lsh_leader_query(watch);
 	leash_status status = lsh_query_run(q, watch, err);
 
-	if (status == LEASH_OK && !read_lines(q->asks[0].text, leader, state))
-		status = lsh_fail(err, LEASH_MISMATCH, 0, "%s '%s': its key holds something that is no lock", r->kind->name,
-		                  lsh_resource_shown(r));
+	if (status == LEASH_OK)
+		status = lsh_leader_read(q, watch, leader, state, err);
 	lsh_query_drop(q);
 	return status;
 }

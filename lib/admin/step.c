@@ -41,7 +41,7 @@ run(struct lsh_lock *lock, const struct step *s, bool *answer, leash_error *err)
 	leash_status status = lsh_query_run(q, lock, err);
 
 	if (answer != NULL)
-		*answer = status != LEASH_OK || strcmp(q->asks[0].text, "0") != 0;
+		*answer = status != LEASH_OK || lsh_proclaim_found(q);
 	lsh_query_drop(q);
 	return status;
 }
@@ -98,10 +98,30 @@ lsh_arrive_query(struct lsh_lock *lock, const char *token)
 	return make(lock, &step);
 }
 
+static struct step
+proclamation(const char *token, const char *value)
+{
+	return (struct step){LSH_PROCLAIM, .token = token, .value = value};
+}
+
 leash_status
 lsh_proclaim(struct lsh_lock *lock, const char *token, const char *value, bool *held, leash_error *err)
 {
-	const struct step step = {LSH_PROCLAIM, .token = token, .value = value};
+	const struct step step = proclamation(token, value);
 
 	return run(lock, &step, held, err);
+}
+
+struct lsh_query *
+lsh_proclaim_query(struct lsh_lock *lock, const char *token, const char *value)
+{
+	const struct step step = proclamation(token, value);
+
+	return make(lock, &step);
+}
+
+bool
+lsh_proclaim_found(const struct lsh_query *q)
+{
+	return q->asks[0].state != LSH_REPLIED || strcmp(q->asks[0].text, "0") != 0;
 }

@@ -21,5 +21,7 @@ struct lsh_query *lsh_arrive_query(struct lsh_lock *lock, const char *token);
 
 /* Say the value of whoever holds it by that token. `*held`: it does. */
 leash_status lsh_proclaim(struct lsh_lock *lock, const char *token, const char *value, bool *held, leash_error *err);
+struct lsh_query *lsh_proclaim_query(struct lsh_lock *lock, const char *token, const char *value);
+bool lsh_proclaim_found(const struct lsh_query *query); /* it is over: not if the server said that nobody holds it so */
 
 #endif

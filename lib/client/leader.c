@@ -1,5 +1,7 @@
 /* Leaders: what one proclaims, and the watches of others. A watch is a handle whose acquire is granted once the state
  * is another one than it knows; there is nothing on the server to release. */
+#include "client/leader.h"
+
 #include "admin/leader.h"
 
 #include "admin/step.h"
@@ -43,31 +45,44 @@ check_value(const leash_lock *lock, const char *value, leash_error *err)
 }
 
 leash_status
+lsh_leader_begin(leash_lock *lock, const char *value, struct lsh_view *view, leash_error *err)
+{
+	const leash_owner *owner = lsh_handle_owner(lock);
+	leash_status status = lsh_handle_named(lock, check_value(lock, value, err), err);
+	bool leads;
+
+	if (status != LEASH_OK)
+		return status;
+	leads = lsh_lead(lock->lock, owner);
+	lsh_lock_view(lock->lock, owner, 0, view);
+	if (leads && view->is_held)
+		return LEASH_OK;
+	return lsh_handle_named(lock, view->depth > 0
+		? lsh_fail(err, LEASH_LOST, 0, "it was lost while it was held")
+		: lsh_fail(err, LEASH_NOT_HELD, 0, "this owner does not hold it"), err);
+}
+
+leash_status
+lsh_leader_lost(struct lsh_lock *lock, const leash_owner *owner, const char *token, leash_error *err)
+{
+	lsh_lead_no_more(lock, owner, token);
+	return lsh_fail(err, LEASH_LOST, 0, "lock '%s': the server did not have it any more", lsh_lock_shown(lock));
+}
+
+leash_status
 leash_lock_proclaim(leash_lock *lock, const char *value, leash_error *err)
 {
 	lsh_guarded();
 	leash_status status = lsh_handle_check(lock, "leash_lock_proclaim", err);
-	const leash_owner *owner;
 	struct lsh_view view;
-	bool leads, held;
+	bool held;
 
+	if (status == LEASH_OK)
+		status = lsh_leader_begin(lock, value, &view, err);
 	if (status != LEASH_OK)
 		return status;
-	status = lsh_handle_named(lock, check_value(lock, value, err), err);
-	if (status != LEASH_OK)
-		return status;
-	owner = lsh_handle_owner(lock);
-	leads = lsh_lead(lock->lock, owner);
-	lsh_lock_view(lock->lock, owner, 0, &view);
-	if (!leads || !view.is_held)
-		return lsh_handle_named(lock, lsh_fail(err, view.depth > 0 ? LEASH_LOST : LEASH_NOT_HELD, 0, "%s",
-		                                       view.depth > 0 ? "it was lost while it was held"
-		                                                      : "this owner does not hold it"), err);
 	status = lsh_proclaim(lock->lock, view.token, value, &held, err);
-	if (held)
-		return status;
-	lsh_lead_no_more(lock->lock, owner, view.token);
-	return lsh_handle_named(lock, lsh_fail(err, LEASH_LOST, 0, "the server did not have it any more"), err);
+	return held ? status : lsh_leader_lost(lock->lock, lsh_handle_owner(lock), view.token, err);
 }
 
 /* ---- those who watch ---- */
@@ -95,15 +110,16 @@ leash_watch_free(leash_watch *watch)
 	leash_lock_free(handle_of(watch));
 }
 
-static leash_status
-check(const leash_watch *watch, const leash_leader *leader, const char *call, leash_error *err)
+leash_status
+lsh_watch_check(const leash_watch *watch, const leash_leader *leader, const char *call,
+                leash_status (*check_handle)(const leash_lock *, const char *, leash_error *), leash_error *err)
 {
 	leash_status status;
 
 	if (watch == NULL || leader == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call, watch == NULL ? "the watch" : "`leader`");
 	status = lsh_check_size(leader->size, offsetof(leash_leader, token), call, "leader", err);
-	return status == LEASH_OK ? lsh_handle_check(handle_of(watch), call, err) : status;
+	return status == LEASH_OK ? check_handle(handle_of(watch), call, err) : status;
 }
 
 static leash_status
@@ -122,7 +138,7 @@ leash_watch_next_with(leash_watch *watch, const leash_acquire *how, leash_leader
 {
 	lsh_guarded();
 	leash_lock *handle = handle_of(watch);
-	leash_status status = check(watch, leader, "leash_watch_next", err);
+	leash_status status = lsh_watch_check(watch, leader, "leash_watch_next", lsh_handle_check, err);
 	leash_acquire a = {0};
 	int64_t before, left_ms, until;
 
@@ -156,7 +172,7 @@ leash_status
 leash_watch_look(leash_watch *watch, leash_leader *leader, leash_error *err)
 {
 	lsh_guarded();
-	leash_status status = check(watch, leader, "leash_watch_look", err);
+	leash_status status = lsh_watch_check(watch, leader, "leash_watch_look", lsh_handle_check, err);
 
 	return status == LEASH_OK ? look(handle_of(watch), leader, err) : status;
 }

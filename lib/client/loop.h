@@ -26,7 +26,8 @@ struct leash_op {
 	leash_permit *permit;       /* for that */
 	leash_permit **out;
 	struct lsh_query *query;    /* of a step, see start_step.c: that, */
-	struct lsh_set_op *set;     /* or of one that stands for many, see start_multi.c; */
+	struct lsh_set_op *set;     /* or of one that stands for others, see start_multi.c */
+	struct lsh_watch_op *watch; /* and start_watch.c; */
 	void (*leave)(struct leash_op *op); /* of either: it is canceled, */
 	void (*look)(struct leash_op *op);  /* and it was stirred, or its tick has come; else NULL */
 	leash_done_fn done;

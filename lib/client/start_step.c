@@ -1,8 +1,10 @@
-/* Steps that are no hold, for a loop: to arrive at a latch, to signal a condition. The op never begins: it stands for a
- * query, at which whoever dispatches looks when an answer has come, or something is to be sent again.
+/* Steps that are no hold, for a loop: to arrive at a latch, to signal a condition, to proclaim a value. The op never
+ * begins: it stands for a query, at which whoever dispatches looks when an answer has come, or something is to be sent
+ * again.
  *
  *   stirred --looked at--> ASKING --an answer: stirred--> looked at --enough is known, or it is too late--> told, gone
  *                             +------its tick has come---------^ */
+#include "client/leader.h"
 #include "client/loop.h"
 #include "client/wait.h"
 
@@ -34,6 +36,8 @@ look(leash_op *o)
 		return;
 	}
 	o->op.status = lsh_query_result(o->query, o->op.lock, &o->op.why);
+	if (o->query->verb == LSH_PROCLAIM && !lsh_proclaim_found(o->query))
+		o->op.status = lsh_leader_lost(o->op.lock, o->op.owner, o->query->words, &o->op.why);
 	o->op.front->done(&o->op);
 }
 
@@ -48,20 +52,23 @@ static void
 end(leash_op *o)
 {
 	lsh_query_drop(o->query);
-	lsh_handle_end(&o->permit->handle);
+	if (o->permit != NULL)
+		lsh_handle_end(&o->permit->handle);
 }
 
-/* About the lock of `handle`, which may be freed meanwhile. `query` may be NULL; it is the op's from here on. */
+/* About the lock of `handle`, which has an owner, or else has need of one. It may be freed meanwhile. `query` may be
+ * NULL; it is the op's from here on. */
 static leash_status
 begin(const leash_lock *handle, struct lsh_query *query, leash_done_fn done, void *arg, leash_op **op,
       leash_error *err)
 {
-	leash_permit *permit = query != NULL ? lsh_permit_new(handle, handle->extra->need) : NULL;
-	leash_status status = permit != NULL ? LEASH_OK : lsh_wait_no_memory(handle, err);
+	leash_permit *permit = query != NULL && handle->owner == NULL ? lsh_permit_new(handle, handle->extra->need) : NULL;
+	leash_status status = query != NULL && (permit != NULL || handle->owner != NULL) ? LEASH_OK
+	                                                                                  : lsh_wait_no_memory(handle, err);
 	leash_op *o;
 
 	if (status == LEASH_OK)
-		status = lsh_loop_make(&o, &permit->handle, done, arg, err);
+		status = lsh_loop_make(&o, permit != NULL ? &permit->handle : handle, done, arg, err);
 	if (status != LEASH_OK) {
 		lsh_query_drop(query);
 		if (permit != NULL)
@@ -121,4 +128,21 @@ leash_status
 leash_condition_broadcast_start(leash_condition *c, leash_done_fn done, void *arg, leash_op **op, leash_error *err)
 {
 	return wake(c, LEASH_SIGNALS_MAX, done, arg, op, "leash_condition_broadcast_start", err);
+}
+
+leash_status
+leash_lock_proclaim_start(leash_lock *lock, const char *value, leash_done_fn done, void *arg, leash_op **op,
+                          leash_error *err)
+{
+	lsh_guarded();
+	leash_status status = lsh_loop_check(lock, "leash_lock_proclaim_start", err);
+	struct lsh_query *query;
+	struct lsh_view view;
+
+	if (status == LEASH_OK)
+		status = lsh_leader_begin(lock, value, &view, err);
+	if (status != LEASH_OK)
+		return status;
+	query = lsh_proclaim_query(lock->lock, view.token, value);
+	return begin(lock, query, done, arg, op, err);
 }

@@ -456,6 +456,72 @@ SENTENCE(parties_of_a_barrier_are_told_together_or_that_nobody_counts_on_them, .
 	assert_told(LEASH_OK, &third);
 }
 
+/* ---- leaders ---- */
+
+static leash_watch *watch;
+static leash_leader leader;
+
+static void
+start_to_watch(int64_t wait_ms, struct told *told, leash_op **op)
+{
+	*told = (struct told){0};
+	leader = (leash_leader){.size = sizeof leader};
+	assert_status(LEASH_OK, leash_watch_next_start(watch, LEASH_ACQUIRE(.wait_ms = wait_ms), &leader, tell, told, op,
+	                                               &err));
+}
+
+SENTENCE(who_leads_and_what_it_proclaims_is_told_by_the_loop, .but = PLACE_NO_QUEUE)
+{
+	assert_status(LEASH_OK, leash_watch_new(&watch, client, "law", &err));
+	start_to_watch(LEASH_FOREVER, &first, NULL);
+	assert_told(LEASH_OK, &first);
+	assert_false(leader.leads);
+	start_to_watch(0, &first, NULL);
+	assert_told(LEASH_TIMEOUT, &first);
+	assert_refused(LEASH_NOT_HELD, "does not hold", leash_lock_proclaim_start(lock, "here", tell, &second, NULL, &err));
+	start_to_acquire(0, &second);
+	assert_told(LEASH_OK, &second);
+	start_to_watch(LEASH_FOREVER, &first, NULL);
+	second = (struct told){0};
+	assert_status(LEASH_OK, leash_lock_proclaim_start(lock, "here", tell, &second, NULL, &err));
+	assert_told(LEASH_OK, &second);
+	assert_told(LEASH_OK, &first);
+	while (strcmp(leader.value, "here") != 0) { /* at first it may have told that somebody leads */
+		start_to_watch(LEASH_FOREVER, &first, NULL);
+		assert_told(LEASH_OK, &first);
+	}
+	assert_true(leader.leads && leader.fence == leash_lock_fence(lock));
+	start_to_watch(LEASH_FOREVER, &first, NULL);
+	releases(lock);
+	assert_told(LEASH_OK, &first);
+	assert_false(leader.leads);
+	leash_watch_free(watch);
+}
+
+SENTENCE(who_watches_is_canceled_or_told_of_a_close, .but = PLACE_NO_QUEUE)
+{
+	leash_client *other = open_client();
+	leash_op *op;
+
+	assert_status(LEASH_OK, leash_watch_new(&watch, client, "law", &err));
+	start_to_watch(LEASH_FOREVER, &first, &op);
+	assert_told(LEASH_OK, &first);
+	for (int round = 0; round < 2; round++) {
+		start_to_watch(LEASH_FOREVER, &first, &op);
+		for (int i = 0; i < 10 * round; i++)
+			turn();
+		leash_op_cancel(op);
+		assert_told(LEASH_CANCELED, &first);
+	}
+	leash_watch_free(watch);
+	assert_status(LEASH_OK, leash_watch_new(&watch, other, "law", &err));
+	start_to_watch(LEASH_FOREVER, &first, NULL);
+	leash_close(other);
+	assert_int_equal(first.times, 1);
+	assert_true(first.status == LEASH_CLOSED || first.status == LEASH_OK);
+	leash_watch_free(watch);
+}
+
 /* ---- several locks as one ---- */
 
 enum { A, B, C, SET };
@@ -905,6 +971,7 @@ SENTENCE(what_cannot_be_is_refused_and_nothing_is_begun)
 	               leash_permit_extend_start(NULL, 1000, tell, &first, NULL, &err));
 	assert_refused(LEASH_INVALID, "latch is NULL", leash_latch_await_start(NULL, NULL, tell, &first, NULL, &err));
 	assert_refused(LEASH_INVALID, "latch is NULL", leash_latch_count_down_start(NULL, NULL, tell, &first, NULL, &err));
+	assert_refused(LEASH_INVALID, "watch is NULL", leash_watch_next_start(NULL, NULL, &leader, tell, &first, NULL, &err));
 	assert_refused(LEASH_INVALID, "condition is NULL", leash_condition_signal_start(NULL, tell, &first, NULL, &err));
 	assert_refused(LEASH_INVALID, "barrier is NULL", leash_barrier_wait_start(NULL, NULL, tell, &first, NULL, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));

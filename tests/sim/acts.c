@@ -68,8 +68,8 @@ got_permits(struct sim_person *p)
 
 /* ---- by a loop ---- */
 
-static void
-be_told(void *arg, leash_status status, const leash_error *err)
+void
+sim_be_told(void *arg, leash_status status, const leash_error *err)
 {
 	struct sim_person *p = arg;
 
@@ -85,9 +85,8 @@ be_told(void *arg, leash_status status, const leash_error *err)
 	sim_wake(&p->client->process, &p->told, INT32_MAX);
 }
 
-/* It was begun; or that was refused. What came of it is in p->said. */
-static void
-await_told(struct sim_person *p, leash_status status)
+void
+sim_await_told(struct sim_person *p, leash_status status)
 {
 	if (status != LEASH_OK)
 		p->said = status;
@@ -116,12 +115,12 @@ start_to_acquire(struct sim_person *p, const leash_acquire *how, bool cancels)
 {
 	struct canceling canceling = {.person = p};
 	leash_status status = p->lock == SIM_PERMITS ?
-		leash_semaphore_acquire_start(p->semaphore, p->count, how, &p->permit, be_told, p, &canceling.op, why(p)) :
-		leash_lock_acquire_start(p->handles[p->lock], how, be_told, p, &canceling.op, why(p));
+		leash_semaphore_acquire_start(p->semaphore, p->count, how, &p->permit, sim_be_told, p, &canceling.op, why(p)) :
+		leash_lock_acquire_start(p->handles[p->lock], how, sim_be_told, p, &canceling.op, why(p));
 
 	if (status == LEASH_OK && cancels)
 		sim_fiber_join(sim_fiber_start(&p->client->process, cancel, &canceling));
-	await_told(p, status);
+	sim_await_told(p, status);
 }
 
 /* ---- acquiring ---- */
@@ -195,8 +194,9 @@ start_to_release(struct sim_person *p)
 	p->told = false;
 	if (p->lock == SIM_PERMITS)
 		p->permit = NULL;
-	await_told(p, p->lock == SIM_PERMITS ? leash_permit_release_start(permit, be_told, p, NULL, why(p)) :
-	                                       leash_lock_release_start(p->handles[p->lock], be_told, p, NULL, why(p)));
+	sim_await_told(p, p->lock == SIM_PERMITS
+		? leash_permit_release_start(permit, sim_be_told, p, NULL, why(p))
+		: leash_lock_release_start(p->handles[p->lock], sim_be_told, p, NULL, why(p)));
 }
 
 static void *
@@ -391,7 +391,7 @@ extend(struct sim_person *p, int l)
 	if (l == SIM_PERMITS)
 		p->said = leash_permit_extend(p->permit, lease_ms, why(p));
 	else if (p->loops)
-		await_told(p, leash_lock_extend_start(p->handles[l], lease_ms, be_told, p, NULL, why(p)));
+		sim_await_told(p, leash_lock_extend_start(p->handles[l], lease_ms, sim_be_told, p, NULL, why(p)));
 	else
 		p->said = leash_lock_extend(p->handles[l], lease_ms, why(p));
 	sim_trace("%s extends %s to %lld ms: %s %s", shown(p), sim_names[l], (long long)lease_ms,
@@ -472,7 +472,11 @@ proclaim(struct sim_person *p, int l)
 
 	if (leash_lock_token(p->handles[l], token, sizeof token) == 0)
 		return;
-	p->said = leash_lock_proclaim(p->handles[l], token, why(p));
+	p->told = false;
+	if (p->loops && sim_terms.chains)
+		sim_await_told(p, leash_lock_proclaim_start(p->handles[l], token, sim_be_told, p, NULL, why(p)));
+	else
+		p->said = leash_lock_proclaim(p->handles[l], token, why(p));
 	tell(p, "leads by", l);
 	sim_judge_proclaimed(p, l);
 }
@@ -483,7 +487,12 @@ sim_watch(struct sim_person *p)
 	int64_t began = sim_now, wait_ms = sim_between(0, 3000);
 	leash_leader leader = {.size = sizeof leader};
 
-	p->said = leash_watch_next(p->watch, wait_ms, &leader, why(p));
+	p->told = false;
+	if (p->loops && sim_terms.chains)
+		sim_await_told(p, leash_watch_next_start(p->watch, LEASH_ACQUIRE(.wait_ms = wait_ms), &leader, sim_be_told, p,
+		                                         NULL, why(p)));
+	else
+		p->said = leash_watch_next(p->watch, wait_ms, &leader, why(p));
 	sim_acts++;
 	sim_trace("%s watches: %s %s", shown(p), leash_status_name(p->said),
 	          p->said == LEASH_OK ? leader.token : p->error.text);
@@ -514,7 +523,8 @@ acquire_set(struct sim_person *p)
 	p->lease_ms = sim_terms.lease_ms;
 	p->told = false;
 	if (p->loops && sim_terms.chains)
-		await_told(p, leash_multi_acquire_start(p->set, LEASH_ACQUIRE(.wait_ms = wait_ms), be_told, p, NULL, why(p)));
+		sim_await_told(p, leash_multi_acquire_start(p->set, LEASH_ACQUIRE(.wait_ms = wait_ms), sim_be_told, p, NULL,
+		                                            why(p)));
 	else
 		p->said = leash_multi_acquire(p->set, wait_ms, why(p));
 	p->waited_until = sim_now;
@@ -554,7 +564,7 @@ hold_set(struct sim_person *p)
 	}
 	p->told = false;
 	if (p->loops && sim_terms.chains)
-		await_told(p, leash_multi_release_start(p->set, be_told, p, NULL, why(p)));
+		sim_await_told(p, leash_multi_release_start(p->set, sim_be_told, p, NULL, why(p)));
 	else
 		p->said = leash_multi_release(p->set, why(p));
 	sim_acts++;

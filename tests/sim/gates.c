@@ -85,7 +85,11 @@ arrive(struct sim_person *p, leash_latch *latch, struct latch *of)
 
 	of->begun |= 1U << number;
 	p->error = (leash_error){0};
-	p->said = leash_latch_count_down(latch, party, &p->error);
+	p->told = false;
+	if (p->loops && sim_terms.chains)
+		sim_await_told(p, leash_latch_count_down_start(latch, party, sim_be_told, p, NULL, &p->error));
+	else
+		p->said = leash_latch_count_down(latch, party, &p->error);
 	sim_trace("client %d arrives as %s: %s %s", p->client->process.number, party, leash_status_name(p->said),
 	          p->error.text);
 	if (p->said == LEASH_OK)

@@ -138,6 +138,9 @@ extern uint64_t sim_acquired, sim_acts; /* so many acquires succeeded; so many c
 
 /* Acquire, do this and that with it, and release; or end in the middle of it. Does not return before that. */
 void sim_use_lock(struct sim_person *person, int lock);
+/* By a loop: where it is told, and how it waits for that. It was begun, or that was refused; the end is in p->said. */
+void sim_be_told(void *person, leash_status status, const leash_error *err);
+void sim_await_told(struct sim_person *person, leash_status begun);
 void sim_use_set(struct sim_person *person);
 void sim_use_chain(struct sim_person *person, int lock); /* it has a loop: acquire and release, some times */
 void sim_use_permits(struct sim_person *person);
