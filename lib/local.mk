@@ -69,6 +69,7 @@ leash_sources += lib/client/loop.h
 leash_sources += lib/client/metrics.c
 leash_sources += lib/client/multi.c
 leash_sources += lib/client/multi.h
+leash_sources += lib/client/opening.c
 leash_sources += lib/client/options.c
 leash_sources += lib/client/options.h
 leash_sources += lib/client/owner.c

@@ -41,6 +41,48 @@ typedef struct leash_op leash_op;
  */
 typedef void (*leash_done_fn)(void *arg, leash_status status, const leash_error *err);
 
+/** A client that is being opened. */
+typedef struct leash_opening leash_opening;
+
+/**
+ * Begin to open a client, as leash_open() does, without waiting for its server: a thread of leash's own does, and ends
+ * with that.
+ *
+ *     leash_open_start(&opening, &fd, LEASH_OPTIONS(.open_wait_ms = LEASH_FOREVER), &err);     watch fd for reading
+ *     ...
+ *     when it is readable, stop watching it: leash_open_end(opening, &client, &err);
+ *
+ * @param opening  receives it; for leash_open_end(), which must be called
+ * @param fd       receives what is readable once it is over. Do nothing else with it; leash_open_end() closes it
+ * @param options  as for leash_open(). What they point to must be there until leash_open_end(). `open_cancel` ends it
+ * @param err      filled in unless the result is LEASH_OK; may be NULL
+ *
+ * @retval LEASH_OK         it is under way
+ * @retval LEASH_INVALID, LEASH_UNSUPPORTED  as leash_open(), of the options; or no `opening`, or no `fd`. What is wrong
+ *                          with the URI is said by leash_open_end()
+ * @retval LEASH_NO_MEMORY  no memory, or no more descriptors or threads
+ * Unless it is LEASH_OK nothing was begun.
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_open_start(leash_opening **opening, int *fd, const leash_options *options, leash_error *err);
+
+/**
+ * The end of it. It waits, if it is not over: fire the `open_cancel` before, if it is not wanted any more. Frees the
+ * opening, whatever it returns.
+ *
+ * @param client  receives the client if the result is LEASH_OK, else it is untouched. NULL: it is not wanted: closed
+ * @param err     filled in unless the result is LEASH_OK; may be NULL
+ *
+ * @retval LEASH_INVALID  no opening
+ * @retval LEASH_FORKED   it belongs to the parent process
+ * @return otherwise as leash_open()
+ *
+ * Threads: any; not from a leash callback. Since 0.1.
+ */
+LEASH_API leash_status leash_open_end(leash_opening *opening, leash_client **client, leash_error *err);
+
 /**
  * What to watch for reading: it is readable while leash_client_dispatch() has something to do. Made by the first call,
  * and the same until leash_close(), which closes it. Do nothing else with it.

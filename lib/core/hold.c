@@ -140,6 +140,7 @@ lsh_hold_new(struct lsh_lock *lock, struct leash_owner *owner, struct lsh_terms 
 	return hold;
 }
 
+/* NULL: of a thread that has never called. */
 struct lsh_hold *
 lsh_hold_of(struct lsh_lock *lock, const struct leash_owner *owner)
 {
@@ -147,7 +148,7 @@ lsh_hold_of(struct lsh_lock *lock, const struct leash_owner *owner)
 
 	if (lock->hold != NULL && lock->hold->owner == owner) /* no look at all who wait, in a fair one each by a lease */
 		return lock->hold;
-	if (atomic_load(&owner->holds) == 0)
+	if (owner == NULL || atomic_load(&owner->holds) == 0)
 		return NULL;
 	lsh_each_hold(hold, lock)
 		if (hold->owner == owner)

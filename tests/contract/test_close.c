@@ -62,6 +62,30 @@ hold_and_end(void *arg)
 	return NULL;
 }
 
+static void *
+look_only(void *lock)
+{
+	char token[LEASH_TOKEN_MAX];
+
+	assert_false(leash_lock_held(lock));
+	assert_int_equal(leash_lock_depth(lock), 0);
+	assert_int_equal(leash_lock_fence(lock), 0);
+	assert_int_equal(leash_lock_token(lock, token, sizeof token), 0);
+	leash_lock_alive(lock);
+	return NULL;
+}
+
+SENTENCE(a_thread_that_has_never_called_may_look)
+{
+	leash_client *client = kept(open_client());
+	leash_lock *lock = kept(leashed_lock(client, "look", NULL));
+
+	assert_null(in_a_thread(look_only, lock));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_null(in_a_thread(look_only, lock));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
 SENTENCE(what_a_thread_holds_when_it_ends_is_abandoned)
 {
 	static struct leashed_events events;

@@ -456,6 +456,54 @@ SENTENCE(parties_of_a_barrier_are_told_together_or_that_nobody_counts_on_them, .
 	assert_told(LEASH_OK, &third);
 }
 
+/* ---- opening ---- */
+
+static leash_client *
+opened(leash_opening *opening, int opening_fd)
+{
+	leash_client *made = NULL;
+
+	await_true(is_readable(opening_fd, 1000));
+	assert_status(LEASH_OK, leash_open_end(opening, &made, &err));
+	return made;
+}
+
+SENTENCE(a_client_is_opened_while_the_loop_goes_on)
+{
+	leash_opening *opening;
+	leash_client *made;
+	int opening_fd;
+
+	assert_status(LEASH_OK, leash_open_start(&opening, &opening_fd, LEASH_OPTIONS(.uri = place_uri()), &err));
+	made = opened(opening, opening_fd);
+	take_and_give_back(kept(leashed_lock(made, "opened", NULL)));
+	leash_close(made);
+	assert_status(LEASH_OK, leash_open_start(&opening, &opening_fd, LEASH_OPTIONS(.uri = place_uri()), &err));
+	assert_status(LEASH_OK, leash_open_end(opening, NULL, &err)); /* which waits, and closes it */
+}
+
+SENTENCE(an_opening_that_is_not_wanted_any_more_is_canceled)
+{
+	leash_cancel *cancel = kept(leashed_cancel());
+	leash_opening *opening = NULL;
+	leash_client *made = NULL;
+	int opening_fd = -1;
+
+	assert_status(LEASH_OK, leash_open_start(&opening, &opening_fd, LEASH_OPTIONS(.uri = "unix:///nowhere/at/all",
+	              .open_wait_ms = LEASH_FOREVER, .open_cancel = cancel), &err));
+	assert_false(is_readable(opening_fd, 50));
+	leash_cancel_fire(cancel);
+	await_true(is_readable(opening_fd, 1000));
+	assert_status(LEASH_CANCELED, leash_open_end(opening, &made, &err));
+	assert_null(made);
+	assert_refused(LEASH_INVALID, "lease_ms",
+	               leash_open_start(&opening, &opening_fd, LEASH_OPTIONS(.lease_ms = 1), &err));
+	assert_status(LEASH_OK, leash_open_start(&opening, &opening_fd, LEASH_OPTIONS(.uri = "no uri"), &err));
+	assert_status(LEASH_INVALID, leash_open_end(opening, &made, &err));
+	assert_refused(LEASH_INVALID, "is NULL", leash_open_start(NULL, &opening_fd, NULL, &err));
+	assert_refused(LEASH_INVALID, "is NULL", leash_open_end(NULL, &made, &err));
+}
+
 /* ---- leaders ---- */
 
 static leash_watch *watch;
