@@ -9,18 +9,20 @@ LEASH_BEGIN_DECLS
 /**
  * What can happen to a hold (or, where `lock` is NULL, to the client).
  *
- * JEOPARDY and RECOVERED alternate; LOST or ABANDONED is the last event of a hold.
+ * JEOPARDY and RECOVERED alternate; LOST, ABANDONED or NOT_RELEASED is the last event of a hold.
  */
 typedef enum leash_event_type {
 	LEASH_EVENT_JEOPARDY = 1,  /**< renewals are failing (or leash_lock_alive() is overdue, or just a majority of a
 	                                quorum is left); still held until the lease ends */
 	LEASH_EVENT_RECOVERED = 2, /**< a renewal succeeded again */
-	LEASH_EVENT_LOST = 3,      /**< the hold is gone although nobody released it */
+	LEASH_EVENT_LOST = 3,      /**< the hold is gone although nobody released it; or was, when it was released without
+	                                waiting for the answer */
 	LEASH_EVENT_ABANDONED = 4, /**< its thread ended, or its last handle was freed, while it was held; being released */
 	LEASH_EVENT_CLOCK_JUMP = 5,       /**< the server's clock left ours by more than a second; `lock` is NULL */
 	LEASH_EVENT_FENCE_REGRESSION = 6, /**< a fence is not larger than the last: data was lost, and a clock is behind */
-	LEASH_EVENT_NOT_RELEASED = 7,     /**< a release for which nobody waited (`release_nowait`) was refused, or not
-	                                       answered: the lock is free when its lease ends at the latest */
+	LEASH_EVENT_NOT_RELEASED = 7,     /**< a release for which nobody waited (`release_nowait`) was refused, and is
+	                                       tried again; or was not answered until the lease was over for certain. The
+	                                       lock is free when its lease ends at the latest */
 } leash_event_type;
 
 struct leash_permit;

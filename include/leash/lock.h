@@ -158,8 +158,8 @@ leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error 
 LEASH_API leash_status leash_lock_release(leash_lock *lock, leash_error *err);
 
 /**
- * Release, but wait for the answer no longer than `wait_ms`; leash_lock_release() waits about twice `timeout_ms`.
- *
+ * Release, but wait for the answer no longer than `wait_ms`; leash_lock_release() waits about twice `timeout_ms`, and
+ * so does this where it goes back from writing to reading.
  * @param wait_ms  0 to 86400000. 0 does not wait, as the option `release_nowait` says
  * @return as leash_lock_release(); LEASH_INVALID also for a wait out of range: then nothing is released
  *

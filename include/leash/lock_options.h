@@ -62,7 +62,8 @@ typedef struct leash_lock_options {
 	bool fsynced;             /**< nothing counts before the server, and so many replicas, have written it to disk */
 	bool release_nowait;      /**< a release does not wait for the server's answer: it returns LEASH_OK as soon as the
 	                               release is under way, and what is wrong with it is told as an event, LOST or
-	                               NOT_RELEASED. A release that goes back from writing to reading waits as ever */
+	                               NOT_RELEASED, without `on_lost`. A release that goes back from writing to reading
+	                               waits as ever */
 	leash_mode mode;          /**< LEASH_MUTEX, the default; LEASH_READ or LEASH_WRITE, of a read-write lock; or
 	                               LEASH_REDISSON */
 	int64_t handoffs;         /**< how often in a row a plain lock passes between threads of this process, by the

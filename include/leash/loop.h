@@ -158,7 +158,7 @@ leash_lock_acquire_start(leash_lock *lock, const leash_acquire *how, leash_done_
 
 /**
  * Begin to release, as leash_lock_release() does: from now on the owner does not hold it. What is told in the end is
- * whether it had held it until now.
+ * whether it had held it until now; with `release_nowait` that is an event.
  *
  * @retval LEASH_NO_MEMORY  it is released in the background all the same, and `done` is not called
  * Otherwise as leash_lock_acquire_start().

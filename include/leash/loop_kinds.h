@@ -156,7 +156,7 @@ leash_barrier_wait_start(leash_barrier *barrier, const leash_acquire *how, leash
 
 /**
  * Begin to proclaim a value, as leash_lock_proclaim() does; otherwise as leash_latch_count_down_start(). The handle may
- * be freed meanwhile; its owner holds the lock.
+ * be freed meanwhile, unless it is the last one of its name.
  *
  * @return as leash_lock_acquire_start(); LEASH_NOT_HELD and LEASH_LOST if this owner does not hold it, LEASH_INVALID
  *         and LEASH_UNSUPPORTED also as leash_lock_proclaim()

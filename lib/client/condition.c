@@ -150,6 +150,7 @@ give_up(const struct call *call, leash_error *err)
 		struct lsh_wait w;
 
 		lsh_wait_make(&w, call->c->lock, NULL); /* without memory it is released in the background */
+		w.op.waits = true; /* a loss ends the call */
 		status = lsh_wait_run(&w, &lsh_releasing, err);
 	}
 	return status;

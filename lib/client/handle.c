@@ -247,7 +247,6 @@ lsh_handle_op(struct lsh_op *op, const leash_lock *lock)
 	op->lock = lock->lock;
 	op->owner = lock->owner;
 	op->terms = lock->terms;
-	op->nowait = lock->terms->release_nowait;
 	op->want.need = extra->need;
 	op->want.known = extra->known;
 	op->began = lsh_now_ns(); /* before the monitor, for which many may be waiting */

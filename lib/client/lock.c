@@ -160,6 +160,7 @@ leash_lock_release_within(leash_lock *lock, int64_t wait_ms, leash_error *err)
 		return status;
 	lsh_wait_make(&w, lock, NULL);
 	w.op.nowait = wait_ms == 0;
+	w.op.waits = wait_ms > 0;
 	w.op.deadline = lsh_after_ms(w.op.began, wait_ms);
 	return lsh_wait_run(&w, &lsh_releasing, err);
 }

@@ -276,9 +276,9 @@ tell(leash_op *o)
 	return true;
 }
 
-/* What there is by now; the rest is for the next time. False: likewise. */
+/* What there is by now, and all ticks if the client is closed; the rest is for the next time. False: likewise. */
 static bool
-dispatch(struct lsh_loop *l)
+dispatch(struct lsh_loop *l, bool is_closed)
 {
 	size_t news, ticks;
 	leash_op *o;
@@ -297,7 +297,7 @@ dispatch(struct lsh_loop *l)
 			return false;
 		pthread_mutex_lock(&l->mutex);
 	}
-	while (ticks-- > 0 && (o = take_due(l, lsh_now_ns())) != NULL) {
+	while (ticks-- > 0 && (o = take_due(l, is_closed ? LSH_NEVER : lsh_now_ns())) != NULL) {
 		pthread_mutex_unlock(&l->mutex);
 		lsh_op_tick(&o->op);
 		look(o);
@@ -352,7 +352,7 @@ end(struct lsh_annex *annex)
 	while (!take(l, lsh_self())) /* another thread is in the middle of it */
 		lsh_park(&parker, lsh_after(lsh_now_ns(), LSH_MS));
 	for (;;) {
-		if (!dispatch(l))
+		if (!dispatch(l, true))
 			return;
 		if (is_empty(l))
 			break;
@@ -521,7 +521,7 @@ leash_client_dispatch(leash_client *client, leash_error *err)
 		                "what it calls", call);
 	if (l->fd < 0)
 		status = lsh_fail(err, LEASH_CLOSED, 0, "%s: the client is closed", call);
-	else if (!dispatch(l))
+	else if (!dispatch(l, false))
 		return lsh_fail(err, LEASH_FORKED, 0, "%s: this is a forked child, in which nothing is told", call);
 	give_back(l);
 	if (status == LEASH_OK)

@@ -123,10 +123,12 @@ await_change(struct lsh_watch_op *w)
 		w->waiting->op.deadline = lsh_handle_until(&w->waiting->op, w->wait_ms);
 		status = lsh_loop_begin(w->waiting, &lsh_acquiring, NULL, &why);
 	}
-	if (status != LEASH_OK)
+	if (status != LEASH_OK) {
+		w->waiting = NULL;
 		finish(w, status, &why);
-	else if (atomic_load(&w->is_canceled))
+	} else if (atomic_load(&w->is_canceled)) {
 		lsh_op_leave(&w->waiting->op);
+	}
 }
 
 static void

@@ -122,6 +122,6 @@ lsh_wait_let_go(leash_lock *lock)
 	lsh_wait_make(&w, lock, NULL);
 	w.op.front = NULL;
 	w.op.reader = NULL;
-	w.op.nowait = false;
+	w.op.waits = true;
 	lsh_wait_begin(&w, &lsh_releasing);
 }

@@ -210,7 +210,6 @@ void lsh_lock_each(void *engine, void (*visit)(struct lsh_resource *resource, vo
 struct lsh_hold *lsh_hold_new(struct lsh_lock *lock, struct leash_owner *owner, struct lsh_terms *terms);
 void lsh_hold_unref(struct lsh_hold *hold);
 void lsh_notice(struct lsh_hold *hold, leash_event_type type, const char *text);
-void lsh_hold_tell_lost(struct lsh_hold *hold, const char *why);
 /* At risk, or (`why` is NULL) no more: who listens is told of both in turn. What was not delivered yet is taken back by
  * its opposite. */
 void lsh_notice_risk(struct lsh_hold *hold, unsigned acknowledged, unsigned wanted, const char *why);

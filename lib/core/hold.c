@@ -83,14 +83,6 @@ lsh_notice(struct lsh_hold *hold, leash_event_type type, const char *text)
 }
 
 void
-lsh_hold_tell_lost(struct lsh_hold *hold, const char *why)
-{
-	if (hold->terms->on_lost != NULL)
-		lsh_cancel_fire(hold->terms->on_lost);
-	lsh_notice(hold, LEASH_EVENT_LOST, why);
-}
-
-void
 lsh_notice_risk(struct lsh_hold *hold, unsigned acknowledged, unsigned wanted, const char *why)
 {
 	bool at_risk = why != NULL;
@@ -325,12 +317,12 @@ lsh_hold_left(struct lsh_lease *lease, enum lsh_found found, const leash_error *
 	lease->left = false;
 	lease->user = NULL;
 	if (found == LSH_FOUND_NOTHING) {
-		hold->lost = true;
-		lsh_hold_tell_lost(hold, "the server did not have it any more when it was released");
+		hold->lost = true; /* nobody works under it any more: `on_lost` might be that of the next hold */
+		lsh_notice(hold, LEASH_EVENT_LOST, "the server did not have it any more when it was released");
 	} else if (found == LSH_FOUND_REFUSED) {
 		lsh_notice(hold, LEASH_EVENT_NOT_RELEASED, why->status == LEASH_DENIED ? "the release is not permitted" :
 		           why->status == LEASH_PROTOCOL ? "the answer is not what a Redis server says" :
-		           "no answer to its release");
+		           why->status != LEASH_OK ? "the server refused to release it" : "no answer to its release");
 	}
 	lsh_hold_unref(hold);
 }

@@ -543,7 +543,8 @@ begin(struct lsh_op *op)
 
 	if (hold != NULL)
 		return nest(op, hold);
-	is_wanted = lock->hold != NULL || (!lsh_list_empty(&lock->waiting) && !lsh_is_shared(lock));
+	is_wanted = lock->resource.kind->mark == NULL &&
+	            (lock->hold != NULL || (!lsh_list_empty(&lock->waiting) && !lsh_is_shared(lock)));
 	op->want.tries = op->wait_ms == 0;
 	/* also where there would be nothing to wait for */
 	if (lsh_op_is_canceled(op))
@@ -727,7 +728,9 @@ lost(struct lsh_lease *lease, const char *why)
 		hold->next = lock->lost;
 		lock->lost = hold;
 		lsh_count(lock, LSH_COUNT_LOST);
-		lsh_hold_tell_lost(hold, why);
+		if (hold->terms->on_lost != NULL)
+			lsh_cancel_fire(hold->terms->on_lost);
+		lsh_notice(hold, LEASH_EVENT_LOST, why);
 	}
 	lsh_queue_drive(&lock->plain);
 }

@@ -40,7 +40,8 @@ struct lsh_op {
 	const char *token;           /* of an adoption, until it has begun; of a break, until it is DONE */
 	int64_t wait_ms;             /* of an acquire */
 	int64_t lease_ms;            /* of an extension; or of an acquire, if its terms are not to say */
-	bool nowait;                 /* of a release: it is DONE once it is under way; what is wrong then is an event */
+	bool nowait;                 /* of a release: it is DONE once it is under way; what is wrong then is an event. */
+	bool waits;                  /* Or not, whatever the terms of the hold say */
 	int64_t began;               /* when it was called; what counts is what is so then, or later */
 	int64_t deadline;
 

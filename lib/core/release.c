@@ -91,31 +91,22 @@ rise(struct lsh_op *op, struct lsh_hold *hold)
 	if (hold->lease->need != LSH_NEED_WRITE || hold->depth > hold->reads)
 		return LEASH_OK;
 	atomic_store(&op->lock->holder, 0); /* it does not write any more */
+	if (op->deadline < lsh_after(op->began, 2 * op->lock->resource.backend->options.timeout))
+		op->deadline = lsh_after(op->began, 2 * op->lock->resource.backend->options.timeout);
 	if (op->front != NULL)
 		return lsh_trade(op, hold, LSH_NEED_READ);
 	return lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM,
 	                   "not written any more, but others are kept out as long as this owner reads: out of memory");
 }
 
+/* That was the outermost. */
 static leash_status
-begin(struct lsh_op *op)
+give_up(struct lsh_op *op, struct lsh_hold *hold)
 {
 	struct lsh_lock *lock = op->lock;
-	struct lsh_hold *hold = lsh_hold_check(op);
 	struct lsh_lease *lease;
 
-	if (hold == NULL || lsh_hold_depth(hold, op->want.need) == 0)
-		return lsh_op_not_held(op, false);
-	hold->depth--;
-	if (op->want.need == LSH_NEED_READ)
-		hold->reads--;
-	if (hold->lost) {
-		if (hold->depth == 0)
-			lsh_hold_unwind(hold);
-		return lsh_op_not_held(op, true);
-	}
-	if (hold->depth > 0)
-		return rise(op, hold);
+	op->nowait |= hold->terms->release_nowait && !op->waits;
 	lsh_count(lock, LSH_COUNT_RELEASED);
 	if (hand_off(hold)) {
 		lsh_hold_unwind(hold);
@@ -132,10 +123,27 @@ begin(struct lsh_op *op)
 	lsh_lease_release(lease, op->nowait ? NULL : op->reader);
 	/* the next request of a plain queue goes out in the same write, right behind the release that lets it */
 	lsh_queue_drive(&lock->plain);
-	if (op->front != NULL)
+	if (op->front != NULL || op->nowait)
 		return LEASH_OK;
 	return lsh_op_fail(op, LEASH_UNKNOWN, ENOMEM,
 	                   "it is released in the background: there is no memory to wait for the answer");
+}
+
+static leash_status
+begin(struct lsh_op *op)
+{
+	struct lsh_hold *hold = lsh_hold_check(op);
+
+	if (hold == NULL || lsh_hold_depth(hold, op->want.need) == 0)
+		return lsh_op_not_held(op, false);
+	hold->depth--;
+	if (op->want.need == LSH_NEED_READ)
+		hold->reads--;
+	if (!hold->lost)
+		return hold->depth > 0 ? rise(op, hold) : give_up(op, hold);
+	if (hold->depth == 0)
+		lsh_hold_unwind(hold);
+	return lsh_op_not_held(op, true);
 }
 
 const struct lsh_op_verb lsh_releasing = {.begin = begin, .late = late, .ended = ended};
