@@ -474,7 +474,8 @@ SENTENCE(a_client_is_opened_while_the_loop_goes_on)
 	leash_client *made;
 	int opening_fd;
 
-	assert_status(LEASH_OK, leash_open_start(&opening, &opening_fd, LEASH_OPTIONS(.uri = place_uri()), &err));
+	assert_status(LEASH_OK, leash_open_start(&opening, &opening_fd, LEASH_OPTIONS(.uri = place_uri(), .lease_ms = 5000),
+	                                         &err));
 	made = opened(opening, opening_fd);
 	take_and_give_back(kept(leashed_lock(made, "opened", NULL)));
 	leash_close(made);
