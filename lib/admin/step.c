@@ -33,15 +33,14 @@ make(struct lsh_lock *lock, const struct step *s)
 	return NULL;
 }
 
-/* `*answer`, which may be NULL: is it another one than 0? Likewise if there is none. */
+/* Ask it, and wait; NULL: no memory. `*held`, which may be NULL: see lsh_proclaim_found(). */
 static leash_status
-run(struct lsh_lock *lock, const struct step *s, bool *answer, leash_error *err)
+run(struct lsh_lock *lock, struct lsh_query *q, bool *held, leash_error *err)
 {
-	struct lsh_query *q = make(lock, s);
 	leash_status status = lsh_query_run(q, lock, err);
 
-	if (answer != NULL)
-		*answer = status != LEASH_OK || lsh_proclaim_found(q);
+	if (held != NULL)
+		*held = status != LEASH_OK || lsh_proclaim_found(q);
 	lsh_query_drop(q);
 	return status;
 }
@@ -51,71 +50,41 @@ lsh_limit(struct lsh_lock *lock, int64_t limit, int64_t for_ms, leash_error *err
 {
 	const struct step step = {LSH_LIMIT, .limit = limit, .for_ms = for_ms, .token = "", .value = ""};
 
-	return run(lock, &step, NULL, err);
-}
-
-static struct step
-signal(int64_t most)
-{
-	return (struct step){LSH_SIGNAL, .limit = most, .token = "", .value = ""};
-}
-
-leash_status
-lsh_signal(struct lsh_lock *lock, int64_t most, leash_error *err)
-{
-	const struct step step = signal(most);
-
-	return run(lock, &step, NULL, err);
+	return run(lock, make(lock, &step), NULL, err);
 }
 
 struct lsh_query *
 lsh_signal_query(struct lsh_lock *lock, int64_t most)
 {
-	const struct step step = signal(most);
+	const struct step step = {LSH_SIGNAL, .limit = most, .token = "", .value = ""};
 
 	return make(lock, &step);
 }
 
-static struct step
-arrival(const char *token)
-{
-	return (struct step){LSH_ARRIVE, .for_ms = LSH_ARRIVAL_MS, .token = token, .value = ""};
-}
-
 leash_status
-lsh_arrive(struct lsh_lock *lock, const char *token, leash_error *err)
+lsh_signal(struct lsh_lock *lock, int64_t most, leash_error *err)
 {
-	const struct step step = arrival(token);
-
-	return run(lock, &step, NULL, err);
+	return run(lock, lsh_signal_query(lock, most), NULL, err);
 }
 
 struct lsh_query *
 lsh_arrive_query(struct lsh_lock *lock, const char *token)
 {
-	const struct step step = arrival(token);
+	const struct step step = {LSH_ARRIVE, .for_ms = LSH_ARRIVAL_MS, .token = token, .value = ""};
 
 	return make(lock, &step);
 }
 
-static struct step
-proclamation(const char *token, const char *value)
-{
-	return (struct step){LSH_PROCLAIM, .token = token, .value = value};
-}
-
 leash_status
-lsh_proclaim(struct lsh_lock *lock, const char *token, const char *value, bool *held, leash_error *err)
+lsh_arrive(struct lsh_lock *lock, const char *token, leash_error *err)
 {
-	const struct step step = proclamation(token, value);
-
-	return run(lock, &step, held, err);
+	return run(lock, lsh_arrive_query(lock, token), NULL, err);
 }
 
 struct lsh_query *
 lsh_proclaim_query(struct lsh_lock *lock, const char *token, const char *value)
 {
-	const struct step step = proclamation(token, value);
+	const struct step step = {LSH_PROCLAIM, .token = token, .value = value};
 
 	return make(lock, &step);
 }
@@ -124,4 +93,10 @@ bool
 lsh_proclaim_found(const struct lsh_query *q)
 {
 	return q->asks[0].state != LSH_REPLIED || strcmp(q->asks[0].text, "0") != 0;
+}
+
+leash_status
+lsh_proclaim(struct lsh_lock *lock, const char *token, const char *value, bool *held, leash_error *err)
+{
+	return run(lock, lsh_proclaim_query(lock, token, value), held, err);
 }

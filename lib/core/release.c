@@ -87,12 +87,14 @@ late(struct lsh_op *op)
 static leash_status
 rise(struct lsh_op *op, struct lsh_hold *hold)
 {
+	int64_t until = lsh_after(op->began, 2 * op->lock->resource.backend->options.timeout); /* of a trade, at least */
+
 	hold->lease->depth = hold->depth;
 	if (hold->lease->need != LSH_NEED_WRITE || hold->depth > hold->reads)
 		return LEASH_OK;
 	atomic_store(&op->lock->holder, 0); /* it does not write any more */
-	if (op->deadline < lsh_after(op->began, 2 * op->lock->resource.backend->options.timeout))
-		op->deadline = lsh_after(op->began, 2 * op->lock->resource.backend->options.timeout);
+	if (op->deadline < until)
+		op->deadline = until;
 	if (op->front != NULL)
 		return lsh_trade(op, hold, LSH_NEED_READ);
 	return lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM,
