@@ -36,6 +36,7 @@ if [ "${1-}" != --install ]; then
 	need autoconf command -v autoreconf
 	need automake command -v automake
 	need bash-completion [ -r /usr/share/bash-completion/bash_completion ]
+	need fish command -v fish
 	need gcc command -v "${compiler%% *}"
 	need groff-base command -v groff
 	need libcmocka-dev pkg-config --exists cmocka
@@ -58,6 +59,7 @@ if [ "${1-}" != --install ]; then
 	need redis-server command -v redis-server
 	need redis-tools command -v redis-cli
 	need tmux command -v tmux
+	need zsh command -v zsh
 
 	[ -n "$missing" ] || exit 0
 

@@ -241,45 +241,11 @@ acquire(struct request *r)
 /* ---- the command line ---- */
 
 static int
-take_option(struct request *r, int c, char **argv)
-{
-	switch (c) {
-	case 'n':
-		r->wait_ms = 0;
-		return CLI_GO_ON;
-	case 'w':
-		return cli_duration_option(&r->cli, "--wait", optarg, &r->wait_ms);
-	case 'E':
-		return cli_status_option(&r->cli, "--conflict-exit-code", optarg, &r->conflict);
-	case CLI_OWN:
-		return hold_ttl_option(&r->cli, optarg, &r->ttl_ms);
-	case CLI_OWN + 1:
-		r->fair = true;
-		return CLI_GO_ON;
-	default:
-		return hold_option(&r->cli, c, argv, &r->need, &r->replicas);
-	}
-}
-
-static int
 run(const struct command *command, int argc, char **argv)
 {
-	static const char letters[] = ":nw:E:" HOLD_NEED_SHORT CLI_SHORT;
-	static const struct option options[] = {{"nonblock", no_argument, NULL, 'n'},
-	                                        {"wait", required_argument, NULL, 'w'},
-	                                        {"conflict-exit-code", required_argument, NULL, 'E'},
-	                                        {"ttl", required_argument, NULL, CLI_OWN},
-	                                        {"fair", no_argument, NULL, CLI_OWN + 1},
-	                                        HOLD_REPLICAS_LONG,
-	                                        HOLD_NEED_LONG,
-	                                        CLI_LONG,
-	                                        CLI_LONG_END};
 	struct request r = {.wait_ms = LEASH_FOREVER, .ttl_ms = HOLD_TTL_MS, .conflict = EXIT_CONFLICT};
-	int c, status = CLI_GO_ON;
+	int status = cli_read(&r, command, argc, argv);
 
-	cli_begin(&r.cli, command);
-	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, letters, options, NULL)) != -1)
-		status = take_option(&r, c, argv);
 	if (status == CLI_GO_ON)
 		status = hold_check(&r.cli, &r.need, &r.replicas);
 	if (status != CLI_GO_ON)
@@ -294,32 +260,36 @@ run(const struct command *command, int argc, char **argv)
 	return acquire(&r);
 }
 
+static const struct cli_option options[] = {
+	{.letter = 'n', .name = "nonblock", .take = cli_take_no_time, .at = offsetof(struct request, wait_ms),
+	 .help = "wait neither for the lock nor for a server that is away"},
+	{.letter = 'w', .name = "wait", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct request, wait_ms),
+	 .help = "wait at most this long: 30s, 5m (default: for ever)"},
+	{.letter = 'E', .name = "conflict-exit-code", .value = "N", .take = cli_take_status,
+	 .at = offsetof(struct request, conflict), .help = "exit status when somebody else has it (default 75)"},
+	HOLD_TTL_OPTION(struct request),
+	{.name = "fair", .take = cli_take_flag, .at = offsetof(struct request, fair),
+	 .help = "strict first come, first served"},
+	{.name = NULL},
+};
+
+static const struct cli_group groups[] = {
+	{"Options", options, 0},
+	{"What to hold", hold_need_options, offsetof(struct request, need)},
+	{"Replicas", hold_replicas_options, offsetof(struct request, replicas)},
+	{.options = NULL},
+};
+
 const struct command command_acquire = {
-	"acquire",
-	"take a lock and print its token, for scripts",
-	"Usage: leash acquire [OPTION...] NAME\n"
-	"Take the lock NAME, print its token, and end. The lock stays until leash release\n"
-	"NAME TOKEN, or until its lease ends, which leash renew NAME TOKEN prolongs.\n"
-	"Where a command can be wrapped, leash run is safer: it renews, and sees a loss.\n"
-	"\n"
-	"  -n, --nonblock      wait neither for the lock nor for a server that is away\n"
-	"  -w, --wait DUR      wait at most this long (30s, 5m; default: for ever)\n"
-	"  -E, --conflict-exit-code N\n"
-	"                      exit status when somebody else has it (default 75)\n"
-	"      --ttl DUR       lease, 100ms to 1d (default 30s), from now on\n"
-	"      --fair          strict first come, first served\n"
-	"  -s, --shared        to read: with others who do\n"
-	"  -x, --exclusive     to write: alone, where others read or have permits\n"
-	"      --slots N, --take K\n"
-	"                      K (default 1) of N permits, in place of a lock\n"
-	"      --min-replicas N, --fsynced, --replicas-timeout DUR\n"
-	"                      held once N replicas have it, on disk, within DUR\n"
-	"      --escaped       NAME is as leash list shows it: \\x20 is a space\n"
-	"      --json          {\"name\",\"token\",\"fence\",\"lease_ms\"}\n"
-	"  -v, --verbose       say who has it, and how long it took     -q, --quiet\n"
-	"  -r, --redis URI     the server, else $LEASH_URI     --prefix TEXT  of its keys\n"
-	"\n"
-	"Others see its caller as the holder: PROGRAM[PID].\n"
-	"Exit: 0 held; 75 somebody else has it; 64 usage; 69 no server.\n",
-	run,
+	.name = "acquire",
+	.summary = "take a lock and print its token, for scripts",
+	.usage = "NAME",
+	.about = "Take the lock NAME, print its token, and end. The lock stays until leash release NAME TOKEN, or "
+	         "until its lease ends, which leash renew NAME TOKEN prolongs. Where a command can be wrapped, leash "
+	         "run is safer: it renews, and sees a loss. Others see the caller as the holder: PROGRAM[PID].\n",
+	.groups = groups,
+	.notes = "With --json: {\"name\",\"token\",\"fence\",\"lease_ms\"}.\n"
+	         "Exit: 0 held; 75 somebody else has it; 64 usage; 69 no server.\n",
+	.operands = A_NAME,
+	.run = run,
 };

@@ -1,8 +1,6 @@
 /* leash arrive: count a latch down. */
 #include "tools/hold.h"
 
-enum { AS = CLI_OWN };
-
 struct arrival {
 	struct cli cli;
 	const char *name, *party; /* NULL: another one each time */
@@ -52,37 +50,33 @@ arrive(const struct arrival *a)
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	static const struct option options[] = {{"as", required_argument, NULL, AS}, CLI_LONG, CLI_LONG_END};
 	struct arrival a = {.party = NULL};
-	int c, status = CLI_GO_ON;
+	int status = cli_read(&a, command, argc, argv);
 
-	cli_begin(&a.cli, command);
-	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":" CLI_SHORT, options, NULL)) != -1)
-		if (c == AS)
-			a.party = optarg;
-		else
-			status = cli_option(&a.cli, c, argv);
 	if (status != CLI_GO_ON)
 		return status;
 	a.name = cli_only_name(&a.cli, argc, argv);
 	return a.name != NULL ? arrive(&a) : EXIT_USAGE;
 }
 
+static const struct cli_option options[] = {
+	{.name = "as", .value = "PARTY", .take = cli_take_text, .at = offsetof(struct arrival, party),
+	 .help = "who arrives: a party counts once, however often it arrives. Without it each call counts"},
+	{.name = NULL},
+};
+
+static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
+
 const struct command command_arrive = {
-	"arrive",
-	"arrive at a latch; see leash await",
-	"Usage: leash arrive [OPTION...] NAME\n"
-	"Arrive at the latch NAME. It opens for those who wait there (leash await) once\n"
-	"as many have arrived as they want. An arrival counts for a day, and a latch is\n"
-	"used once: for the next time take another name, or leash break NAME.\n"
-	"\n"
-	"      --as PARTY     who arrives: counts once, however often it does. Else each\n"
-	"                     call is another arrival\n"
-	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
-	"      --json         {\"name\",\"as\",\"arrived\"}: how many have arrived\n"
-	"  -q, --quiet        -v, --verbose\n"
-	"  -r, --redis URI    the server, else $LEASH_URI     --prefix TEXT  of its keys\n"
-	"\n"
-	"Exit: 0 arrived; 64 usage; 69 no server, or NAME is in use as something else.\n",
-	run,
+	.name = "arrive",
+	.summary = "arrive at a latch; see leash await",
+	.usage = "NAME",
+	.about = "Arrive at the latch NAME. It opens for those who wait there (leash await) once as many have arrived "
+	         "as they want. An arrival counts for a day. A latch is used once: next time take another name, or "
+	         "leash break NAME.\n",
+	.groups = groups,
+	.notes = "With --json: {\"name\",\"as\",\"arrived\"}, arrived is how many have arrived.\n"
+	         "Exit: 0 arrived; 64 usage; 69 no server, or NAME is in use as something else.\n",
+	.operands = A_NAME,
+	.run = run,
 };

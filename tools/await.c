@@ -1,8 +1,6 @@
 /* leash await: wait until enough have arrived at a latch. */
 #include "tools/hold.h"
 
-enum { COUNT = CLI_OWN };
-
 struct await {
 	struct cli cli;
 	const char *name;
@@ -49,38 +47,11 @@ await(struct await *a)
 }
 
 static int
-take_option(struct await *a, int c, char **argv)
-{
-	char shown[80];
-
-	switch (c) {
-	case 'n':
-		a->wait_ms = 0;
-		return CLI_GO_ON;
-	case 'w':
-		return cli_duration_option(&a->cli, "--wait", optarg, &a->wait_ms);
-	case COUNT:
-		if (cli_number(optarg, LEASH_LATCH_MAX, &a->count) && a->count > 0)
-			return CLI_GO_ON;
-		return cli_usage(&a->cli, "--count: '%s' is not how many: write 1 to %d",
-		                 cli_show_word(shown, sizeof shown, optarg), LEASH_LATCH_MAX);
-	default:
-		return cli_option(&a->cli, c, argv);
-	}
-}
-
-static int
 run(const struct command *command, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"count", required_argument, NULL, COUNT}, {"nonblock", no_argument, NULL, 'n'},
-		{"wait", required_argument, NULL, 'w'}, CLI_LONG, CLI_LONG_END};
 	struct await a = {.wait_ms = LEASH_FOREVER};
-	int c, status = CLI_GO_ON;
+	int status = cli_read(&a, command, argc, argv);
 
-	cli_begin(&a.cli, command);
-	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":nw:" CLI_SHORT, options, NULL)) != -1)
-		status = take_option(&a, c, argv);
 	if (status != CLI_GO_ON)
 		return status;
 	a.name = cli_only_name(&a.cli, argc, argv);
@@ -89,22 +60,27 @@ run(const struct command *command, int argc, char **argv)
 	return a.count > 0 ? await(&a) : cli_usage(&a.cli, "how many are to arrive? --count is missing");
 }
 
+static const struct cli_option options[] = {
+	{.name = "count", .value = "N", .take = cli_take_number, .at = offsetof(struct await, count), .least = 1,
+	 .most = LEASH_LATCH_MAX, .help = "how many are to arrive"},
+	{.letter = 'n', .name = "nonblock", .take = cli_take_no_time, .at = offsetof(struct await, wait_ms),
+	 .help = "only ask; do not wait"},
+	{.letter = 'w', .name = "wait", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct await, wait_ms),
+	 .help = "wait at most this long: 30, 30s, 5m (default: for ever)"},
+	{.name = NULL},
+};
+
+static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
+
 const struct command command_await = {
-	"await",
-	"wait until enough have arrived at a latch",
-	"Usage: leash await [OPTION...] NAME --count N\n"
-	"Wait until N have arrived at the latch NAME (leash arrive). It stays open.\n"
-	"\n"
-	"      --count N      how many are to arrive\n"
-	"  -n, --nonblock     do not wait: only ask\n"
-	"  -w, --wait DUR     wait at most this long (30, 30s, 5m; default: for ever)\n"
-	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
-	"      --json         {\"name\",\"count\",\"arrived\"}: how many had arrived at the end\n"
-	"  -q, --quiet        -v, --verbose\n"
-	"  -r, --redis URI    the server, else $LEASH_URI     --prefix TEXT  of its keys\n"
-	"\n"
-	"A server that is away is asked again until the time is over.\n"
-	"Exit: 0 N have arrived; 75 fewer have; 64 usage; 69 no server, or NAME is in use\n"
-	"as something else.\n",
-	run,
+	.name = "await",
+	.summary = "wait until enough have arrived at a latch",
+	.usage = "NAME --count N",
+	.about = "Wait until N have arrived at the latch NAME (leash arrive). It stays open. A server that is away is "
+	         "asked again until the time is over.\n",
+	.groups = groups,
+	.notes = "With --json: {\"name\",\"count\",\"arrived\"}, arrived is how many had arrived at the end.\n"
+	         "Exit: 0 N have arrived; 75 fewer have; 64 usage; 69 no server, or NAME is in use as something else.\n",
+	.operands = A_NAME,
+	.run = run,
 };

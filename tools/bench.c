@@ -23,29 +23,11 @@ enum {
 	PARTS = 6,
 };
 
-static const char help[] =
-	"Usage: leash bench [OPTION...]\n"
-	"Find out what this server does with locks, in a few seconds.\n"
-	"\n"
-	"  -t, --time DUR      how long it takes in all (default 5s)\n"
-	"  -p, --threads N     threads where there are many (default 8, at most 256)\n"
-	"  -r, --redis URI     the server (else $LEASH_URI)\n"
-	"      --prefix TEXT   of all keys (else $LEASH_PREFIX, else leash)\n"
-	"      --json          one object, at the end\n"
-	"  -q, --quiet         the figures only\n"
-	"  -v, --verbose       what the library logs, too\n"
-	"\n"
-	"Each line is a part: how often it was done, per second, and how long it took,\n"
-	"from before the acquire to after the release, the wait for others included. A\n"
-	"hand-off lies between a client's release and another's acquire that waited for\n"
-	"it. The loop is closed: each thread goes on as soon as it was answered. Figures\n"
-	"are within 1 %, max is exact. CPU: what this process used of the machine's.\n"
-	"\n"
-	"The locks, leash-bench-<pid>-<random>-<n>, are released at the end, also after\n"
-	"Ctrl-C; what remains is a fence of each, which the server drops within an hour.\n"
-	"\n"
-	"Exit status: 0; 64 usage; 69 no server, or it stopped answering; 70 internal\n"
-	"error; interrupted, it dies of that signal.\n";
+struct request {
+	struct cli cli;
+	int64_t total_ms;
+	int threads;
+};
 
 static leash_cancel *cancel; /* for the handler */
 static volatile sig_atomic_t caught;
@@ -297,66 +279,22 @@ measure(const struct cli *cli, int threads, int64_t total_ms)
 }
 
 static int
-threads_option(const struct cli *cli, const char *text, int *threads)
-{
-	char shown[80], *end;
-	long n;
-
-	errno = 0;
-	n = strtol(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || n < 1 || n > BENCH_THREADS)
-		return cli_usage(cli, "--threads: '%s' is not a number from 1 to %d", cli_show_word(shown, sizeof shown, text),
-		                 BENCH_THREADS);
-	*threads = (int)n;
-	return CLI_GO_ON;
-}
-
-static int
-time_option(const struct cli *cli, const char *text, int64_t *ms)
-{
-	int status = cli_duration_option(cli, "--time", text, ms);
-
-	if (status == CLI_GO_ON && (*ms < MIN_MS || *ms > MAX_MS))
-		return cli_usage(cli, "--time: from 100ms to 1h");
-	return status;
-}
-
-static int
 run(const struct command *command, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"time", required_argument, NULL, 't'},
-		{"threads", required_argument, NULL, 'p'},
-		CLI_LONG,
-		CLI_LONG_END,
-	};
-	struct cli cli;
-	int64_t total_ms = BENCH_MS;
-	int threads = 8, status = CLI_GO_ON, c;
+	struct request r = {.total_ms = BENCH_MS, .threads = 8};
+	int status = cli_read(&r, command, argc, argv);
 	leash_error err;
 
-	cli_begin(&cli, command);
-	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":t:p:" CLI_SHORT, options, NULL)) != -1)
-		switch (c) {
-		case 't':
-			status = time_option(&cli, optarg, &total_ms);
-			break;
-		case 'p':
-			status = threads_option(&cli, optarg, &threads);
-			break;
-		default:
-			status = cli_option(&cli, c, argv);
-		}
 	if (status != CLI_GO_ON)
 		return status;
 	if (optind < argc)
-		return cli_usage(&cli, "it takes options only");
-	if (cli_check_server(&cli) != CLI_GO_ON)
+		return cli_usage(&r.cli, "it takes options only");
+	if (cli_check_server(&r.cli) != CLI_GO_ON)
 		return EXIT_USAGE;
 	if (leash_cancel_new(&cancel, &err) != LEASH_OK)
-		return cli_fail_with(&cli, &err);
+		return cli_fail_with(&r.cli, &err);
 	catch_signals();
-	status = measure(&cli, threads, total_ms);
+	status = measure(&r.cli, r.threads, r.total_ms);
 	if (caught != 0) {
 		signal(caught, SIG_DFL);
 		raise(caught);
@@ -364,4 +302,32 @@ run(const struct command *command, int argc, char **argv)
 	return status;
 }
 
-const struct command command_bench = {"bench", "what this server does with locks, in a few seconds", help, run};
+static const struct cli_option options[] = {
+	{.letter = 't', .name = "time", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct request, total_ms),
+	 .least = MIN_MS, .most = MAX_MS, .help = "how long it takes in all (default 5s)"},
+	{.letter = 'p', .name = "threads", .value = "N", .take = cli_take_number, .at = offsetof(struct request, threads),
+	 .least = 1, .most = BENCH_THREADS, .help = "threads where there are many (default 8, at most 256)"},
+	{.name = NULL},
+};
+
+static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
+
+const struct command command_bench = {
+	.name = "bench",
+	.summary = "what this server does with locks, in a few seconds",
+	.usage = "",
+	.about = "Find out what this server does with locks, in a few seconds.\n",
+	.groups = groups,
+	.notes = "Each line is a part: how often it was done, per second, and how long it took, from before the "
+	         "acquire to after the release, the wait for others included. A hand-off lies between a client's "
+	         "release and another's acquire that waited for it. The loop is closed: each thread goes on as soon "
+	         "as it was answered. Figures are within 1 %, max is exact. CPU: what this process used of the "
+	         "machine's.\n"
+	         "With --json: one object, at the end. -q prints only the figures.\n"
+	         "\n"
+	         "The locks, leash-bench-<pid>-<random>-<n>, are released at the end, also after Ctrl-C; what remains "
+	         "is a fence of each, which the server drops within an hour.\n"
+	         "Exit: 0; 64 usage; 69 no server, or it stopped answering; 70 internal error; interrupted, it dies "
+	         "of that signal.\n",
+	.run = run,
+};

@@ -272,16 +272,9 @@ open_and_break(struct breaking *b)
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	static const struct option options[] = {{"force", no_argument, NULL, 'f'}, CLI_LONG, CLI_LONG_END};
 	struct breaking b = {.terminal = -1};
-	int c, status = CLI_GO_ON;
+	int status = cli_read(&b, command, argc, argv);
 
-	cli_begin(&b.cli, command);
-	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":f" CLI_SHORT, options, NULL)) != -1)
-		if (c == 'f')
-			b.force = true;
-		else
-			status = cli_option(&b.cli, c, argv);
 	if (status != CLI_GO_ON)
 		return status;
 	b.name = cli_only_name(&b.cli, argc, argv);
@@ -299,23 +292,26 @@ run(const struct command *command, int argc, char **argv)
 	return status;
 }
 
+static const struct cli_option options[] = {
+	{.letter = 'f', .name = "force", .take = cli_take_flag, .at = offsetof(struct breaking, force),
+	 .help = "do not ask"},
+	{.name = NULL},
+};
+
+static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
+
 const struct command command_break = {
-	"break",
-	"take a lock from whoever has it",
-	"Usage: leash break [OPTION...] NAME\n"
-	"Take the lock NAME from whoever has it, after a question on the terminal. The\n"
-	"next in its queue gets it. For holders that are of no use any more: one that is\n"
-	"alive learns of it within a third of its lease, and goes on until then. Of a\n"
-	"semaphore, or a lock that several read, it is taken from all, up to 100. A latch\n"
-	"forgets who has arrived.\n"
-	"\n"
-	"  -f, --force        do not ask\n"
-	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
-	"      --json         the lock as leash status --json has it, and \"broken\"\n"
-	"  -q, --quiet        -v, --verbose\n"
-	"  -r, --redis URI    the server, else $LEASH_URI     --prefix TEXT  of its keys\n"
-	"\n"
-	"Exit: 0 taken away, or nobody had it; 75 left alone: the answer was not yes, or\n"
-	"somebody else has got it meanwhile; 64 usage, and no terminal; 69 no server.\n",
-	run,
+	.name = "break",
+	.summary = "take a lock from whoever has it",
+	.usage = "NAME",
+	.about = "Take the lock NAME from whoever has it, after a question on the terminal. The next in its queue "
+	         "gets it. This is for holders that are of no use any more: one that is alive learns of it within a "
+	         "third of its lease, and goes on until then. A semaphore, or a lock that several read, is taken from "
+	         "all, up to 100. A latch forgets who has arrived.\n",
+	.groups = groups,
+	.notes = "With --json: the lock as leash status --json has it, and \"broken\".\n"
+	         "Exit: 0 taken away, or nobody had it; 75 left alone: the answer was not yes, or somebody else has "
+	         "got it meanwhile; 64 usage, and no terminal; 69 no server.\n",
+	.operands = A_NAME,
+	.run = run,
 };

@@ -1,5 +1,7 @@
 #include "tools/cli.h"
 
+#include "tools/help.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,89 +12,48 @@ cli_begin(struct cli *cli, const struct command *command)
 {
 	const char *prefix = secure_getenv("LEASH_PREFIX");
 
-	*cli = (struct cli){.command = command, .prefix = prefix != NULL && prefix[0] != '\0' ? prefix : NULL};
-	opterr = 0;
-	optind = 0; /* of glibc: from the start */
+	cli->command = command;
+	cli->prefix = prefix != NULL && prefix[0] != '\0' ? prefix : NULL;
 }
 
 /* Everybody can read a command line, in ps and in /proc. */
 static int
-take_uri(struct cli *cli, char *uri)
+take_uri(const struct cli *cli, const struct cli_option *option, char *uri, void *into)
 {
-	if (!cli_has_password(uri)) {
-		cli->uri = uri;
-		return CLI_GO_ON;
-	}
+	if (!cli_has_password(uri))
+		return cli_take_text(cli, option, uri, into);
 	explicit_bzero(uri, strlen(uri)); /* it was there for a moment; not for longer */
 	return cli_usage(cli, "--redis: a password does not belong on the command line, where everybody can read it: put "
 	                      "the URI into $LEASH_URI, or the password into a file, ?password_file=PATH, or a variable, "
 	                      "?password_env=NAME");
 }
 
-/* getopt_long() refuses a word: which, and why? It steps over words with long options before it looks at them, but
- * stays at one of letters until it has seen the last. */
 static int
-refuse_option(const struct cli *cli, char **argv)
+give_help(const struct cli *cli, const struct cli_option *option, char *text, void *into)
 {
-	const char *word = argv[optind - 1], *next = argv[optind];
-	bool is_letter = optopt != 0 && optopt < CLI_JSON && strchr("hqv", optopt) == NULL;
-	bool in_next = is_letter && next != NULL && next[0] == '-' && next[1] != '-' && strchr(next + 1, optopt) != NULL;
-	char name[80], shown[80];
-
-	if (strncmp(word, "--", 2) != 0 || in_next) {
-		snprintf(name, sizeof name, "-%c", optopt);
-		return cli_usage(cli, "there is no option %s", cli_show(shown, sizeof shown, name));
-	}
-	cli_show_word(shown, sizeof shown, word);
-	if (optopt != 0)
-		return cli_usage(cli, "%s takes no argument", shown);
-	return cli_usage(cli, "there is no option %s, or there are several that begin so", shown);
+	(void)option;
+	(void)text;
+	(void)into;
+	help_print(cli->command, &cli_group);
+	return cli_finish(cli, EXIT_OK);
 }
 
-/* The same for an option whose argument is missing: the last word of all. */
-static int
-refuse_lack(const struct cli *cli, char **argv)
-{
-	const char *word = argv[optind - 1];
-	char name[80], shown[80];
+static const struct cli_option options[] = {
+	{.letter = 'r', .name = "redis", .value = "URI", .take = take_uri, .at = offsetof(struct cli, uri),
+	 .help = "the server, else $LEASH_URI"},
+	{.name = "prefix", .value = "TEXT", .take = cli_take_text, .at = offsetof(struct cli, prefix),
+	 .help = "of all keys, else $LEASH_PREFIX, else \"leash\""},
+	{.name = "escaped", .take = cli_take_flag, .at = offsetof(struct cli, escaped),
+	 .help = "names are written as leash list shows them: \\x20 is a space"},
+	{.name = "json", .take = cli_take_flag, .at = offsetof(struct cli, json), .help = "speak JSON, in lines"},
+	{.letter = 'q', .name = "quiet", .take = cli_take_flag, .at = offsetof(struct cli, quiet), .help = "only errors"},
+	{.letter = 'v', .name = "verbose", .take = cli_take_flag, .at = offsetof(struct cli, verbose),
+	 .help = "say more"},
+	{.letter = 'h', .name = "help", .take = give_help, .help = "this text"},
+	{.name = NULL},
+};
 
-	if (strncmp(word, "--", 2) == 0)
-		snprintf(name, sizeof name, "%s", word);
-	else
-		snprintf(name, sizeof name, "-%c", optopt);
-	return cli_usage(cli, "%s needs an argument", cli_show(shown, sizeof shown, name));
-}
-
-int
-cli_option(struct cli *cli, int c, char **argv)
-{
-	switch (c) {
-	case 'r':
-		return take_uri(cli, optarg);
-	case CLI_PREFIX:
-		cli->prefix = optarg;
-		return CLI_GO_ON;
-	case CLI_JSON:
-		cli->json = true;
-		return CLI_GO_ON;
-	case CLI_ESCAPED:
-		cli->escaped = true;
-		return CLI_GO_ON;
-	case 'q':
-		cli->quiet = true;
-		return CLI_GO_ON;
-	case 'v':
-		cli->verbose = true;
-		return CLI_GO_ON;
-	case 'h':
-		fputs(cli->command->help, stdout);
-		return cli_finish(cli, EXIT_OK);
-	case ':':
-		return refuse_lack(cli, argv);
-	default:
-		return refuse_option(cli, argv);
-	}
-}
+const struct cli_group cli_group = {"Common options", options, 0};
 
 int
 cli_finish(const struct cli *cli, int status)

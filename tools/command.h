@@ -2,6 +2,8 @@
 #ifndef LEASH_TOOLS_COMMAND_H
 #define LEASH_TOOLS_COMMAND_H
 
+#include "tools/option.h"
+
 /* Scripts rely on these; sysexits.h, timeout(1) and the shell have the same numbers for the same things. */
 enum {
 	EXIT_OK = 0,
@@ -16,10 +18,17 @@ enum {
 	EXIT_BY_SIGNAL = 128,  /* and its number */
 };
 
+/* What stands behind the options. */
+enum command_operands { NO_OPERAND, A_NAME, NAMES, A_PATTERN, NAMES_AND_A_JOB };
+
 struct command {
 	const char *name;
-	const char *summary; /* in the list of all */
-	const char *help;    /* what --help prints: at most a screen */
+	const char *summary;    /* in the list of all */
+	const char *usage;      /* what stands behind "leash <name> [OPTION...] "; more forms are further lines */
+	const char *about;      /* what it does; paragraphs, which end in \n */
+	const struct cli_group *groups; /* its own options; all commands have those of cli.c as well */
+	const char *notes;      /* behind the options; likewise */
+	enum command_operands operands;
 	int (*run)(const struct command *command, int argc, char **argv); /* argv[0] is its name; returns the exit status */
 };
 

@@ -11,70 +11,28 @@
 
 enum { REPLICAS_MAX = 16 }; /* what the library takes */
 
-int
-hold_ttl_option(const struct cli *cli, const char *text, int64_t *ms)
-{
-	int status = cli_duration_option(cli, "--ttl", text, ms);
+const struct cli_option hold_need_options[] = {
+	{.letter = 's', .name = "shared", .take = cli_take_flag, .at = offsetof(struct hold_need, shared),
+	 .help = "to read: together with others who read"},
+	{.letter = 'x', .name = "exclusive", .take = cli_take_flag, .at = offsetof(struct hold_need, exclusive),
+	 .help = "to write: alone, where others read or have permits"},
+	{.name = "slots", .value = "N", .take = cli_take_number, .at = offsetof(struct hold_need, slots), .least = 1,
+	 .most = LEASH_SEMAPHORE_LIMIT_MAX, .help = "hold one of N permits, not a lock"},
+	{.name = "take", .value = "K", .take = cli_take_number, .at = offsetof(struct hold_need, take), .least = 1,
+	 .most = LEASH_PERMITS_MAX, .help = "hold K of the permits of --slots (default 1)"},
+	{.name = NULL},
+};
 
-	if (status == CLI_GO_ON && (*ms < 100 || *ms > 86400000))
-		return cli_usage(cli, "--ttl: a lease lasts from 100ms to 1d, not %s", text);
-	return status;
-}
-
-static int
-take_count(const struct cli *cli, const char *option, int most, int *into)
-{
-	char shown[80];
-
-	if (cli_number(optarg, most, into) && *into > 0)
-		return CLI_GO_ON;
-	return cli_usage(cli, "%s: '%s' is not how many permits: write 1 to %d", option,
-	                 cli_show_word(shown, sizeof shown, optarg), most);
-}
-
-static int
-take_replicas_option(struct cli *cli, int c, char **argv, struct hold_replicas *replicas)
-{
-	char shown[80];
-	int status;
-
-	switch (c) {
-	case HOLD_MIN_REPLICAS:
-		if (cli_number(optarg, REPLICAS_MAX, &replicas->min) && replicas->min > 0)
-			return CLI_GO_ON;
-		return cli_usage(cli, "--min-replicas: '%s' is not how many replicas: write 1 to %d",
-		                 cli_show_word(shown, sizeof shown, optarg), REPLICAS_MAX);
-	case HOLD_REPLICAS_TIMEOUT:
-		status = cli_duration_option(cli, "--replicas-timeout", optarg, &replicas->timeout_ms);
-		if (status == CLI_GO_ON && (replicas->timeout_ms < 1 || replicas->timeout_ms > 86400000))
-			return cli_usage(cli, "--replicas-timeout: replicas have from 1ms to 1d, not %s", optarg);
-		return status;
-	case HOLD_FSYNCED:
-		replicas->fsynced = true;
-		return CLI_GO_ON;
-	default:
-		return cli_option(cli, c, argv);
-	}
-}
-
-int
-hold_option(struct cli *cli, int c, char **argv, struct hold_need *need, struct hold_replicas *replicas)
-{
-	switch (c) {
-	case HOLD_SLOTS:
-		return take_count(cli, "--slots", LEASH_SEMAPHORE_LIMIT_MAX, &need->slots);
-	case HOLD_TAKE:
-		return take_count(cli, "--take", LEASH_PERMITS_MAX, &need->take);
-	case 's':
-		need->shared = true;
-		return CLI_GO_ON;
-	case 'x':
-		need->exclusive = true;
-		return CLI_GO_ON;
-	default:
-		return take_replicas_option(cli, c, argv, replicas);
-	}
-}
+const struct cli_option hold_replicas_options[] = {
+	{.name = "min-replicas", .value = "N", .take = cli_take_number, .at = offsetof(struct hold_replicas, min),
+	 .least = 1, .most = REPLICAS_MAX, .help = "it counts once N replicas have it"},
+	{.name = "fsynced", .take = cli_take_flag, .at = offsetof(struct hold_replicas, fsynced),
+	 .help = "and once they have it on disk"},
+	{.name = "replicas-timeout", .value = "DUR", .take = cli_take_duration,
+	 .at = offsetof(struct hold_replicas, timeout_ms), .least = 1, .most = 86400000,
+	 .help = "wait for the replicas at most this long"},
+	{.name = NULL},
+};
 
 /* Of the two that make a read-write lock, one at most, and no permits. */
 static int
@@ -101,7 +59,8 @@ hold_check(const struct cli *cli, struct hold_need *need, const struct hold_repl
 	if (need->take > 0 && need->slots == 0)
 		return cli_usage(cli, "--take %d of how many permits? --slots is missing", need->take);
 	if (need->take > need->slots)
-		return cli_usage(cli, "--take %d of --slots %d: there are never so many", need->take, need->slots);
+		return cli_usage(cli, "--take %d of --slots %d: there are never so many", need->take,
+		                 need->slots);
 	if (need->slots > 0 && need->take == 0)
 		need->take = 1;
 	return CLI_GO_ON;

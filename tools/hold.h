@@ -10,9 +10,6 @@ enum {
 	HOLD_HOLDER_SIZE = CLI_PARTY_SIZE + 200,
 };
 
-/* The argument of --ttl, in ms: CLI_GO_ON, or what to exit with; then it has been told. */
-int hold_ttl_option(const struct cli *cli, const char *text, int64_t *ms);
-
 /* What is to be held of a name; zero: a mutex. */
 struct hold_need {
 	int slots, take;        /* permits */
@@ -26,22 +23,11 @@ struct hold_replicas {
 	bool fsynced;
 };
 
-/* For getopt_long: put these into a command's own lists. */
-enum { HOLD_SLOTS = CLI_OWN + 0x100, HOLD_TAKE, HOLD_MIN_REPLICAS, HOLD_REPLICAS_TIMEOUT, HOLD_FSYNCED };
-#define HOLD_NEED_SHORT "sx"
-#define HOLD_NEED_LONG                              \
-	{"shared", no_argument, NULL, 's'},             \
-	{"exclusive", no_argument, NULL, 'x'},          \
-	{"slots", required_argument, NULL, HOLD_SLOTS}, \
-	{"take", required_argument, NULL, HOLD_TAKE}
-#define HOLD_REPLICAS_LONG                                              \
-	{"min-replicas", required_argument, NULL, HOLD_MIN_REPLICAS},       \
-	{"replicas-timeout", required_argument, NULL, HOLD_REPLICAS_TIMEOUT}, \
-	{"fsynced", no_argument, NULL, HOLD_FSYNCED}
-
-/* What getopt_long() returned, if it is one of these: as hold_ttl_option(). Any other is for cli_option(). A command
- * without the options of replicas may have NULL for them, here and below. */
-int hold_option(struct cli *cli, int c, char **argv, struct hold_need *need, struct hold_replicas *replicas);
+/* Their options; and those of a lease. */
+extern const struct cli_option hold_need_options[], hold_replicas_options[];
+#define HOLD_TTL_OPTION(type)                                                                                   \
+	{.name = "ttl", .value = "DUR", .take = cli_take_duration, .at = offsetof(type, ttl_ms), .least = 100, \
+	 .most = 86400000, .help = "the lease, from 100ms to 1d (default 30s)"}
 
 /* After all options: do they fit together? CLI_GO_ON, or usage, which has been told. Of permits `take` is 1 from now
  * on, unless it was said. */

@@ -25,30 +25,22 @@ look(struct leading *l)
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	static const struct option options[] = {CLI_LONG, CLI_LONG_END};
 	struct leading l = {.is.size = sizeof l.is};
-	int c, status = CLI_GO_ON;
+	int status = cli_read(&l, command, argc, argv);
 
-	cli_begin(&l.cli, command);
-	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":" CLI_SHORT, options, NULL)) != -1)
-		status = cli_option(&l.cli, c, argv);
 	if (status == CLI_GO_ON)
 		status = leading_name(&l, argc, argv);
 	return status == CLI_GO_ON ? leading_open_and(&l, false, look) : status;
 }
 
 const struct command command_leader = {
-	"leader",
-	"say who leads",
-	"Usage: leash leader [OPTION...] NAME\n"
-	"Print what the leader said of itself: whoever holds the lock NAME leads, by\n"
-	"leash elect or by a program. It may be out of date already.\n"
-	"\n"
-	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
-	"      --json         an object, also where nobody leads\n"
-	"  -v, --verbose      say where it said nothing     -q, --quiet\n"
-	"  -r, --redis URI    the server, else $LEASH_URI     --prefix TEXT  of its keys\n"
-	"\n"
-	"Exit: 0 somebody leads; 75 nobody does; 64 usage; 69 no server.\n",
-	run,
+	.name = "leader",
+	.summary = "say who leads",
+	.usage = "NAME",
+	.about = "Print what the leader said of itself: whoever holds the lock NAME leads, by leash elect or by a "
+	         "program. It may be out of date already.\n",
+	.notes = "With --json: an object, also where nobody leads.\n"
+	         "Exit: 0 somebody leads; 75 nobody does; 64 usage; 69 no server.\n",
+	.operands = A_NAME,
+	.run = run,
 };

@@ -1,5 +1,7 @@
 /* leash: flock(1) for a fleet. Finds the command, and that does the rest. */
 #include "tools/cli.h"
+#include "tools/guess.h"
+#include "tools/help.h"
 
 #include <leash.h>
 
@@ -63,22 +65,35 @@ finish(void)
 	return EXIT_INTERNAL;
 }
 
-/* leash help [COMMAND] */
+static int
+refuse(const char *name)
+{
+	char shown[80], meant[120];
+	struct guess guess;
+
+	guess_begin(&guess, name, strlen(name));
+	for (int i = 0; i < COMMANDS; i++)
+		guess_offer(&guess, commands[i]->name);
+	fprintf(stderr, "leash: there is no command '%s'%s; see leash --help\n", cli_show_word(shown, sizeof shown, name),
+	        guess_text(meant, sizeof meant, &guess, ""));
+	return EXIT_USAGE;
+}
+
+/* leash help [COMMAND]; and leash help --table, of which completions are made. */
 static int
 help_on(const char *name)
 {
 	const struct command *command = name != NULL ? find_command(name) : NULL;
-	char shown[80];
 
 	if (name == NULL)
 		print_help(stdout);
+	else if (strcmp(name, "--table") == 0)
+		for (int i = 0; i < COMMANDS; i++)
+			help_print_table(commands[i], &cli_group);
 	else if (command != NULL)
-		fputs(command->help, stdout);
-	else {
-		fprintf(stderr, "leash: there is no command '%s'; see leash --help\n",
-		        cli_show_word(shown, sizeof shown, name));
-		return EXIT_USAGE;
-	}
+		help_print(command, &cli_group);
+	else
+		return refuse(name);
 	return finish();
 }
 
@@ -103,5 +118,5 @@ main(int argc, char **argv)
 	}
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
 		return help_on(name[0] != '-' ? argv[2] : NULL);
-	return help_on(name);
+	return refuse(name);
 }

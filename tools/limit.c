@@ -1,7 +1,8 @@
 /* leash limit: let fewer hold a name at once, for a while, whatever number their own programs say. */
 #include "tools/hold.h"
+#include "tools/value.h"
 
-enum { END = CLI_OWN, FOR, LONGEST_MS = 86400000 };
+enum { LONGEST_MS = 86400000 };
 
 struct limit {
 	struct cli cli;
@@ -70,56 +71,36 @@ take_words(struct limit *l, int argc, char **argv)
 }
 
 static int
-take_option(struct limit *l, int c, char **argv)
-{
-	int status;
-
-	switch (c) {
-	case END:
-		l->end = true;
-		return CLI_GO_ON;
-	case FOR:
-		status = cli_duration_option(&l->cli, "--for", optarg, &l->for_ms);
-		if (status == CLI_GO_ON && (l->for_ms < 1 || l->for_ms > LONGEST_MS))
-			return cli_usage(&l->cli, "--for: a limit lasts from 1ms to 1d, not %s", optarg);
-		return status;
-	default:
-		return cli_option(&l->cli, c, argv);
-	}
-}
-
-static int
 run(const struct command *command, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"for", required_argument, NULL, FOR}, {"end", no_argument, NULL, END}, CLI_LONG, CLI_LONG_END};
 	struct limit l = {.for_ms = 0};
-	int c, status = CLI_GO_ON;
+	int status = cli_read(&l, command, argc, argv);
 
-	cli_begin(&l.cli, command);
-	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":" CLI_SHORT, options, NULL)) != -1)
-		status = take_option(&l, c, argv);
 	if (status == CLI_GO_ON)
 		status = take_words(&l, argc, argv);
 	return status == CLI_GO_ON ? set_limit(&l) : status;
 }
 
+static const struct cli_option options[] = {
+	{.name = "for", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct limit, for_ms), .least = 1,
+	 .most = LONGEST_MS, .help = "for how long: 30s, 2h, at most 1d; then the limit ends by itself"},
+	{.name = "end", .take = cli_take_flag, .at = offsetof(struct limit, end), .help = "end it now"},
+	{.name = NULL},
+};
+
+static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
+
 const struct command command_limit = {
-	"limit",
-	"for a while, let fewer have it at once",
-	"Usage: leash limit [OPTION...] NAME N --for DUR\n"
-	"       leash limit [OPTION...] NAME --end\n"
-	"Let at most N at once have NAME, permits (--slots) or readers (--shared), until\n"
-	"DUR is over; whatever number their own programs say. 0 closes: nobody comes in.\n"
-	"Who is in stays in. A mutex has no limit.\n"
-	"\n"
-	"      --for DUR      for how long: 30s, 2h, at most 1d; then it ends by itself\n"
-	"      --end          end it now\n"
-	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
-	"      --json         {\"name\",\"limit\",\"for_ms\"}; no limit is null\n"
-	"  -q, --quiet        -v, --verbose\n"
-	"  -r, --redis URI    the server, else $LEASH_URI     --prefix TEXT  of its keys\n"
-	"\n"
-	"Exit: 0 done; 64 usage; 69 no server, or NAME is in use as a mutex.\n",
-	run,
+	.name = "limit",
+	.summary = "for a while, let fewer have it at once",
+	.usage = "NAME N --for DUR\n"
+	         "NAME --end",
+	.about = "Let at most N at once have NAME, permits (--slots) or readers (--shared), until DUR is over, "
+	         "whatever number their own programs say. 0 closes: nobody comes in. Who is in stays in. A mutex has "
+	         "no limit.\n",
+	.groups = groups,
+	.notes = "With --json: {\"name\",\"limit\",\"for_ms\"}; no limit is null.\n"
+	         "Exit: 0 done; 64 usage; 69 no server, or NAME is in use as a mutex.\n",
+	.operands = A_NAME,
+	.run = run,
 };

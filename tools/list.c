@@ -10,34 +10,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static const char help[] =
-	"Usage: leash list [OPTION...] [PATTERN]\n"
-	"List the locks that are held, of whatever kind, in no order: name, holder (of\n"
-	"several the one whose lease ends last), program, since when, how long, the lease\n"
-	"that is left, depth, how many wait, fence, kind, and how many are out.\n"
-	"\n"
-	"  -w, --wide          leave no column out and cut nothing, also on a terminal\n"
-	"  -r, --redis URI     the server (else $LEASH_URI, redis://127.0.0.1:6379)\n"
-	"      --prefix TEXT   of all keys (else $LEASH_PREFIX, leash)\n"
-	"      --escaped       PATTERN is written as names are shown: \\x20, \\x5c\n"
-	"      --json          one object for each lock, a line each\n"
-	"  -q, --quiet         no line of titles\n"
-	"  -v, --verbose       say at the end how many there were\n"
-	"\n"
-	"PATTERN is a glob over names, as the shell has it: 'nightly-*' (quote it).\n"
-	"Goes through the server in small steps (SCAN), which blocks nobody. A lock that\n"
-	"is taken or released meanwhile may be listed or not, and some may be twice.\n"
-	"\n"
-	"'?' is not known: the client left no name. LEASE none: the key has no expiry, so\n"
-	"leash did not make it. OUT 3/8: 3 permits of 8, or of an operator's limit. In a\n"
-	"pipe there are always eleven columns; a space in a name is \\x20, a \\ is \\x5c,\n"
-	"and bytes that are not printable ASCII likewise.\n"
-	"With --escaped each command takes names in this form.\n"
-	"\n"
-	"Exit status: 0; 64 usage; 69 no server, or it does not permit it.\n";
-
 struct list {
-	const struct cli *cli;
+	struct cli cli;
+	bool wide;
 	leash_client *client;
 	struct table table;
 	uint64_t count;
@@ -50,13 +25,13 @@ print_lock(void *arg, const leash_lock_info *info)
 	char line[TABLE_LINE_SIZE];
 	struct look look;
 
-	if (list->cli->json) {
+	if (list->cli.json) {
 		look_further(&look, list->client, info);
 		cli_print(look_json(&look));
 	} else {
 		struct moment now = moment_now(list->client);
 
-		if (list->count == 0 && !list->cli->quiet)
+		if (list->count == 0 && !list->cli.quiet)
 			puts(table_head(&list->table, line));
 		puts(table_line(&list->table, line, info, &now));
 	}
@@ -72,44 +47,61 @@ print_locks(struct list *list, const char *pattern)
 
 	if (leash_client_scan(list->client, pattern, print_lock, list, &err) != LEASH_OK) {
 		fflush(stdout); /* the locks first, then the error */
-		return cli_fail_with(list->cli, &err);
+		return cli_fail_with(&list->cli, &err);
 	}
-	status = cli_finish(list->cli, EXIT_OK);
+	status = cli_finish(&list->cli, EXIT_OK);
 	if (status != EXIT_OK)
 		return status;
-	if (list->count == 0 && !list->cli->json)
-		cli_say(list->cli, CLI_INFO, pattern != NULL ? "no lock of such a name is held" : "no lock is held");
+	if (list->count == 0 && !list->cli.json)
+		cli_say(&list->cli, CLI_INFO, pattern != NULL ? "no lock of such a name is held" : "no lock is held");
 	else
-		cli_say(list->cli, CLI_DETAIL, "%llu lock%s", (unsigned long long)list->count, list->count == 1 ? "" : "s");
+		cli_say(&list->cli, CLI_DETAIL, "%llu lock%s", (unsigned long long)list->count, list->count == 1 ? "" : "s");
 	return status;
 }
 
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	static const struct option options[] = {{"wide", no_argument, NULL, 'w'}, CLI_LONG, CLI_LONG_END};
-	struct cli cli;
-	struct list list = {.cli = &cli};
-	bool wide = false;
-	int c, status;
+	struct list list = {.wide = false};
+	int status = cli_read(&list, command, argc, argv);
 
-	cli_begin(&cli, command);
 	signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough (head) ends us without an error */
-	while ((c = getopt_long(argc, argv, ":w" CLI_SHORT, options, NULL)) != -1) {
-		if (c == 'w')
-			wide = true;
-		else if ((status = cli_option(&cli, c, argv)) != CLI_GO_ON)
-			return status;
-	}
-	if (cli_only_pattern(&cli, argc, argv) != CLI_GO_ON)
-		return EXIT_USAGE;
-	status = cli_open_to_look(&cli, &list.client);
+	if (status == CLI_GO_ON)
+		status = cli_only_pattern(&list.cli, argc, argv);
+	if (status == CLI_GO_ON)
+		status = cli_open_to_look(&list.cli, &list.client);
 	if (status != CLI_GO_ON)
 		return status;
-	table_fit(&list.table, wide ? 0 : table_terminal(STDOUT_FILENO));
+	table_fit(&list.table, list.wide ? 0 : table_terminal(STDOUT_FILENO));
 	status = print_locks(&list, argv[optind]);
 	leash_close(list.client);
 	return status;
 }
 
-const struct command command_list = {"list", "list the locks that are held", help, run};
+static const struct cli_option options[] = {
+	{.letter = 'w', .name = "wide", .take = cli_take_flag, .at = offsetof(struct list, wide),
+	 .help = "leave no column out and cut nothing, also on a terminal"},
+	{.name = NULL},
+};
+
+static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
+
+const struct command command_list = {
+	.name = "list",
+	.summary = "list the locks that are held",
+	.usage = "[PATTERN]",
+	.about = "List the locks that are held, of whatever kind, in no order: name, holder (of several the one whose "
+	         "lease ends last), program, since when, how long, the lease that is left, depth, how many wait, "
+	         "fence, kind, and how many are out. PATTERN is a glob over names, as the shell has it: 'nightly-*' "
+	         "(quote it). It goes through the server in small steps (SCAN), which block nobody. A lock that is "
+	         "taken or released meanwhile may be listed or not, and some may be twice.\n",
+	.groups = groups,
+	.notes = "'?' is not known: the client left no name. LEASE none: the key has no expiry, so leash did not make "
+	         "it. OUT 3/8: 3 permits of 8, or of an operator's limit. In a pipe there are always eleven columns. "
+	         "A space in a name is \\x20 there, a \\ is \\x5c, and bytes that are not printable ASCII likewise; "
+	         "with --escaped each command takes names in this form. -q leaves the titles out, -v counts at the "
+	         "end. With --json: one object for each lock, a line each.\n"
+	         "Exit: 0; 64 usage; 69 no server, or it does not permit it.\n",
+	.operands = A_PATTERN,
+	.run = run,
+};

@@ -48,6 +48,10 @@ tools_leash_SOURCES += tools/grace.c
 tools_leash_SOURCES += tools/grace.h
 tools_leash_SOURCES += tools/guard.c
 tools_leash_SOURCES += tools/guard.h
+tools_leash_SOURCES += tools/guess.c
+tools_leash_SOURCES += tools/guess.h
+tools_leash_SOURCES += tools/help.c
+tools_leash_SOURCES += tools/help.h
 tools_leash_SOURCES += tools/histogram.c
 tools_leash_SOURCES += tools/histogram.h
 tools_leash_SOURCES += tools/hold.c
@@ -82,6 +86,8 @@ tools_leash_SOURCES += tools/nesting.c
 tools_leash_SOURCES += tools/nesting.h
 tools_leash_SOURCES += tools/open.c
 tools_leash_SOURCES += tools/open.h
+tools_leash_SOURCES += tools/option.c
+tools_leash_SOURCES += tools/option.h
 tools_leash_SOURCES += tools/process.c
 tools_leash_SOURCES += tools/process.h
 tools_leash_SOURCES += tools/process_tree.c
@@ -126,11 +132,26 @@ tools_leash_LDADD = tools/doctor/libdoctor.la lib/libleash-internal.la $(JANSSON
 
 endif
 
-# bash looks for a file of the command's name.
-EXTRA_DIST += tools/leash.bash
-if COMPLETION_ENABLED
+# Completions, made of what the command itself says, each in a file of the name that its shell looks for.
+completions = tools/completion/leash tools/completion/_leash tools/completion/leash.fish
+EXTRA_DIST += tools/completion/generate.sh
+EXTRA_DIST += tools/completion/leash.bash.in
+EXTRA_DIST += tools/completion/leash.fish.in
+EXTRA_DIST += tools/completion/leash.zsh.in
+CLEANFILES += $(completions)
+if BASH_COMPLETION
 bashcompletion_DATA = tools/completion/leash
-CLEANFILES += tools/completion/leash
 endif
-tools/completion/leash: tools/leash.bash
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && cp $(srcdir)/tools/leash.bash $@.new && mv $@.new $@
+if ZSH_COMPLETION
+zshcompletion_DATA = tools/completion/_leash
+endif
+if FISH_COMPLETION
+fishcompletion_DATA = tools/completion/leash.fish
+endif
+GENERATE_COMPLETION = $(AM_V_GEN)$(MKDIR_P) $(@D) && $(SHELL) $(srcdir)/tools/completion/generate.sh
+tools/completion/leash: tools/leash tools/completion/leash.bash.in tools/completion/generate.sh
+	$(GENERATE_COMPLETION) bash tools/leash >$@.new && mv $@.new $@
+tools/completion/_leash: tools/leash tools/completion/leash.zsh.in tools/completion/generate.sh
+	$(GENERATE_COMPLETION) zsh tools/leash >$@.new && mv $@.new $@
+tools/completion/leash.fish: tools/leash tools/completion/leash.fish.in tools/completion/generate.sh
+	$(GENERATE_COMPLETION) fish tools/leash >$@.new && mv $@.new $@

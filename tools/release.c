@@ -23,45 +23,45 @@ release(struct holding *held, const char *token)
 	return cli_finish(cli, status);
 }
 
+struct request {
+	struct cli cli;
+	struct hold_need need;
+};
+
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	static const struct option options[] = {HOLD_NEED_LONG, CLI_LONG, CLI_LONG_END};
-	struct cli cli;
-	struct hold_need need = {0};
+	struct request r = {.need = {0}};
 	struct holding held;
 	const char *name, *token;
-	int c, status = CLI_GO_ON;
+	int status = cli_read(&r, command, argc, argv);
 
-	cli_begin(&cli, command);
-	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":" HOLD_NEED_SHORT CLI_SHORT, options, NULL)) != -1)
-		status = hold_option(&cli, c, argv, &need, NULL);
 	if (status == CLI_GO_ON)
-		status = hold_check(&cli, &need, NULL);
+		status = hold_check(&r.cli, &r.need, NULL);
 	if (status != CLI_GO_ON)
 		return status;
-	name = hold_name_and_token(&cli, argc, argv, &token);
+	name = hold_name_and_token(&r.cli, argc, argv, &token);
 	if (name == NULL)
 		return EXIT_USAGE;
-	holding_begin(&held, &cli, name, &need);
+	holding_begin(&held, &r.cli, name, &r.need);
 	return release(&held, token);
 }
 
+static const struct cli_group groups[] = {
+	{"As leash acquire was told", hold_need_options, offsetof(struct request, need)},
+	{.options = NULL},
+};
+
 const struct command command_release = {
-	"release",
-	"give back what leash acquire has taken",
-	"Usage: leash release [OPTION...] NAME TOKEN\n"
-	"Give the lock NAME back; the next in its queue gets it. TOKEN is what leash\n"
-	"acquire printed. What somebody else has got meanwhile is not touched.\n"
-	"\n"
-	"  -s, --shared  -x, --exclusive  --slots N, --take K\n"
-	"                     as leash acquire was told\n"
-	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
-	"      --json         {\"name\",\"token\",\"released\":true}\n"
-	"  -q, --quiet        -v, --verbose\n"
-	"  -r, --redis URI    the server, else $LEASH_URI     --prefix TEXT  of its keys\n"
-	"\n"
-	"Exit: 0 released; 64 usage; 69 no server: it ends with its lease;\n"
-	"79 not held by that token any more: what it was to protect was not protected.\n",
-	run,
+	.name = "release",
+	.summary = "give back what leash acquire has taken",
+	.usage = "NAME TOKEN",
+	.about = "Give the lock NAME back; the next in its queue gets it. TOKEN is what leash acquire printed. What "
+	         "somebody else has got meanwhile is not touched.\n",
+	.groups = groups,
+	.notes = "With --json: {\"name\",\"token\",\"released\":true}.\n"
+	         "Exit: 0 released; 64 usage; 69 no server: the lock ends with its lease; 79 not held by that token "
+	         "any more: what it was to protect was not protected.\n",
+	.operands = A_NAME,
+	.run = run,
 };

@@ -23,51 +23,51 @@ renew(struct holding *held, const char *token, int64_t ttl_ms, const struct hold
 	return status;
 }
 
+struct request {
+	struct cli cli;
+	struct hold_need need;
+	struct hold_replicas replicas;
+	int64_t ttl_ms;
+};
+
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	static const struct option options[] = {{"ttl", required_argument, NULL, CLI_OWN}, HOLD_REPLICAS_LONG,
-	                                        HOLD_NEED_LONG, CLI_LONG, CLI_LONG_END};
-	struct cli cli;
-	struct hold_replicas replicas = {0};
-	struct hold_need need = {0};
+	struct request r = {.ttl_ms = HOLD_TTL_MS};
 	struct holding held;
 	const char *name, *token;
-	int64_t ttl_ms = HOLD_TTL_MS;
-	int c, status = CLI_GO_ON;
+	int status = cli_read(&r, command, argc, argv);
 
-	cli_begin(&cli, command);
-	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":" HOLD_NEED_SHORT CLI_SHORT, options, NULL)) != -1)
-		status = c == CLI_OWN ? hold_ttl_option(&cli, optarg, &ttl_ms) : hold_option(&cli, c, argv, &need, &replicas);
 	if (status == CLI_GO_ON)
-		status = hold_check(&cli, &need, &replicas);
+		status = hold_check(&r.cli, &r.need, &r.replicas);
 	if (status != CLI_GO_ON)
 		return status;
-	name = hold_name_and_token(&cli, argc, argv, &token);
+	name = hold_name_and_token(&r.cli, argc, argv, &token);
 	if (name == NULL)
 		return EXIT_USAGE;
-	holding_begin(&held, &cli, name, &need);
-	return renew(&held, token, ttl_ms, &replicas);
+	holding_begin(&held, &r.cli, name, &r.need);
+	return renew(&held, token, r.ttl_ms, &r.replicas);
 }
 
+static const struct cli_option options[] = {HOLD_TTL_OPTION(struct request), {.name = NULL}};
+
+static const struct cli_group groups[] = {
+	{"Options", options, 0},
+	{"As leash acquire was told", hold_need_options, offsetof(struct request, need)},
+	{"Replicas have the new lease", hold_replicas_options, offsetof(struct request, replicas)},
+	{.options = NULL},
+};
+
 const struct command command_renew = {
-	"renew",
-	"prolong what leash acquire has taken",
-	"Usage: leash renew [OPTION...] NAME TOKEN\n"
-	"Let the lease of the lock NAME last for at least --ttl from now; never shorter.\n"
-	"TOKEN is what leash acquire printed. Renew in time: after half a lease, say.\n"
-	"\n"
-	"      --ttl DUR      lease, 100ms to 1d (default 30s)\n"
-	"      --min-replicas N, --fsynced, --replicas-timeout DUR\n"
-	"                     as leash acquire was told: the new lease is acknowledged\n"
-	"  -s, --shared  -x, --exclusive  --slots N, --take K\n"
-	"                     as leash acquire was told\n"
-	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
-	"      --json         {\"name\",\"token\",\"fence\",\"remaining_ms\"}\n"
-	"  -q, --quiet        -v, --verbose\n"
-	"  -r, --redis URI    the server, else $LEASH_URI     --prefix TEXT  of its keys\n"
-	"\n"
-	"Exit: 0 renewed; 64 usage; 69 no server: held for what is left of its lease;\n"
-	"79 not held by that token any more: stop at once, somebody else may have it.\n",
-	run,
+	.name = "renew",
+	.summary = "prolong what leash acquire has taken",
+	.usage = "NAME TOKEN",
+	.about = "Let the lease of the lock NAME last for at least --ttl from now; never shorter. TOKEN is what leash "
+	         "acquire printed. Renew in time: after half a lease, say.\n",
+	.groups = groups,
+	.notes = "With --json: {\"name\",\"token\",\"fence\",\"remaining_ms\"}.\n"
+	         "Exit: 0 renewed; 64 usage; 69 no server: held for what is left of its lease; 79 not held by that "
+	         "token any more: stop at once, somebody else may have it.\n",
+	.operands = A_NAME,
+	.run = run,
 };

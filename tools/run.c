@@ -18,6 +18,7 @@
 #include "tools/nesting.h"
 #include "tools/run.h"
 #include "tools/supervisor.h"
+#include "tools/value.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -57,15 +58,6 @@ struct run {
 
 /* ---- options ---- */
 
-static const struct option options[] = {
-	RUN_LONG,
-	{"skip-ok", no_argument, NULL, RUN_SKIP_OK},
-	{"lost-exit-code", required_argument, NULL, RUN_LOST_EXIT},
-	{"at-least", required_argument, NULL, RUN_AT_LEAST},
-	HOLD_NEED_LONG,
-	CLI_LONG_END,
-};
-
 /* "TERM", "SIGTERM", "15". 0: it is none. */
 static int
 signal_number(const char *text)
@@ -86,60 +78,86 @@ signal_number(const char *text)
 }
 
 static int
-take_on_lost(struct run *r)
+take_on_lost(const struct cli *cli, const struct cli_option *option, char *text, void *into)
 {
+	int *number = into;
 	char shown[80];
 
-	r->grace.on_lost = 0;
-	if (strcmp(optarg, "keep") == 0)
+	(void)option;
+	*number = strcmp(text, "keep") == 0 ? 0 : signal_number(text);
+	if (*number > 0 || strcmp(text, "keep") == 0)
 		return CLI_GO_ON;
-	r->grace.on_lost = signal_number(optarg);
-	if (r->grace.on_lost > 0)
-		return CLI_GO_ON;
-	return cli_usage(&r->cli, "--on-lost: '%s' is none of term, kill, keep, and no signal",
-	                 cli_show_word(shown, sizeof shown, optarg));
+	return cli_usage(cli, "--on-lost: '%s' is none of term, kill, keep, and no signal",
+	                 cli_show_word(shown, sizeof shown, text));
 }
 
 static int
-take_option(struct run *r, int c, char **argv)
+take_kill_after(const struct cli *cli, const struct cli_option *option, char *text, void *into)
 {
-	switch (c) {
-	case 'n':
-		r->wait_ms = 0;
-		return CLI_GO_ON;
-	case 'w':
-		return cli_duration_option(&r->cli, "--wait", optarg, &r->wait_ms);
-	case 'E':
-		return cli_status_option(&r->cli, "--conflict-exit-code", optarg, &r->conflict_exit);
-	case RUN_SKIP_OK:
-		r->skip_ok = true;
-		return CLI_GO_ON;
-	case RUN_FAIR:
-		r->fair = true;
-		return CLI_GO_ON;
-	case RUN_TTL:
-		return cli_duration_option(&r->cli, "--ttl", optarg, &r->ttl_ms);
-	case RUN_ON_LOST:
-		return take_on_lost(r);
-	case 'k':
-		r->grace.given = true;
-		return cli_duration_option(&r->cli, "--kill-after", optarg, &r->grace.kill_after_ms);
-	case RUN_LOST_EXIT:
-		return cli_status_option(&r->cli, "--lost-exit-code", optarg, &r->lost_exit);
-	case RUN_MAX_RUN:
-		return cli_duration_option(&r->cli, "--max-run", optarg, &r->max_run_ms);
-	case RUN_AT_LEAST:
-		return cli_duration_option(&r->cli, "--at-least", optarg, &r->at_least_ms);
-	case RUN_FOREGROUND:
-		r->job.foreground = true;
-		return CLI_GO_ON;
-	case RUN_VALUE:
-		r->value = optarg;
-		return CLI_GO_ON;
-	default:
-		return hold_option(&r->cli, c, argv, &r->need, &r->replicas);
-	}
+	struct grace *grace = into;
+
+	grace->given = true;
+	return cli_take_duration(cli, option, text, &grace->kill_after_ms);
 }
+
+static const struct cli_option waiting_options[] = {
+	{.letter = 'n', .name = "nonblock", .take = cli_take_no_time, .at = offsetof(struct run, wait_ms),
+	 .help = "wait neither for the lock nor for the server"},
+	{.letter = 'w', .name = "wait", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct run, wait_ms),
+	 .help = "wait at most this long: 30s, 5m (default: for ever)"},
+	{.letter = 'E', .name = "conflict-exit-code", .value = "N", .take = cli_take_status,
+	 .at = offsetof(struct run, conflict_exit), .help = "exit status if another has it (default 75)"},
+	{.name = "fair", .take = cli_take_flag, .at = offsetof(struct run, fair),
+	 .help = "first come, first served, over all processes"},
+	{.name = NULL},
+};
+
+static const struct cli_option job_options[] = {
+	HOLD_TTL_OPTION(struct run),
+	{.name = "on-lost", .value = "HOW", .choices = "term kill keep HUP INT QUIT USR1 USR2", .take = take_on_lost,
+	 .at = offsetof(struct run, grace.on_lost), .help = "what CMD gets if the lock is lost: term (default), kill, keep "
+	                                                    "(nothing), or a signal"},
+	{.letter = 'k', .name = "kill-after", .value = "DUR", .take = take_kill_after, .at = offsetof(struct run, grace),
+	 .help = "from TERM to KILL (default 5s, at most ttl / 4)"},
+	{.name = "max-run", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct run, max_run_ms),
+	 .help = "end CMD after this time, and exit with 124"},
+	{.name = "foreground", .take = cli_take_flag, .at = offsetof(struct run, job.foreground),
+	 .help = "CMD stays in our process group"},
+	{.name = NULL},
+};
+
+static const struct cli_option end_options[] = {
+	{.name = "skip-ok", .take = cli_take_flag, .at = offsetof(struct run, skip_ok),
+	 .help = "if another has it: exit with 0, and say nothing (for cron)"},
+	{.name = "at-least", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct run, at_least_ms),
+	 .help = "keep the lock for at least this time"},
+	{.name = "lost-exit-code", .value = "N", .take = cli_take_status, .at = offsetof(struct run, lost_exit),
+	 .help = "exit status if the lock was lost (default 79)"},
+	{.name = NULL},
+};
+
+static const struct cli_option value_options[] = {
+	{.name = "value", .value = "TEXT", .take = cli_take_text, .at = offsetof(struct run, value),
+	 .help = "what others are told of this leader (default host:pid)"},
+	{.name = NULL},
+};
+
+static const struct cli_group run_groups[] = {
+	{"Waiting", waiting_options, 0},
+	{"What to hold", hold_need_options, offsetof(struct run, need)},
+	{"The lease and CMD", job_options, 0},
+	{"The end", end_options, 0},
+	{"Replicas", hold_replicas_options, offsetof(struct run, replicas)},
+	{.options = NULL},
+};
+
+const struct cli_group run_groups_of_a_leader[] = {
+	{"Leading", value_options, 0},
+	{"Waiting", waiting_options, 0},
+	{"The lease and CMD", job_options, 0},
+	{"Replicas", hold_replicas_options, offsetof(struct run, replicas)},
+	{.options = NULL},
+};
 
 /* How many names there are at `at`: all up to "--"; without it one. The command of -c is behind one name. */
 static int
@@ -221,16 +239,12 @@ check_value(const struct run *r)
 }
 
 static int
-read_command_line(struct run *r, int argc, char **argv, const char *letters, const struct option *long_options)
+read_command_line(struct run *r, const struct command *command, int argc, char **argv)
 {
-	int c, status;
+	int status = cli_read(r, command, argc, argv);
 
-	while ((c = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
-		status = take_option(r, c, argv);
-		if (status != CLI_GO_ON)
-			return status;
-	}
-	status = hold_check(&r->cli, &r->need, &r->replicas);
+	if (status == CLI_GO_ON)
+		status = hold_check(&r->cli, &r->need, &r->replicas);
 	if (status == CLI_GO_ON && r->value != NULL)
 		status = check_value(r);
 	if (status == CLI_GO_ON)
@@ -621,8 +635,7 @@ die_of_interrupt(const struct run *r)
 }
 
 int
-run_under(const struct command *command, int argc, char **argv, const char *letters, const struct option *long_options,
-          const char *value)
+run_under(const struct command *command, int argc, char **argv, const char *value)
 {
 	struct run r = {
 		.wait_ms = LEASH_FOREVER,
@@ -635,8 +648,7 @@ run_under(const struct command *command, int argc, char **argv, const char *lett
 	};
 	int status;
 
-	cli_begin(&r.cli, command);
-	status = read_command_line(&r, argc, argv, letters, long_options);
+	status = read_command_line(&r, command, argc, argv);
 	if (status != CLI_GO_ON) {
 		hold_set_end(&r.held);
 		return status;
@@ -660,35 +672,20 @@ run_under(const struct command *command, int argc, char **argv, const char *lett
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	return run_under(command, argc, argv, RUN_SHORT HOLD_NEED_SHORT, options, NULL);
+	return run_under(command, argc, argv, NULL);
 }
 
 const struct command command_run = {
-	"run",
-	"run a command while holding a lock",
-	"Usage: leash run [OPTION...] NAME... -- CMD [ARG...]    (all of them, or none)\n"
-	"       leash run [OPTION...] NAME -c 'SHELL STRING'\n"
-	"  -n, --nonblock              wait neither for the lock nor for the server\n"
-	"  -w, --wait DUR              wait at most this long: 30s, 5m (default for ever)\n"
-	"  -E, --conflict-exit-code N  exit status if another has it (default 75)\n"
-	"      --skip-ok               then exit 0, and say nothing: for cron\n"
-	"      --fair                  first come, first served, over all processes\n"
-	"  -s, --shared  -x, --exclusive   to read, with others who do; to write, alone\n"
-	"      --slots N, --take K     hold K (default 1) of N permits, not a lock\n"
-	"      --ttl DUR               the lease (default 30s)\n"
-	"      --on-lost HOW           if lost: term (default), kill, keep, or a signal\n"
-	"  -k, --kill-after DUR        from TERM to KILL (default 5s, at most ttl / 4)\n"
-	"      --lost-exit-code N      exit status if the lock was lost (default 79)\n"
-	"      --max-run DUR           end CMD after this time, and exit 124\n"
-	"      --at-least DUR          keep the lock for at least this time\n"
-	"      --foreground            CMD stays in our process group\n"
-	"      --min-replicas N, --fsynced, --replicas-timeout DUR\n"
-	"                              held once N replicas have it, on disk, within DUR\n"
-	"  -r, --redis URI             the server, else $LEASH_URI; --prefix of its keys\n"
-	"      --escaped               NAME is as leash list shows it: \\x20 is a space\n"
-	"  -v, --verbose   -q, --quiet   --json   -h, --help\n"
-	"CMD has its locks in LEASH_NAME(S), LEASH_FENCE(S), LEASH_TOKEN. Exit: its own,\n"
-	"64 usage, 69 no server, 75 another has it, 79 lost, 124 too long,\n"
-	"126 cannot be run, 127 not there, 128+N died of signal N\n",
-	run,
+	.name = "run",
+	.summary = "run a command while holding a lock",
+	.usage = "NAME... -- CMD [ARG...]    (all of them, or none)\n"
+	         "NAME -c 'SHELL STRING'",
+	.about = "Run CMD while holding the lock NAME, or several. If the lock is lost, CMD is dead before somebody "
+	         "else can have it.\n",
+	.groups = run_groups,
+	.notes = "CMD has its locks in LEASH_NAME(S), LEASH_FENCE(S), LEASH_TOKEN. Exit: its own, 64 usage, 69 no "
+	         "server, 75 another has it, 79 lost, 124 too long, 126 cannot be run, 127 not there, 128+N died of "
+	         "signal N\n",
+	.operands = NAMES_AND_A_JOB,
+	.run = run,
 };

@@ -3,19 +3,10 @@
 
 #include <stdio.h>
 
-static const char help[] =
-	"Usage: leash scripts [--load] [-r URI] [--json]\n"
-	"Print the scripts that leash runs in the server: SHA-1 sum and name.\n\n"
-	"      --load         load them into the server, or into each of those that the\n"
-	"                     URI of a cluster or a quorum names, for users who may not\n"
-	"                     send scripts and say scripts=preloaded in their URI. For\n"
-	"                     every server, replicas too, and again after a restart\n"
-	"  -r, --redis URI    the server, else $LEASH_URI\n"
-	"      --json         {\"name\",\"sha1\",\"text\"}, an object for each\n"
-	"  -q, --quiet        print nothing      -v, --verbose\n\n"
-	"Exit: 0; 64 usage; 69 no server, or it does not let us load them.\n";
-
-enum { LOAD = CLI_OWN };
+struct request {
+	struct cli cli;
+	bool loads;
+};
 
 static void
 print_scripts(const struct cli *cli)
@@ -33,32 +24,43 @@ print_scripts(const struct cli *cli)
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	static const struct option options[] = {{"load", no_argument, NULL, LOAD}, CLI_LONG, CLI_LONG_END};
-	bool loads = false;
-	struct cli cli;
+	struct request r = {.loads = false};
+	int status = cli_read(&r, command, argc, argv);
 	leash_options client;
 	leash_error err;
 	char shown[80];
-	int c, status = CLI_GO_ON;
 
-	cli_begin(&cli, command);
-	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":" CLI_SHORT, options, NULL)) != -1) {
-		if (c == LOAD)
-			loads = true;
-		else
-			status = cli_option(&cli, c, argv);
-	}
 	if (status != CLI_GO_ON)
 		return status;
 	if (optind < argc)
-		return cli_usage(&cli, "what is '%s'? -r URI names a server", cli_show_word(shown, sizeof shown, argv[optind]));
-	if (loads && cli_check_server(&cli) != CLI_GO_ON)
+		return cli_usage(&r.cli, "what is '%s'? -r URI names a server",
+		                 cli_show_word(shown, sizeof shown, argv[optind]));
+	if (r.loads && cli_check_server(&r.cli) != CLI_GO_ON)
 		return EXIT_USAGE;
-	client = cli_client_options(&cli, "scripts");
-	if (loads && leash_scripts_load(&client, &err) != LEASH_OK)
-		return cli_fail_with(&cli, &err);
-	print_scripts(&cli);
-	return cli_finish(&cli, EXIT_OK);
+	client = cli_client_options(&r.cli, "scripts");
+	if (r.loads && leash_scripts_load(&client, &err) != LEASH_OK)
+		return cli_fail_with(&r.cli, &err);
+	print_scripts(&r.cli);
+	return cli_finish(&r.cli, EXIT_OK);
 }
 
-const struct command command_scripts = {"scripts", "what runs in the server, to be loaded beforehand", help, run};
+static const struct cli_option options[] = {
+	{.name = "load", .take = cli_take_flag, .at = offsetof(struct request, loads),
+	 .help = "load them into the server, or into each of those that the URI of a cluster or a quorum names, for users "
+	         "who may not send scripts and say scripts=preloaded in their URI. Do it on every server, replicas too, "
+	         "and again after a restart"},
+	{.name = NULL},
+};
+
+static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
+
+const struct command command_scripts = {
+	.name = "scripts",
+	.summary = "what runs in the server, to be loaded beforehand",
+	.usage = "",
+	.about = "Print the scripts that leash runs in the server: SHA-1 sum and name.\n",
+	.groups = groups,
+	.notes = "With --json: {\"name\",\"sha1\",\"text\"}, an object for each. -q prints nothing.\n"
+	         "Exit: 0; 64 usage; 69 no server, or it does not let us load them.\n",
+	.run = run,
+};

@@ -7,36 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char help[] =
-	"Usage: leash status [OPTION...] NAME...\n"
-	"Say of each lock of what kind it is and who has it, since when, how deep it is\n"
-	"nested, for how long its lease still lasts, its fence, and who waits for it, the\n"
-	"next one first. Of one that several share, as permits are: each, up to 100. Of\n"
-	"a latch: who has arrived.\n"
-	"\n"
-	"  -a, --all           all who wait, not only the first ten\n"
-	"  -r, --redis URI     the server (else $LEASH_URI, redis://127.0.0.1:6379)\n"
-	"      --prefix TEXT   of all keys (else $LEASH_PREFIX, leash)\n"
-	"      --escaped       NAME is as leash list shows it: \\x20 is a space\n"
-	"      --json          one object for each name, a line each; with \"error\" where\n"
-	"                      there is no answer\n"
-	"  -q, --quiet         print nothing (but JSON), and exit 75 if one is held\n"
-	"  -v, --verbose       also since when their processes run\n"
-	"\n"
-	"Times are by this machine's clock. A holder that has died is named, too, until\n"
-	"its lease ends. What clients say of themselves (host, pid, program) nobody\n"
-	"vouches for. leash list shows all locks that are held; leash top goes on showing\n"
-	"them.\n"
-	"\n"
-	"Exit status: 0 all were answered, with -q all are free; 75 with -q one of them\n"
-	"is held; 64 usage; 69 the server cannot\n"
-	"be reached, does not permit it, or has something else under a name; 70 internal\n"
-	"error. One name that fails does not stop the others; the first failure counts.\n";
-
 enum { FIRST = 10 };
 
 struct query {
-	const struct cli *cli;
+	struct cli cli;
 	leash_client *client;
 	bool all;
 	bool held;       /* one of them */
@@ -71,7 +45,7 @@ print_running_since(const struct query *q, const char *before, const leash_party
 {
 	char time[CLI_TIME_SIZE];
 
-	if (q->cli->verbose && p->since_ms > 0)
+	if (q->cli.verbose && p->since_ms > 0)
 		printf("%srunning since %s, by its own clock\n", before, cli_time(time, p->since_ms));
 }
 
@@ -258,9 +232,9 @@ answer(struct query *q, const char *name, leash_error *err)
 	q->shown = 0;
 	q->now = moment_now(q->client);
 	q->held |= st == LEASH_OK && q->look.info.held;
-	if (st == LEASH_OK && q->cli->json)
+	if (st == LEASH_OK && q->cli.json)
 		st = answer_json(q, lock, err);
-	else if (st == LEASH_OK && !q->cli->quiet)
+	else if (st == LEASH_OK && !q->cli.quiet)
 		st = answer_text(q, lock, err);
 	leash_lock_free(lock);
 	return st;
@@ -283,40 +257,57 @@ answer_all(struct query *q, int count, char **names)
 	for (int i = 0; i < count && !ferror(stdout); i++) {
 		if (answer(q, names[i], &err) == LEASH_OK)
 			continue;
-		if (q->cli->json)
+		if (q->cli.json)
 			print_failure(names[i], &err);
 		fflush(stdout); /* so that the error comes after the locks before it */
-		cli_fail_with(q->cli, &err);
+		cli_fail_with(&q->cli, &err);
 		if (status == EXIT_OK)
 			status = cli_exit_of(err.status);
 	}
-	return status == EXIT_OK && q->cli->quiet && q->held ? EXIT_CONFLICT : status;
+	return status == EXIT_OK && q->cli.quiet && q->held ? EXIT_CONFLICT : status;
 }
 
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	static const struct option options[] = {{"all", no_argument, NULL, 'a'}, CLI_LONG, CLI_LONG_END};
-	struct cli cli;
-	struct query q = {.cli = &cli};
-	int c, status;
+	struct query q = {.all = false};
+	int status = cli_read(&q, command, argc, argv);
 
-	cli_begin(&cli, command);
 	signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough (head) ends us without an error */
-	while ((c = getopt_long(argc, argv, ":a" CLI_SHORT, options, NULL)) != -1) {
-		if (c == 'a')
-			q.all = true;
-		else if ((status = cli_option(&cli, c, argv)) != CLI_GO_ON)
-			return status;
-	}
-	status = cli_names(&cli, argc, argv);
 	if (status == CLI_GO_ON)
-		status = cli_open_to_look(&cli, &q.client);
+		status = cli_names(&q.cli, argc, argv);
+	if (status == CLI_GO_ON)
+		status = cli_open_to_look(&q.cli, &q.client);
 	if (status != CLI_GO_ON)
 		return status;
-	status = cli_finish(&cli, answer_all(&q, argc - optind, argv + optind));
+	status = cli_finish(&q.cli, answer_all(&q, argc - optind, argv + optind));
 	leash_close(q.client);
 	return status;
 }
 
-const struct command command_status = {"status", "who has a lock, since when, and who waits for it", help, run};
+static const struct cli_option options[] = {
+	{.letter = 'a', .name = "all", .take = cli_take_flag, .at = offsetof(struct query, all),
+	 .help = "all who wait, not only the first ten"},
+	{.name = NULL},
+};
+
+static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
+
+const struct command command_status = {
+	.name = "status",
+	.summary = "who has a lock, since when, and who waits for it",
+	.usage = "NAME...",
+	.about = "Say of each lock of what kind it is and who has it, since when, how deep it is nested, for how long "
+	         "its lease still lasts, its fence, and who waits for it, the next one first. Of one that several "
+	         "share, as permits are: each, up to 100. Of a latch: who has arrived.\n",
+	.groups = groups,
+	.notes = "With --json: one object for each name, a line each; with \"error\" where there is no answer. -q "
+	         "prints nothing (but JSON), and exits with 75 if one is held. -v says since when their processes "
+	         "run. Times are by this machine's clock. A holder that has died is named, too, until its lease ends. "
+	         "What clients say of themselves (host, pid, program) nobody vouches for.\n"
+	         "Exit: 0 all were answered, with -q all are free; 75 with -q one of them is held; 64 usage; 69 the "
+	         "server cannot be reached, does not permit it, or has something else under a name; 70 internal "
+	         "error. A name that fails does not stop the others; the first failure counts.\n",
+	.operands = NAMES,
+	.run = run,
+};

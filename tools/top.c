@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,37 +19,12 @@
 
 enum { EVERY_MS = 2000, LEAST_MS = 100, MOST_MS = 86400000, ROWS = 1000, MOST_ROWS = 1000000 };
 
-static const char help[] =
-	"Usage: leash top [OPTION...] [PATTERN]\n"
-	"Show the locks that are held, who has them and how many wait, again and again:\n"
-	"on a terminal as a screen (h shows its keys, q quits), elsewhere as plain lines.\n"
-	"\n"
-	"  -d, --delay DUR     from one look to the next (default 2s, at least 100ms)\n"
-	"  -n, --rounds N      end after so many looks; --once: after one\n"
-	"  -s, --sort WHAT     waiting (default), held, lease or name\n"
-	"  -R, --reverse       the other way round\n"
-	"  -b, --batch         plain lines, also on a terminal\n"
-	"      --rows N        the first N locks of each look, in plain lines (1000; on a\n"
-	"                      screen it is always 1000)\n"
-	"  -r, --redis URI     the server (else $LEASH_URI, redis://127.0.0.1:6379)\n"
-	"      --prefix TEXT   of all keys (else $LEASH_PREFIX, leash)\n"
-	"      --escaped       PATTERN is written as leash list shows names\n"
-	"      --json          for each look an object with counts, and one for each lock\n"
-	"  -q, --quiet         only the locks\n"
-	"  -v, --verbose       what the library logs; not on a screen\n"
-	"\n"
-	"PATTERN is a glob over names, as the shell has it: 'nightly-*' (quote it). Looks\n"
-	"by SCAN, which blocks nobody; where that takes long, the next look comes later.\n"
-	"When the server is away it retries. leash list explains the columns.\n"
-	"\n"
-	"Exit status: 0; 64 usage; 69 no server at first, or at the last of -n looks.\n";
-
 struct top {
 	struct cli cli;
 	const char *pattern;
 	int64_t every_ms;
-	uint64_t rounds; /* 0: for ever */
-	size_t rows;
+	int rounds; /* 0: for ever */
+	int rows;
 	struct order order;
 	bool batch;
 };
@@ -147,7 +123,7 @@ print_rounds(const struct top *top, const struct subject *subject, struct sample
 		}
 		if (status == EXIT_OK)
 			before_ms = sample->moment.here_ms;
-		if (fflush(stdout) != 0 || round == top->rounds)
+		if (fflush(stdout) != 0 || round == (uint64_t)top->rounds)
 			return status;
 		sleep_until(top, from_ns);
 	}
@@ -159,8 +135,8 @@ run_batch(const struct top *top, const struct subject *subject)
 	struct sample sample;
 	int status;
 
-	if (!sample_init(&sample, top->rows))
-		return cli_fail(&top->cli, EXIT_INTERNAL, "no memory for %zu rows: ask for less, --rows", top->rows);
+	if (!sample_init(&sample, (size_t)top->rows))
+		return cli_fail(&top->cli, EXIT_INTERNAL, "no memory for %d rows: ask for less, --rows", top->rows);
 	status = print_rounds(top, subject, &sample);
 	sample_destroy(&sample);
 	return cli_finish(&top->cli, status);
@@ -168,101 +144,47 @@ run_batch(const struct top *top, const struct subject *subject)
 
 /* ---- options ---- */
 
-enum { OPTION_ONCE = CLI_OWN, OPTION_ROWS };
-
 static int
-take_number(const struct top *top, const char *option, const char *text, uint64_t most, uint64_t *n)
+take_once(const struct cli *cli, const struct cli_option *option, char *text, void *into)
 {
-	size_t digits = strspn(text, "0123456789");
-	char shown[80];
-
-	*n = digits > 0 && digits < 19 && text[digits] == '\0' ? strtoull(text, NULL, 10) : 0;
-	if (*n > 0 && *n <= most)
-		return CLI_GO_ON;
-	return cli_usage(&top->cli, "%s: '%s' is not a number from 1 to %" PRIu64, option,
-	                 cli_show_word(shown, sizeof shown, text), most);
+	(void)cli;
+	(void)option;
+	(void)text;
+	*(int *)into = 1;
+	return CLI_GO_ON;
 }
 
 static int
-take_delay(struct top *top, const char *text)
-{
-	int status = cli_duration_option(&top->cli, "--delay", text, &top->every_ms);
-
-	if (status == CLI_GO_ON && (top->every_ms < LEAST_MS || top->every_ms > MOST_MS))
-		return cli_usage(&top->cli, "--delay: from 100ms to 1d");
-	return status;
-}
-
-static int
-take_sort(struct top *top, const char *text)
+take_sort(const struct cli *cli, const struct cli_option *option, char *text, void *into)
 {
 	char shown[80];
 
+	(void)option;
 	for (int i = 0; i < RANKS; i++)
 		if (strcmp(text, rank_name((enum rank_by)i)) == 0) {
-			top->order.by = (enum rank_by)i;
+			*(enum rank_by *)into = (enum rank_by)i;
 			return CLI_GO_ON;
 		}
-	return cli_usage(&top->cli, "--sort: '%s' is none of waiting, held, lease and name",
+	return cli_usage(cli, "--sort: '%s' is none of waiting, held, lease and name",
 	                 cli_show_word(shown, sizeof shown, text));
 }
 
-static int
-take_option(struct top *top, int c, char **argv)
-{
-	uint64_t rows = 0;
-	int status;
-
-	switch (c) {
-	case 'd':
-		return take_delay(top, optarg);
-	case 'n':
-		return take_number(top, "--rounds", optarg, INT64_MAX, &top->rounds);
-	case OPTION_ONCE:
-		top->rounds = 1;
-		return CLI_GO_ON;
-	case 's':
-		return take_sort(top, optarg);
-	case 'R':
-		top->order.reverse = true;
-		return CLI_GO_ON;
-	case 'b':
-		top->batch = true;
-		return CLI_GO_ON;
-	case OPTION_ROWS:
-		status = take_number(top, "--rows", optarg, MOST_ROWS, &rows);
-		top->rows = rows;
-		return status;
-	default:
-		return cli_option(&top->cli, c, argv);
-	}
-}
-
-/* CLI_GO_ON, or what to exit with. */
-static int
-read_options(struct top *top, int argc, char **argv)
-{
-	static const struct option options[] = {
-		{"delay", required_argument, NULL, 'd'},
-		{"rounds", required_argument, NULL, 'n'},
-		{"once", no_argument, NULL, OPTION_ONCE},
-		{"sort", required_argument, NULL, 's'},
-		{"reverse", no_argument, NULL, 'R'},
-		{"batch", no_argument, NULL, 'b'},
-		{"rows", required_argument, NULL, OPTION_ROWS},
-		CLI_LONG,
-		CLI_LONG_END,
-	};
-	int c, status;
-
-	while ((c = getopt_long(argc, argv, ":d:n:s:Rb" CLI_SHORT, options, NULL)) != -1)
-		if ((status = take_option(top, c, argv)) != CLI_GO_ON)
-			return status;
-	if (cli_only_pattern(&top->cli, argc, argv) != CLI_GO_ON)
-		return EXIT_USAGE;
-	top->pattern = argv[optind];
-	return CLI_GO_ON;
-}
+static const struct cli_option options[] = {
+	{.letter = 'd', .name = "delay", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct top, every_ms),
+	 .least = LEAST_MS, .most = MOST_MS, .help = "from one look to the next (default 2s, at least 100ms)"},
+	{.letter = 'n', .name = "rounds", .value = "N", .take = cli_take_number, .at = offsetof(struct top, rounds),
+	 .least = 1, .most = INT_MAX, .help = "end after so many looks"},
+	{.name = "once", .take = take_once, .at = offsetof(struct top, rounds), .help = "end after one look"},
+	{.letter = 's', .name = "sort", .value = "WHAT", .choices = "waiting held lease name", .take = take_sort,
+	 .at = offsetof(struct top, order.by), .help = "by waiting (default), held, lease or name"},
+	{.letter = 'R', .name = "reverse", .take = cli_take_flag, .at = offsetof(struct top, order.reverse),
+	 .help = "the other way round"},
+	{.letter = 'b', .name = "batch", .take = cli_take_flag, .at = offsetof(struct top, batch),
+	 .help = "plain lines, also on a terminal"},
+	{.name = "rows", .value = "N", .take = cli_take_number, .at = offsetof(struct top, rows), .least = 1,
+	 .most = MOST_ROWS, .help = "the first N locks of each look, in plain lines (default 1000; on a screen always)"},
+	{.name = NULL},
+};
 
 static bool
 has_screen(void)
@@ -278,22 +200,40 @@ run(const struct command *command, int argc, char **argv)
 {
 	struct top top = {.every_ms = EVERY_MS, .rows = ROWS};
 	struct subject subject;
-	int status;
+	int status = cli_read(&top, command, argc, argv);
 
-	cli_begin(&top.cli, command);
 	signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough (head) ends us without an error */
-	status = read_options(&top, argc, argv);
+	if (status == CLI_GO_ON)
+		status = cli_only_pattern(&top.cli, argc, argv);
 	if (status != CLI_GO_ON)
 		return status;
+	top.pattern = argv[optind];
 	if (top.cli.json || !has_screen())
 		top.batch = true;
 	if (!top.batch)
 		top.cli.verbose = false; /* log lines would spoil the screen */
 	status = subject_open(&subject, &top.cli, top.pattern);
 	if (status == CLI_GO_ON)
-		status = top.batch ? run_batch(&top, &subject) : screen_run(&subject, top.every_ms, top.rounds, top.order);
+		status = top.batch ? run_batch(&top, &subject)
+		                   : screen_run(&subject, top.every_ms, (uint64_t)top.rounds, top.order);
 	subject_close(&subject);
 	return status;
 }
 
-const struct command command_top = {"top", "the locks that are held, on a live screen", help, run};
+static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
+
+const struct command command_top = {
+	.name = "top",
+	.summary = "the locks that are held, on a live screen",
+	.usage = "[PATTERN]",
+	.about = "Show the locks that are held, who has them and how many wait, again and again: on a terminal as a "
+	         "screen (h shows its keys, q quits), elsewhere as plain lines. PATTERN is a glob over names, as the "
+	         "shell has it: 'nightly-*' (quote it). It looks by SCAN, which blocks nobody; where that takes long, "
+	         "the next look comes later. When the server is away it retries. leash list explains the columns.\n",
+	.groups = groups,
+	.notes = "With --json: for each look an object with counts, and one for each lock. -q prints only the locks. "
+	         "-v prints what the library logs; not on a screen.\n"
+	         "Exit: 0; 64 usage; 69 no server at first, or at the last of -n looks.\n",
+	.operands = A_PATTERN,
+	.run = run,
+};

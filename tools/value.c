@@ -1,8 +1,11 @@
 #include "tools/value.h"
 
 #include "tools/cli.h"
+#include "tools/option.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,19 +37,8 @@ cli_duration(const char *text, int64_t *ms)
 	return false;
 }
 
-int
-cli_duration_option(const struct cli *cli, const char *option, const char *text, int64_t *ms)
-{
-	char shown[80];
-
-	if (cli_duration(text, ms))
-		return CLI_GO_ON;
-	return cli_usage(cli, "%s: '%s' is not a duration: write 30s, 500ms, 5m, 2h or 1d", option,
-	                 cli_show_word(shown, sizeof shown, text));
-}
-
 bool
-cli_number(const char *text, int max, int *out)
+cli_number(const char *text, int64_t max, int *out)
 {
 	char *end;
 	long n;
@@ -61,13 +53,86 @@ cli_number(const char *text, int max, int *out)
 	return true;
 }
 
+/* As cli_duration() reads it. */
+static char *
+duration_text(char out[static CLI_TIME_SIZE], int64_t ms)
+{
+	static const struct {
+		const char *name;
+		int64_t ms;
+	} units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
+	size_t i = 0;
+
+	while (i + 1 < sizeof units / sizeof *units && (ms % units[i].ms != 0 || ms < units[i].ms))
+		i++;
+	snprintf(out, CLI_TIME_SIZE, "%" PRId64 "%s", ms / units[i].ms, units[i].name);
+	return out;
+}
+
+/* ---- options ---- */
+
 int
-cli_status_option(const struct cli *cli, const char *option, const char *text, int *status)
+cli_take_flag(const struct cli *cli, const struct cli_option *option, char *text, void *into)
+{
+	(void)cli;
+	(void)option;
+	(void)text;
+	*(bool *)into = true;
+	return CLI_GO_ON;
+}
+
+int
+cli_take_no_time(const struct cli *cli, const struct cli_option *option, char *text, void *into)
+{
+	(void)cli;
+	(void)option;
+	(void)text;
+	*(int64_t *)into = 0;
+	return CLI_GO_ON;
+}
+
+int
+cli_take_text(const struct cli *cli, const struct cli_option *option, char *text, void *into)
+{
+	(void)cli;
+	(void)option;
+	*(const char **)into = text;
+	return CLI_GO_ON;
+}
+
+int
+cli_take_number(const struct cli *cli, const struct cli_option *option, char *text, void *into)
 {
 	char shown[80];
 
-	if (cli_number(text, 255, status))
+	if (cli_number(text, option->most, into) && *(int *)into >= option->least)
 		return CLI_GO_ON;
-	return cli_usage(cli, "%s: '%s' is not an exit status: write a number from 0 to 255", option,
+	return cli_usage(cli, "--%s: '%s' is not a number from %" PRId64 " to %" PRId64, option->name,
+	                 cli_show_word(shown, sizeof shown, text), option->least, option->most);
+}
+
+int
+cli_take_duration(const struct cli *cli, const struct cli_option *option, char *text, void *into)
+{
+	char shown[80], least[CLI_TIME_SIZE], most[CLI_TIME_SIZE];
+	int64_t *ms = into;
+
+	if (!cli_duration(text, ms))
+		return cli_usage(cli, "--%s: '%s' is not a duration: write 30s, 500ms, 5m, 2h or 1d", option->name,
+		                 cli_show_word(shown, sizeof shown, text));
+	if (option->most == 0 || (*ms >= option->least && *ms <= option->most))
+		return CLI_GO_ON;
+	return cli_usage(cli, "--%s: a time from %s to %s, not %s", option->name, duration_text(least, option->least),
+	                 duration_text(most, option->most), text);
+}
+
+int
+cli_take_status(const struct cli *cli, const struct cli_option *option, char *text, void *into)
+{
+	char shown[80];
+
+	if (cli_number(text, 255, into))
+		return CLI_GO_ON;
+	return cli_usage(cli, "--%s: '%s' is not an exit status: write a number from 0 to 255", option->name,
 	                 cli_show_word(shown, sizeof shown, text));
 }

@@ -155,17 +155,9 @@ wait_and_clean_up(struct wait *w)
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"nonblock", no_argument, NULL, 'n'}, {"wait", required_argument, NULL, 'w'}, CLI_LONG, CLI_LONG_END};
 	struct wait w = {.wait_ms = LEASH_FOREVER, .told = -2};
-	int c, status = CLI_GO_ON;
+	int status = cli_read(&w, command, argc, argv);
 
-	cli_begin(&w.cli, command);
-	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":nw:" CLI_SHORT, options, NULL)) != -1)
-		if (c == 'n')
-			w.wait_ms = 0;
-		else
-			status = c == 'w' ? cli_duration_option(&w.cli, "--wait", optarg, &w.wait_ms) : cli_option(&w.cli, c, argv);
 	if (status == CLI_GO_ON)
 		status = cli_names(&w.cli, argc, argv);
 	if (status != CLI_GO_ON)
@@ -175,22 +167,27 @@ run(const struct command *command, int argc, char **argv)
 	return wait_and_clean_up(&w);
 }
 
+static const struct cli_option options[] = {
+	{.letter = 'n', .name = "nonblock", .take = cli_take_no_time, .at = offsetof(struct wait, wait_ms),
+	 .help = "only look; do not wait"},
+	{.letter = 'w', .name = "wait", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct wait, wait_ms),
+	 .help = "wait at most this long: 30, 30s, 5m (default: for ever)"},
+	{.name = NULL},
+};
+
+static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
+
 const struct command command_wait = {
-	"wait",
-	"wait until nobody has a lock",
-	"Usage: leash wait [OPTION...] NAME...\n"
-	"Wait until nobody has the lock NAME, or any of several. Takes no part in their\n"
-	"queues; when it ends, somebody may have one again already.\n"
-	"\n"
-	"  -n, --nonblock     do not wait: only look\n"
-	"  -w, --wait DUR     wait at most this long (30, 30s, 5m; default: for ever)\n"
-	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
-	"      --json         each lock as leash status --json has it: all when they are\n"
-	"                     free, or the one that is not when the time is over\n"
-	"  -v, --verbose      say who has it     -q, --quiet\n"
-	"  -r, --redis URI    the server, else $LEASH_URI     --prefix TEXT  of its keys\n"
-	"\n"
-	"A server that is away is asked again until the time is over.\n"
-	"Exit: 0 free; 75 somebody still has one; 64 usage; 69 no server.\n",
-	run,
+	.name = "wait",
+	.summary = "wait until nobody has a lock",
+	.usage = "NAME...",
+	.about = "Wait until nobody has the lock NAME, or any of several. It takes no part in their queues; when it "
+	         "ends, somebody may have one again already. A server that is away is asked again until the time is "
+	         "over.\n",
+	.groups = groups,
+	.notes = "With --json: each lock as leash status --json has it: all when they are free, or the one that is "
+	         "not when the time is over. -v says who has it.\n"
+	         "Exit: 0 free; 75 somebody still has one; 64 usage; 69 no server.\n",
+	.operands = NAMES,
+	.run = run,
 };

@@ -107,37 +107,33 @@ watch(struct leading *l)
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	static const struct option options[] = {{"exec", required_argument, NULL, 'x'}, CLI_LONG, CLI_LONG_END};
 	struct leading l = {.is.size = sizeof l.is};
-	int c, status = CLI_GO_ON;
+	int status = cli_read(&l, command, argc, argv);
 
-	cli_begin(&l.cli, command);
-	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":x:" CLI_SHORT, options, NULL)) != -1)
-		if (c == 'x')
-			l.command = optarg;
-		else
-			status = cli_option(&l.cli, c, argv);
 	if (status == CLI_GO_ON)
 		status = leading_name(&l, argc, argv);
 	return status == CLI_GO_ON ? leading_open_and(&l, true, watch) : status;
 }
 
+static const struct cli_option options[] = {
+	{.letter = 'x', .name = "exec", .value = "STRING", .take = cli_take_text, .at = offsetof(struct leading, command),
+	 .help = "run this by the shell instead, one after the other, with LEASH_NAME, LEASH_LEADS (1 or 0), LEASH_VALUE "
+	         "and LEASH_FENCE. Of changes that come meanwhile only the last is told"},
+	{.name = NULL},
+};
+
+static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
+
 const struct command command_watch = {
-	"watch",
-	"say who leads, at each change",
-	"Usage: leash watch [OPTION...] NAME\n"
-	"Print a line for who leads now, and for each change: \"leads VALUE\", or \"nobody\".\n"
-	"Whoever holds the lock NAME leads, by leash elect or by a program.\n"
-	"\n"
-	"  -x, --exec STRING  run this by the shell instead, one after the other, with\n"
-	"                     LEASH_NAME, LEASH_LEADS (1 or 0), LEASH_VALUE, LEASH_FENCE;\n"
-	"                     of changes that come meanwhile only the last is told\n"
-	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
-	"      --json         an object for each\n"
-	"  -v, --verbose      -q, --quiet\n"
-	"  -r, --redis URI    the server, else $LEASH_URI     --prefix TEXT  of its keys\n"
-	"\n"
-	"A server that is away is asked again. It goes on until a signal ends it, or\n"
-	"STRING fails. Exit: 64 usage; 69 no server; that of STRING.\n",
-	run,
+	.name = "watch",
+	.summary = "say who leads, at each change",
+	.usage = "NAME",
+	.about = "Print a line for who leads now, and for each change: \"leads VALUE\", or \"nobody\". Whoever holds "
+	         "the lock NAME leads, by leash elect or by a program. A server that is away is asked again. It goes "
+	         "on until a signal ends it, or STRING fails.\n",
+	.groups = groups,
+	.notes = "With --json: an object for each change.\n"
+	         "Exit: 64 usage; 69 no server; that of STRING.\n",
+	.operands = A_NAME,
+	.run = run,
 };

@@ -55,6 +55,8 @@ files_are_those() {
 			echo "$bindir/leash"
 			echo "$(folder man1dir)/leash.1"
 			[ ! -e "$build/tools/completion/leash" ] || echo "$(folder bashcompletiondir)/leash"
+			[ ! -e "$build/tools/completion/_leash" ] || echo "$(folder zshcompletiondir)/_leash"
+			[ ! -e "$build/tools/completion/leash.fish" ] || echo "$(folder fishcompletiondir)/leash.fish"
 		fi
 	} | sort >"$dir/wanted"
 	find "$root" ! -type d ! -path "$root$libdir/*" ! -path "$root$includedir/*" | sed "s|^$root||" | sort >"$dir/there"

@@ -80,7 +80,7 @@ names_every_call() {
 	all_named "$dir/calls"
 }
 names_every_command() {
-	sed -n 's/.*command_[a-z]* = {"\([a-z]*\)",.*/`leash \1`/p' "$source"/tools/*.c >"$dir/commands"
+	sed -n 's/^const struct command command_\([a-z]*\) = {$/`leash \1`/p' "$source"/tools/*.c >"$dir/commands"
 	all_named "$dir/commands"
 }
 

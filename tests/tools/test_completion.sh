@@ -1,5 +1,5 @@
 #!/bin/sh
-# The completion of the leash command for bash: what it offers, where it offers nothing, and that it says no word.
+# The completion of the leash command: what it offers, where it offers nothing, and that it says no word.
 #
 # A bash without its start-up files sources it, with the bash-completion package or without, and calls it as readline does. One test
 # has a real readline, in a terminal of tmux.
@@ -74,7 +74,7 @@ END
 
 how=without
 offers() { # LINE: what is offered for it, sorted; what is said on standard error too
-	(cd "$dir/folder" && bash --norc --noprofile "$dir/complete.bash" "$how" "$source/tools/leash.bash" "$1" "$package" 2>&1) | sort
+	(cd "$dir/folder" && bash --norc --noprofile "$dir/complete.bash" "$how" "$build/tools/completion/leash" "$1" "$package" 2>&1) | sort
 }
 are() { # LINE OFFER...: that is what is offered. Names come within a second, or not at all: so it may be asked again
 	line=$1
@@ -270,7 +270,7 @@ works_in_a_terminal() {
 	cat >"$dir/rc" <<-END
 		PS1='$ '
 		[ "\$HOW" = without ] || . "$package"
-		. "$source/tools/leash.bash"
+		. "$build/tools/completion/leash"
 		show() { printf '%s|' "\$@" >>"$dir/typed"; echo >>"$dir/typed"; }
 		complete -F _leash show
 		PATH=$dir/bin:\$PATH
@@ -326,5 +326,67 @@ if command -v tmux >/dev/null; then
 	both 'it works in a terminal' works_in_a_terminal
 else
 	skip 'it works in a terminal' 'there is no tmux'
+fi
+
+# ---- zsh and fish: what bash has shown of names is not shown again ----
+
+works_in_zsh() {
+	tmux -S "$dir/tmux" kill-server 2>/dev/null
+	cat >"$dir/zshrc" <<-END
+		PS1='$ '
+		PATH=$dir/bin:\$PATH
+		fpath=($build/tools/completion \$fpath)
+		autoload -Uz compinit && compinit -u -D
+		show() { printf '%s|' "\$@" >>"$dir/typed"; echo >>"$dir/typed"; }
+	END
+	: >"$dir/typed"
+	LEASH_URI=$LEASH_URI TERM=screen tmux -S "$dir/tmux" -f /dev/null new-session -d -s it -x 80 -y 24 'exec zsh -f -i'
+	tell ". $dir/zshrc && show ready" Enter
+	await "$dir/typed" 'ready|' || return
+	# shellcheck disable=SC2016 # for zsh
+	tell 'leash() { if [ "$1" = list ] || [ "$1" = help ]; then command leash "$@"; else show "$@"; fi; }' Enter
+	tell 'leash stat' Tab
+	completes 'bac' 'leash status backup'
+	await "$dir/typed" 'status|backup|' || return
+	tell 'leash run --on-lost=ki' Tab
+	completes ' bac' 'run --on-lost=kill backup'
+	await "$dir/typed" 'run|--on-lost=kill|backup|' || return
+	tell 'leash run --fo' Tab 'job ' Tab
+	tell ' ech' Tab Enter
+	await "$dir/typed" 'run|--foreground|job|--|echo|' || return
+	tmux -S "$dir/tmux" kill-server
+}
+fish_offers() { # LINE WORD...: at least these, in this order
+	line=$1
+	shift
+	fish --no-config -c "source $build/tools/completion/leash.fish; complete -C '$line'" 2>&1 | cut -f1 >"$dir/offered"
+	for word; do
+		grep -qxF -- "$word" "$dir/offered" || { echo "'$line': not '$word', but" && cat "$dir/offered"; }
+	done
+}
+works_in_fish() {
+	# shellcheck disable=SC2046 # words
+	fish_offers 'leash ' $(commands) help
+	fish_offers 'leash run --on-lost k' keep kill
+	fish_offers 'leash status b' backup
+	fish_offers 'leash status two' 'two words'
+	fish_offers 'leash run job -- l' ls
+	fish_offers 'leash status --' --all --json
+	for name in $(commands); do
+		"$leash" help --table | awk -F '\t' -v name="$name" '$1 == "option" && $2 == name { print "--" $4 }' >"$dir/wanted"
+		fish --no-config -c "source $build/tools/completion/leash.fish; complete -C 'leash $name --'" 2>&1 | cut -f1 | \
+			sed 's/=$//' | sort >"$dir/offered"
+		sort "$dir/wanted" | diff - "$dir/offered" || echo "leash $name"
+	done
+}
+if command -v zsh >/dev/null && command -v tmux >/dev/null; then
+	check 'it works in zsh' works_in_zsh
+else
+	skip 'it works in zsh' 'there is no zsh, or no tmux'
+fi
+if command -v fish >/dev/null; then
+	check 'it works in fish' works_in_fish
+else
+	skip 'it works in fish' 'there is no fish'
 fi
 finish

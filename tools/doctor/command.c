@@ -11,22 +11,6 @@ enum {
 	EXIT_UNFIT = 2,    /* they do not work, or are not safe */
 };
 
-static const char help[] =
-	"Usage: leash doctor [-r URI] [-q] [--json]\n"
-	"Is the server fit to keep locks? Looks at its version, eviction, memory,\n"
-	"persistence, replication, limits, permissions, clock and speed, tries a lock,\n"
-	"and says what is wrong and how to fix it. Leaves nothing behind. Where the\n"
-	"URI names several servers each is looked at, and the sentinels, if there are\n"
-	"any: do they agree who the master is, and would a failover come in time?\n\n"
-	"  -r, --redis URI    the server; default $LEASH_URI, else redis://127.0.0.1:6379\n"
-	"      --prefix WORD  what keys and channels begin with, default \"leash\": their\n"
-	"                     permissions are tried\n"
-	"  -q, --quiet        only warnings and errors\n"
-	"      --json         one object for each finding, then one with their number\n\n"
-	"Exit status: 0 nothing is wrong (there may be notes), 1 there are warnings,\n"
-	"2 there are errors: the server can be reached, but is not fit; 64 usage,\n"
-	"69 it cannot be reached, or does not let us in; 70 internal error.\n";
-
 struct printer {
 	const struct cli *cli;
 	bool colour;
@@ -123,33 +107,20 @@ print_summary(const struct printer *p, int status)
 }
 
 static int
-read_options(struct cli *cli, int argc, char **argv)
-{
-	static const struct option options[] = {CLI_LONG, CLI_LONG_END};
-	char shown[80];
-	int c, status = CLI_GO_ON;
-
-	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":" CLI_SHORT, options, NULL)) != -1)
-		status = cli_option(cli, c, argv);
-	if (status == CLI_GO_ON && optind < argc)
-		return cli_usage(cli, "it looks at a server, not at locks: what is '%s'? -r URI names a server",
-		                 cli_show_word(shown, sizeof shown, argv[optind]));
-	return status;
-}
-
-static int
 run(const struct command *command, int argc, char **argv)
 {
-	struct cli cli;
+	struct cli cli = {.json = false};
 	struct printer p = {.cli = &cli};
+	int status = cli_read(&cli, command, argc, argv);
 	leash_options options;
 	leash_error err = {0};
-	int status;
+	char shown[80];
 
-	cli_begin(&cli, command);
-	status = read_options(&cli, argc, argv);
 	if (status != CLI_GO_ON)
 		return status;
+	if (optind < argc)
+		return cli_usage(&cli, "it looks at a server, not at locks: what is '%s'? -r URI names a server",
+		                 cli_show_word(shown, sizeof shown, argv[optind]));
 	p.colour = cli_has_colour(STDOUT_FILENO);
 	options = cli_client_options(&cli, "doctor");
 	status = cli_exit_of(doctor_examine(&options, take_finding, &p, &err));
@@ -164,4 +135,18 @@ run(const struct command *command, int argc, char **argv)
 }
 
 const struct command command_doctor = {
-	"doctor", "is this server fit to keep locks, and how to fix it if not", help, run};
+	.name = "doctor",
+	.summary = "is this server fit to keep locks, and how to fix it if not",
+	.usage = "",
+	.about = "Is the server fit to keep locks? Looks at its version, eviction, memory, persistence, replication, "
+	         "limits, permissions, clock and speed, tries a lock, and says what is wrong and how to fix it. "
+	         "Leaves nothing behind. Where the URI names several servers it looks at each, and at the sentinels, "
+	         "if there are any: do they agree who the master is, and would a failover come in time? It tries the "
+	         "permissions of keys and channels that begin with --prefix.\n",
+	.notes = "With --json: one object for each finding, then one with their number. -q prints only warnings and "
+	         "errors.\n"
+	         "Exit: 0 nothing is wrong (there may be notes); 1 there are warnings; 2 there are errors: the server "
+	         "can be reached, but is not fit; 64 usage; 69 it cannot be reached, or does not let us in; 70 "
+	         "internal error.\n",
+	.run = run,
+};
