@@ -2,6 +2,7 @@
 #ifndef LEASH_CLIENT_HPP
 #define LEASH_CLIENT_HPP
 
+#include <leash/cancel.hpp>
 #include <leash/client.h>
 #include <leash/error.hpp>
 #include <leash/event.hpp>
@@ -34,6 +35,12 @@ public:
 	client_options &lease(duration time) noexcept { return options_.lease_ms = time.ms(), *this; }
 	client_options &timeout(duration time) noexcept { return options_.timeout_ms = time.ms(), *this; }
 	client_options &fence_ttl(duration time) noexcept { return options_.fence_ttl_ms = time.ms(), *this; }
+
+	/** For how long open() tries again while the server is away; leash::forever does not give up. */
+	client_options &open_wait(duration time) noexcept { return options_.open_wait_ms = time.wait_ms(), *this; }
+
+	/** Ends that when it is fired; it must outlive open(). */
+	client_options &open_cancel(const cancel &value) noexcept { return options_.open_cancel = value.get(), *this; }
 
 	/** Events of the client, and of locks that have no function of their own; see event_function for the thread. */
 	client_options &on_event(event_function function)

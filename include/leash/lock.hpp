@@ -90,9 +90,10 @@ public:
 
 		if (!text.is_whole())
 			return detail::bad_name();
+		const leash_lock_options all = options.c();
 		from.keep(options.on_event_);
 		return detail::made<lock_handle, leash_lock>([&](leash_lock **out, leash_error *err) {
-			return leash_lock_new(out, from.get(), text.get(), &options.options_, err);
+			return leash_lock_new(out, from.get(), text.get(), &all, err);
 		});
 	} catch (const std::bad_alloc &) {
 		return detail::why_not(LEASH_NO_MEMORY, "out of memory for a lock");

@@ -53,15 +53,24 @@ public:
 	/** Events of holds through the lock; see event_function for the thread, and for how long it is kept. */
 	lock_options &on_event(event_function function)
 	{
-		on_event_ = std::make_shared<event_function>(std::move(function));
-		options_.on_event = *on_event_ ? detail::tell_event : nullptr;
-		options_.event_arg = on_event_.get();
-		return *this;
+		return on_event_ = std::make_shared<event_function>(std::move(function)), *this;
 	}
 
 private:
 	friend class lock_handle;
 	friend class semaphore;
+
+	/* For as long as this object is there and is not changed. */
+	leash_lock_options c() const noexcept
+	{
+		leash_lock_options all = options_;
+
+		if (on_event_ != nullptr && *on_event_) {
+			all.on_event = detail::tell_event;
+			all.event_arg = on_event_.get();
+		}
+		return all;
+	}
 
 	leash_lock_options options_ = detail::sized<leash_lock_options>();
 	std::shared_ptr<event_function> on_event_;

@@ -108,9 +108,10 @@ public:
 
 		if (!text.is_whole())
 			return detail::bad_name();
+		const leash_lock_options all = options.c();
 		from.keep(options.on_event_);
 		return detail::made<semaphore, leash_semaphore>([&](leash_semaphore **out, leash_error *err) {
-			return leash_semaphore_new(out, from.get(), text.get(), limit, &options.options_, err);
+			return leash_semaphore_new(out, from.get(), text.get(), limit, &all, err);
 		});
 	} catch (const std::bad_alloc &) {
 		return detail::why_not(LEASH_NO_MEMORY, "out of memory for a semaphore");

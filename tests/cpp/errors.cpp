@@ -2,6 +2,8 @@
 #include "sentence.hpp"
 
 #include <atomic>
+#include <cstdlib>
+#include <new>
 #include <string_view>
 
 using namespace std::chrono_literals;
@@ -37,6 +39,19 @@ SENTENCE(a_server_that_is_not_there_is_unavailable)
 		HOLDS(e.status() == LEASH_UNAVAILABLE && e.sys_errno() == ENOENT);
 		HOLDS(std::strstr(e.what(), "/nowhere") != nullptr);
 	}
+}
+
+SENTENCE(a_server_that_is_not_there_is_waited_for)
+{
+	const auto away = leash::client_options().uri("unix:///nowhere/redis.sock");
+	const auto begin = std::chrono::steady_clock::now();
+	leash::cancel stop;
+
+	HOLDS(leash::client::open(leash::client_options(away).open_wait(30ms)).status() == LEASH_UNAVAILABLE);
+	HOLDS(std::chrono::steady_clock::now() >= begin + 30ms);
+	stop.fire();
+	HOLDS(leash::client::open(leash::client_options(away).open_cancel(stop).open_wait(leash::forever)).status() ==
+	      LEASH_CANCELED);
 }
 
 SENTENCE(statuses_are_conditions_of_the_standard)
@@ -92,4 +107,44 @@ SENTENCE(options_are_named_in_any_order)
 	same.unlock();
 	one = leash::client();
 	HOLDS(lines > 0);
+}
+
+/* The memory of C++, which runs out for a thread at will; leash itself has that of malloc(). */
+static thread_local bool no_memory;
+
+void *operator new(std::size_t size)
+{
+	if (void *memory = no_memory ? nullptr : std::malloc(size); memory != nullptr)
+		return memory;
+	throw std::bad_alloc();
+}
+void operator delete(void *memory) noexcept
+{
+	std::free(memory);
+}
+void operator delete(void *memory, std::size_t) noexcept
+{
+	std::free(memory);
+}
+
+template <class Act> static leash_status without_memory(const Act &act)
+{
+	no_memory = true;
+	const leash_status status = act();
+	no_memory = false;
+	return status;
+}
+
+SENTENCE(memory_that_runs_out_is_an_error_where_nothing_is_thrown)
+{
+	leash::client client;
+	leash::lock lock(client, "memory");
+	const auto options = leash::lock_options().on_event([](const leash::event &) {});
+
+	lock.lock();
+	HOLDS(without_memory([&] { return leash::lock::make(client, "memory", options).status(); }) == LEASH_NO_MEMORY);
+	HOLDS(without_memory([&] { return leash::semaphore::make(client, "permits", 1, options).status(); }) ==
+	      LEASH_NO_MEMORY);
+	HOLDS(without_memory([&] { return leash::client::open().status(); }) == LEASH_NO_MEMORY);
+	HOLDS(without_memory([&] { return lock.release().status(); }) == LEASH_OK);
 }

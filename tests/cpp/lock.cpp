@@ -161,6 +161,19 @@ SENTENCE(events_come_on_another_thread_and_outlive_the_lock)
 	HOLDS(thread.get_future().get() != std::this_thread::get_id() && name == "events" && jeopardies == 0);
 }
 
+SENTENCE(options_that_were_moved_from_have_no_function)
+{
+	std::promise<const char *> told;
+	leash::client client(leash::client_options().on_event([&](const leash::event &) { told.set_value("client"); }));
+	leash::lock_options from = leash::lock_options().on_event([&](const leash::event &) { told.set_value("options"); });
+	const leash::lock_options options = std::move(from);
+	leash::lock lock(client, "moved options", from);
+	const std::lock_guard guard(lock);
+
+	take_from_its_owner(lock);
+	HOLDS(told.get_future().get() == std::string("client"));
+}
+
 SENTENCE(a_cancel_ends_a_wait)
 {
 	leash::client ours, theirs;

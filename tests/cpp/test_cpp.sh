@@ -28,6 +28,16 @@ compiles_alone() { # HEADER
 	compile 17 -fsyntax-only "$dir/alone.cpp"
 }
 
+# Each field of a struct of options is a call of the class of that name, without `_ms`.
+fields_are_calls() { # STRUCT HEADER CLASS HEADER
+	sed -n "/^typedef struct $1 {/,/^} $1;/s/^	[a-z0-9_ ]*[ *]\([a-z_]*\);.*/\1/p" "$source/include/leash/$2" |
+		sed -e '/^size$/d' -e '/_arg$/d' -e 's/_ms$//' >"$dir/fields"
+	[ -s "$dir/fields" ] || echo "no fields of $1"
+	while read -r field; do
+		grep -q "$3 &$field(" "$source/include/leash/$4" || echo "a $3 has no $field()"
+	done <"$dir/fields"
+}
+
 builds() { # PROGRAM
 	# shellcheck disable=SC2086 # flags
 	compile 17 ${LEASH_SANITIZE-} -pthread -o "$dir/$1" "$source/tests/cpp/$1.cpp" \
@@ -42,6 +52,10 @@ compiler=${CXX:-c++}
 for header in $(cd "$source/include" && ls leash/*.hpp); do
 	check "$header compiles alone" compiles_alone "$header"
 done
+
+check 'how to open can be said in full' fields_are_calls leash_options client.h client_options client.hpp
+check 'how a lock behaves, likewise' fields_are_calls leash_lock_options lock_options.h lock_options lock_options.hpp
+check 'how to acquire, likewise' fields_are_calls leash_acquire lock.h acquire_options lock_options.hpp
 
 start_redis
 export LEASH_URI="unix://$dir/redis.sock?timeout=10000" # the machine may stand still for a second
