@@ -8,10 +8,11 @@
  *
  * Header only; a program links with libleash, as one in C does. docs/cpp.md is the tour, and the documentation of a
  * call stands where it is declared. What a class here does not have is in leash.h: get() of each yields the handle for
- * that. And each but the client can be made of such a handle, which it frees then.
+ * that (of a read_write_lock: of reads() and writes()). And each but the client and the read_write_lock can be made of
+ * such a handle, which it frees then.
  *
- * - **Errors.** What has a name of the standard library's (a constructor, lock(), try_lock_for(), ...) throws
- *   leash::error. What has a name of leash's own (open(), make(), acquire(), release(), extend(), ...) throws nothing
+ * - **Errors.** What has a name of the standard library's (a constructor, lock(), wait_for(), count_down(), ...) throws
+ *   leash::error. What has a name of leash's own (open(), make(), acquire(), release(), await(), ...) throws nothing
  *   and returns a leash::result, which must be looked at. See leash/error.hpp.
  * - **Times** are std::chrono's, of any unit. leash counts whole milliseconds, to which each is rounded up.
  * - **Ends.** A destructor never throws. Objects can be moved, and not be copied. One that was moved from has nothing;
@@ -32,10 +33,14 @@
 #include <leash/client.hpp>
 #include <leash/owner.hpp>
 #include <leash/lock_options.hpp>
+#include <leash/text.hpp>
 #include <leash/lockable.hpp>
 #include <leash/lock.hpp>
 #include <leash/readwrite.hpp>
 #include <leash/multi.hpp>
 #include <leash/semaphore.hpp>
+#include <leash/condition.hpp>
+#include <leash/gate.hpp>
+#include <leash/leader.hpp>
 
 #endif

@@ -23,8 +23,8 @@ test_scripts += tests/tools/test_completion.sh
 
 # What they share.
 EXTRA_DIST += $(test_scripts)
-EXTRA_DIST += tests/cpp/errors.cpp tests/cpp/lock.cpp tests/cpp/readwrite.cpp tests/cpp/semaphore.cpp
-EXTRA_DIST += tests/cpp/sentence.hpp tests/cpp/types.cpp
+EXTRA_DIST += tests/cpp/condition.cpp tests/cpp/errors.cpp tests/cpp/gate.cpp tests/cpp/leader.cpp tests/cpp/lock.cpp
+EXTRA_DIST += tests/cpp/readwrite.cpp tests/cpp/semaphore.cpp tests/cpp/sentence.hpp tests/cpp/types.cpp
 EXTRA_DIST += tests/install/shape.known
 EXTRA_DIST += tests/contract/metrics.py tests/support/tap.sh
 

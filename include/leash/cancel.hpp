@@ -27,6 +27,12 @@ public:
 	/** Has it been fired? Likewise. */
 	bool is_fired() const noexcept { return leash_cancel_is_fired(get()); }
 
+	/** A descriptor that is readable while it is fired, for poll(); stays this object's. As leash_cancel_fd(). */
+	result<int> fd() noexcept
+	{
+		return detail::told<int>([&](int *out, leash_error *err) { return leash_cancel_fd(get(), out, err); });
+	}
+
 	/** It can be fired again; as leash_cancel_reset(). */
 	void reset() noexcept { leash_cancel_reset(get()); }
 

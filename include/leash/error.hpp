@@ -176,6 +176,23 @@ template <class T, class Handle, class Call> result<T> made(const Call &call) no
 	return call(&handle, &why) == LEASH_OK ? result<T>(T(handle)) : result<T>(why);
 }
 
+/* Of one that yields a number: it is given where to put that. */
+template <class T, class Call> result<T> told(const Call &call) noexcept
+{
+	leash_error why;
+	T number{};
+
+	return call(&number, &why) == LEASH_OK ? result<T>(std::move(number)) : result<T>(why);
+}
+
+/* Was it done before its time was over? Throws leash::error for all else that is wrong. */
+inline bool in_time(const result<void> &outcome)
+{
+	if (outcome.status() != LEASH_TIMEOUT)
+		outcome.value();
+	return outcome.has_value();
+}
+
 /* A struct of options of leash.h, all of which begin with their size. */
 template <class T> T sized() noexcept
 {

@@ -4,59 +4,21 @@
 
 #include <leash/client.hpp>
 #include <leash/error.hpp>
+#include <leash/leader.h>
 #include <leash/lock.h>
 #include <leash/lock_options.hpp>
 #include <leash/lockable.hpp>
+#include <leash/text.hpp>
 #include <leash/time.hpp>
 
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
 #include <string_view>
 
 namespace leash {
-
-namespace detail {
-
-/* A name as C wants it. Of one that is too long is kept what the library needs to say so. */
-class c_name {
-public:
-	explicit c_name(std::string_view name) noexcept
-	{
-		const std::string_view cut = name.substr(0, LEASH_NAME_MAX + 1);
-
-		cut.copy(text_, cut.size());
-		text_[cut.size()] = '\0';
-		is_whole_ = cut.find('\0') == std::string_view::npos;
-	}
-
-	/* No NUL in it: C would see another name than the one that was given. */
-	bool is_whole() const noexcept { return is_whole_; }
-	const char *get() const noexcept { return text_; }
-
-private:
-	char text_[LEASH_NAME_MAX + 2];
-	bool is_whole_;
-};
-
-inline leash_error bad_name() noexcept
-{
-	return why_not(LEASH_INVALID, "a name must not have a NUL byte in it");
-}
-
-/* The token of a lock or of permits. */
-template <class Handle>
-std::string token(const Handle *handle, std::size_t (*copy)(const Handle *, char *, std::size_t))
-{
-	char text[LEASH_TOKEN_MAX];
-
-	return std::string(text, copy(handle, text, sizeof text));
-}
-
-} // namespace detail
 
 /**
  * A leash_lock: this program's view of one lock. Any number of threads may share one. Who holds it is the thread that
@@ -86,14 +48,11 @@ public:
 	static result<lock_handle>
 	make(client &from, std::string_view name, const lock_options &options = lock_options()) noexcept
 	try {
-		const detail::c_name text(name);
-
-		if (!text.is_whole())
-			return detail::bad_name();
 		const leash_lock_options all = options.c();
+
 		from.keep(options.on_event_);
-		return detail::made<lock_handle, leash_lock>([&](leash_lock **out, leash_error *err) {
-			return leash_lock_new(out, from.get(), text.get(), &all, err);
+		return detail::named<lock_handle, leash_lock>(name, [&](leash_lock **out, const char *text, leash_error *err) {
+			return leash_lock_new(out, from.get(), text, &all, err);
 		});
 	} catch (const std::bad_alloc &) {
 		return detail::why_not(LEASH_NO_MEMORY, "out of memory for a lock");
@@ -123,7 +82,8 @@ public:
 		return detail::done([&](leash_error *err) { return leash_lock_release(get(), err); });
 	}
 
-	/** The same, but wait for the answer for `time` at most, and with 0 not at all: leash_lock_release_within(). */
+	/** The same, but wait for the answer for `time` at most, and with 0 not at all: leash_lock_release_within().
+	 * Threads: as release(). Since 0.1. */
 	result<void> release_within(duration time) noexcept
 	{
 		return detail::done([&](leash_error *err) { return leash_lock_release_within(get(), time.ms(), err); });
@@ -133,6 +93,21 @@ public:
 	result<void> extend(duration lease) noexcept
 	{
 		return detail::done([&](leash_error *err) { return leash_lock_extend(get(), lease.ms(), err); });
+	}
+
+	/**
+	 * Let all who watch who leads know `value`, such as an address; as leash_lock_proclaim(). See leash::watch.
+	 * LEASH_INVALID also for a NUL byte in it.
+	 *
+	 * Threads: any; not from a leash callback. Since 0.1.
+	 */
+	result<void> proclaim(std::string_view value) noexcept
+	{
+		const detail::c_text<LEASH_VALUE_MAX> text(value);
+
+		if (!text.is_whole())
+			return detail::not_whole("a value");
+		return detail::done([&](leash_error *err) { return leash_lock_proclaim(get(), text.get(), err); });
 	}
 
 	/** Does the calling thread hold it, and is the lease still valid? As leash_lock_held(), and so are the next five:

@@ -28,7 +28,7 @@ public:
 	void lock() { self().acquire(forever).value(); }
 
 	/** Try once. False: another owner has it. Throws leash::error for all else. Threads: as lock(). Since 0.1. */
-	bool try_lock() { return got(self().acquire({})); }
+	bool try_lock() { return detail::in_time(self().acquire({})); }
 
 	/**
 	 * Wait for up to `time`, rounded up to milliseconds; 0 and less tries once. False: another owner had it to the end.
@@ -38,7 +38,7 @@ public:
 	 */
 	template <class Rep, class Period> bool try_lock_for(const std::chrono::duration<Rep, Period> &time)
 	{
-		return got(self().acquire(time));
+		return detail::in_time(self().acquire(time));
 	}
 
 	/**
@@ -78,13 +78,6 @@ protected:
 
 private:
 	Lock &self() noexcept { return static_cast<Lock &>(*this); }
-
-	static bool got(const result<void> &outcome)
-	{
-		if (outcome.status() != LEASH_TIMEOUT)
-			outcome.value();
-		return outcome.has_value();
-	}
 };
 
 namespace detail {

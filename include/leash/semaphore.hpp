@@ -104,15 +104,13 @@ public:
 	static result<semaphore>
 	make(client &from, std::string_view name, std::int64_t limit, const lock_options &options = lock_options()) noexcept
 	try {
-		const detail::c_name text(name);
-
-		if (!text.is_whole())
-			return detail::bad_name();
 		const leash_lock_options all = options.c();
+
 		from.keep(options.on_event_);
-		return detail::made<semaphore, leash_semaphore>([&](leash_semaphore **out, leash_error *err) {
-			return leash_semaphore_new(out, from.get(), text.get(), limit, &all, err);
-		});
+		return detail::named<semaphore, leash_semaphore>(
+		    name, [&](leash_semaphore **out, const char *text, leash_error *err) {
+			    return leash_semaphore_new(out, from.get(), text, limit, &all, err);
+		    });
 	} catch (const std::bad_alloc &) {
 		return detail::why_not(LEASH_NO_MEMORY, "out of memory for a semaphore");
 	}

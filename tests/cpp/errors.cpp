@@ -138,10 +138,12 @@ template <class Act> static leash_status without_memory(const Act &act)
 SENTENCE(memory_that_runs_out_is_an_error_where_nothing_is_thrown)
 {
 	leash::client client;
+	leash::watch watch(client, "memory");
 	leash::lock lock(client, "memory");
 	const auto options = leash::lock_options().on_event([](const leash::event &) {});
 
 	lock.lock();
+	HOLDS(without_memory([&] { return watch.look().status(); }) == LEASH_NO_MEMORY && watch.look()->leads);
 	HOLDS(without_memory([&] { return leash::lock::make(client, "memory", options).status(); }) == LEASH_NO_MEMORY);
 	HOLDS(without_memory([&] { return leash::semaphore::make(client, "permits", 1, options).status(); }) ==
 	      LEASH_NO_MEMORY);

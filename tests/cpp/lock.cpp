@@ -1,6 +1,8 @@
 /* Locks and sets of them under the standard's guards, against a real server. */
 #include "sentence.hpp"
 
+#include <poll.h>
+
 #include <atomic>
 #include <future>
 #include <mutex>
@@ -44,20 +46,6 @@ SENTENCE(it_nests)
 	}
 	HOLDS(lock.held() && lock.depth() == 1);
 }
-
-/* Half as fast as the world's, in steps of 100 ms. */
-struct slow_clock {
-	using duration = std::chrono::duration<std::int64_t, std::deci>;
-	using rep = duration::rep;
-	using period = duration::period;
-	using time_point = std::chrono::time_point<slow_clock>;
-	static constexpr bool is_steady = true;
-
-	static time_point now()
-	{
-		return time_point(std::chrono::floor<duration>(steady_clock::now().time_since_epoch() / 2));
-	}
-};
 
 SENTENCE(it_is_waited_for_as_long_as_any_clock_says)
 {
@@ -172,6 +160,17 @@ SENTENCE(options_that_were_moved_from_have_no_function)
 
 	take_from_its_owner(lock);
 	HOLDS(told.get_future().get() == std::string("client"));
+}
+
+SENTENCE(a_cancel_has_a_descriptor)
+{
+	leash::cancel stop, from, moved(std::move(from));
+	pollfd waiting{stop.fd().value(), POLLIN, 0};
+
+	HOLDS(poll(&waiting, 1, 0) == 0);
+	stop.fire();
+	HOLDS(poll(&waiting, 1, 0) == 1 && stop.fd().value() == waiting.fd && moved.fd().value() != waiting.fd);
+	HOLDS(from.fd().status() == LEASH_INVALID);
 }
 
 SENTENCE(a_cancel_ends_a_wait)

@@ -7,9 +7,11 @@
 
 #include <leash.hpp>
 
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <ratio>
 #include <stdexcept>
 #include <string>
 
@@ -39,6 +41,20 @@ inline void holds(bool so, const char *what, int line)
 	if (!so)
 		throw std::runtime_error("line " + std::to_string(line) + ": not so: " + what);
 }
+
+/* Half as fast as the world's, in steps of 100 ms. */
+struct slow_clock {
+	using duration = std::chrono::duration<std::int64_t, std::deci>;
+	using rep = duration::rep;
+	using period = duration::period;
+	using time_point = std::chrono::time_point<slow_clock>;
+	static constexpr bool is_steady = true;
+
+	static time_point now()
+	{
+		return time_point(std::chrono::floor<duration>(std::chrono::steady_clock::now().time_since_epoch() / 2));
+	}
+};
 
 /* Does a short try fail, as somebody has the lock? Made again where the server answers later than that. */
 template <class Try> bool fails(const Try &attempt)

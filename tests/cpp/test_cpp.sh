@@ -56,10 +56,14 @@ done
 check 'how to open can be said in full' fields_are_calls leash_options client.h client_options client.hpp
 check 'how a lock behaves, likewise' fields_are_calls leash_lock_options lock_options.h lock_options lock_options.hpp
 check 'how to acquire, likewise' fields_are_calls leash_acquire lock.h acquire_options lock_options.hpp
+check 'how a condition waits, likewise' fields_are_calls leash_condition_options condition.h condition_options \
+	condition.hpp
 
 start_redis
 export LEASH_URI="unix://$dir/redis.sock?timeout=10000" # the machine may stand still for a second
-for program in errors lock readwrite semaphore; do
+# as a program that is not leash might
+redis-cli -s "$dir/redis.sock" HSET 'leash:{endless}' 00000000-0000-4000-8000-000000000000:1 1 >/dev/null
+for program in condition errors gate leader lock readwrite semaphore; do
 	check "$program.cpp compiles without a warning" builds $program
 	for sentence in $("$dir/$program" --list); do
 		check "$program: $(echo "$sentence" | tr _ ' ')" "$dir/$program" "$sentence"

@@ -12,7 +12,8 @@ constexpr bool is_handle = std::is_nothrow_move_constructible_v<T> && std::is_no
 
 static_assert(is_handle<leash::client> && is_handle<leash::lock> && is_handle<leash::multi>);
 static_assert(is_handle<leash::semaphore> && is_handle<leash::permit> && is_handle<leash::owner>);
-static_assert(is_handle<leash::cancel>);
+static_assert(is_handle<leash::cancel> && is_handle<leash::condition> && is_handle<leash::watch>);
+static_assert(is_handle<leash::latch> && is_handle<leash::barrier>);
 static_assert(std::is_nothrow_move_constructible_v<leash::read_write_lock>);
 static_assert(std::is_nothrow_move_assignable_v<leash::read_write_lock>);
 static_assert(!std::is_copy_constructible_v<leash::read_write_lock>);
@@ -31,6 +32,10 @@ static_assert(noexcept(std::declval<leash::read_write_lock &>().unlock_shared())
 
 /* What throws nothing says so. */
 static_assert(noexcept(std::declval<leash::lock &>().acquire({})) && noexcept(std::declval<leash::lock &>().release()));
+static_assert(noexcept(std::declval<leash::condition &>().await({})));
+static_assert(noexcept(std::declval<leash::watch &>().next({})) && noexcept(std::declval<leash::watch &>().look()));
+static_assert(noexcept(std::declval<leash::latch &>().await({})));
+static_assert(noexcept(std::declval<leash::barrier &>().await({})));
 
 /* Times are rounded up; none overflows. */
 using namespace std::chrono_literals;
@@ -70,6 +75,19 @@ template void guards(leash::read_write_lock &, leash::read_write_lock &);
 [[maybe_unused]] void mixed(leash::lock &lock, leash::multi &multi, leash::read_write_lock &config)
 {
 	const std::scoped_lock all(lock, multi, config);
+}
+
+/* As with std::condition_variable_any, any function without arguments is a predicate: also one that only moves. */
+[[maybe_unused]] void predicates(leash::condition &changed, const std::unique_ptr<int> &number)
+{
+	const auto moves_only = [&] {
+		return [copy = std::make_unique<int>(*number)] { return copy.get(); };
+	};
+
+	changed.wait(moves_only());
+	static_cast<void>(changed.wait_for(1s, moves_only()));
+	static_cast<void>(changed.wait_until(std::chrono::system_clock::now(), moves_only()));
+	static_cast<void>(changed.await(leash::acquire_options(1min), moves_only()));
 }
 
 } // namespace
