@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 namespace leash {
@@ -64,7 +65,11 @@ public:
 	/** For calls of leash.h; stays this object's. */
 	leash_multi *get() const noexcept { return multi_.get(); }
 
-	explicit multi(leash_multi *handle) noexcept : multi_(handle) {}
+	/* A template, so that a list of no locks, {}, is not taken for no handle. */
+	template <class Handle, class = std::enable_if_t<std::is_same_v<Handle, leash_multi>>>
+	explicit multi(Handle *handle) noexcept : multi_(handle)
+	{
+	}
 
 private:
 	std::unique_ptr<leash_multi, detail::freed_by<leash_multi_free>> multi_;

@@ -23,7 +23,8 @@ static_assert(std::is_base_of_v<std::system_error, leash::error> && std::is_noth
 static_assert(std::is_error_code_enum_v<leash_status>);
 
 static_assert(std::is_default_constructible_v<leash::client> && std::is_nothrow_default_constructible_v<leash::permit>);
-static_assert(!std::is_convertible_v<leash_lock *, leash::lock>);
+static_assert(!std::is_convertible_v<leash_lock *, leash::lock> && !std::is_convertible_v<leash_multi *, leash::multi>);
+static_assert(std::is_constructible_v<leash::multi, leash_multi *>);
 static_assert(std::is_convertible_v<std::chrono::seconds, leash::acquire_options>);
 
 /* Guards call these in destructors. */
