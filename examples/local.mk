@@ -35,6 +35,13 @@ if LIBEVENT_FOUND
 example_programs += examples/event_loop_event
 endif
 
+# Locks that are not right, and what shows it: each beside leash, in one contest.
+example_programs += examples/wrong/compare_then_delete
+example_programs += examples/wrong/getset
+example_programs += examples/wrong/incr
+example_programs += examples/wrong/no_token
+example_programs += examples/wrong/setnx_expire
+
 check_PROGRAMS += $(example_programs)
 
 .PHONY: examples
@@ -66,6 +73,18 @@ examples_event_loop_uv_CPPFLAGS = $(AM_CPPFLAGS) $(LIBUV_CFLAGS)
 examples_event_loop_uv_LDADD = $(example_libs) $(LIBUV_LIBS)
 examples_event_loop_event_CPPFLAGS = $(AM_CPPFLAGS) $(LIBEVENT_CFLAGS)
 examples_event_loop_event_LDADD = $(example_libs) $(LIBEVENT_LIBS)
+
+contest_sources = examples/wrong/contest.c examples/wrong/contest.h
+examples_wrong_compare_then_delete_SOURCES = examples/wrong/compare_then_delete.c $(contest_sources)
+examples_wrong_compare_then_delete_LDADD = $(example_libs) $(HIREDIS_LIBS)
+examples_wrong_getset_SOURCES = examples/wrong/getset.c $(contest_sources)
+examples_wrong_getset_LDADD = $(example_libs) $(HIREDIS_LIBS)
+examples_wrong_incr_SOURCES = examples/wrong/incr.c $(contest_sources)
+examples_wrong_incr_LDADD = $(example_libs) $(HIREDIS_LIBS)
+examples_wrong_no_token_SOURCES = examples/wrong/no_token.c $(contest_sources)
+examples_wrong_no_token_LDADD = $(example_libs) $(HIREDIS_LIBS)
+examples_wrong_setnx_expire_SOURCES = examples/wrong/setnx_expire.c $(contest_sources)
+examples_wrong_setnx_expire_LDADD = $(example_libs) $(HIREDIS_LIBS)
 
 EXTRA_DIST += examples/quickstart.sh
 EXTRA_DIST += examples/redis.h
