@@ -1,4 +1,5 @@
-# What the README claims, measured. Built by make bench, and by make check so that it does not rot; run by hand.
+# What leash claims about its speed, measured: see docs/performance.md. Built by make bench, and by make check so that
+# it does not rot; run by hand.
 
 EXTRA_DIST += bench/README.md
 

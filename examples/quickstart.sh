@@ -271,7 +271,7 @@ check 'the fence has grown again' [ "$(fence ann)" -gt "$of_bob" ]
 say '' '7. ann releases it.' ''
 say release >&3
 hear_answer ann '^release: OK'
-check 'nothing is left of it in Redis but the fence, for a day' is "$key:fence" ask KEYS "$key*"
+check 'nothing is left of it in Redis but the fence, for an hour' is "$key:fence" ask KEYS "$key*"
 say quit >&3
 wait "$ann" || give_up 'ann ended badly'
 ann=''

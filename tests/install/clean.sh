@@ -43,5 +43,6 @@ check 'every source file is in a list' lost bench examples include lib tests too
 	-name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.lua' -o -name '*.inc'
 check 'every file of the Python package is in a list' lost bindings -name '*.py' -o -name '*.sh' -o -name '*.toml' -o -name py.typed
 check 'every test script is in a list' lost tests -name '*.sh'
+check 'every page and picture is in a list' lost docs -name '*.md' -o -name '*.svg'
 
 finish

@@ -44,12 +44,10 @@ libraries_are_ours() {
 # All else that is there, one by one.
 files_are_those() {
 	{
-		for page in CHANGELOG.md LICENSE README.md bindings/python/README.md bindings/python/examples/tasks.py \
-			docs/architecture.md docs/cpp.md docs/defences.md docs/deployments.md \
-			docs/event-loops.md docs/faults.md docs/kinds.md docs/why-other-ways-break.md lib/lua/README.md; do
+		for page in CHANGELOG.md LICENSE README.md bindings/python/README.md bindings/python/examples/tasks.py lib/lua/README.md; do
 			echo "$(folder docdir)/$page"
 		done
-		(cd "$source" && ls examples/*.[ch] examples/*.cpp examples/wrong/*.[ch]) | sed "s|^|$(folder docdir)/|"
+		(cd "$source" && ls docs/*.md docs/pictures/*.svg examples/*.[ch] examples/*.cpp examples/wrong/*.[ch]) | sed "s|^|$(folder docdir)/|"
 		echo "$(folder man3dir)/leash.3"
 		if [ -e "$build/tools/leash" ]; then
 			echo "$bindir/leash"

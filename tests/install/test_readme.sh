@@ -1,32 +1,47 @@
 #!/bin/sh
-# What README.md shows is so: its first programs in C and in C++ compile as they stand there, and run; what it names is there.
-# And the example of leash(3) is a program, too, and so is the first one of docs/cpp.md.
+# What README.md and docs/ show is so: programs compile as they stand there, and run; links lead somewhere; every public call,
+# option, command and exit status is named. And the example of leash(3) is a program, too.
 # shellcheck source=tests/support/tap.sh
 . "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
 
-readme=$source/README.md
+readme=$source/README.md reference=$source/docs/reference.md commands=$source/docs/command.md
+pages="$readme $source/bindings/python/README.md $source/lib/lua/README.md $(echo "$source"/docs/*.md)"
 
 # The lines of the first block of C, and the number of its last line.
 awk '/^```c$/ { on = 1; next } on && /^```/ { print NR >last; exit } on' last="$dir/last" "$readme" >"$dir/first.c"
 
-# The first block of C++ of each page.
-for page in README docs/cpp; do
-	awk '/^```cpp$/ { on = 1; next } on && /^```/ { exit } on' "$source/$page.md" >"$dir/$(basename "$page").cpp"
-done
+# The first block of C++.
+awk '/^```cpp$/ { on = 1; next } on && /^```/ { exit } on' "$source/docs/cpp.md" >"$dir/cpp.cpp"
 
 is_on_the_first_screen() {
-	[ -s "$dir/first.c" ] && [ "$(cat "$dir/last")" -lt 40 ]
+	[ -s "$dir/first.c" ] && [ "$(cat "$dir/last")" -lt 40 ] && head -n 40 "$readme" | grep -q '^    leash run '
+}
+is_short() {
+	[ "$(wc -l <"$readme")" -le 200 ] || echo 'more than 200 lines'
+	grep -nE '^.{121}' "$readme"
+	return 0
 }
 
 # The program under EXAMPLES.
 awk '/^\.Sh / { on = $2 == "EXAMPLES" } /^\.Ed/ { text = 0 } on && text { print } on && /^\.Bd -literal/ { text = 1 }' \
 	"$source/docs/leash.3" | sed 's/\\e/\\/g' >"$dir/example.c"
 
+# All blocks of C of the guide, each a part of one program that is not run.
+{
+	printf '#include <leash.h>\n\n#include <signal.h>\n#include <stdio.h>\n#include <string.h>\n'
+	awk '/^```c$/ { on = 1; next } /^```/ { on = 0 } on' "$source/docs/guide.md"
+} >"$dir/guide.c"
+
 compiles() { # PROGRAM STANDARD, as the compiler takes it
 	[ -s "$dir/$1.c" ] || echo 'there is none'
 	# shellcheck disable=SC2086 # flags
 	${CC:-cc} "$2" -Wall -Wextra -Wpedantic -Werror ${LEASH_SANITIZE-} -I"$source/include" -o "$dir/$1" "$dir/$1.c" \
 		-L"$build/lib/.libs" -Wl,-rpath,"$build/lib/.libs" -lleash
+}
+
+guide_compiles() {
+	[ "$(grep -c '^```c$' "$source/docs/guide.md")" -ge 5 ] || echo 'few blocks of C'
+	${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$source/include" -c -o "$dir/guide.o" "$dir/guide.c"
 }
 
 compiles_as_cpp() { # PROGRAM
@@ -39,73 +54,126 @@ compiles_as_cpp() { # PROGRAM
 runs() { # PROGRAM TEXT: it prints that, and leaves none of its locks behind
 	[ -n "$redis" ] || start_redis || return
 	LEASH_URI="unix://$dir/redis.sock" "$dir/$1" >"$dir/text" && grep -q "^$2" "$dir/text" &&
-		[ "$(redis-cli -s "$dir/redis.sock" EXISTS 'leash:{orders}' 'leash:{account/ann}' 'leash:{account/bob}')" = 0 ]
+		[ "$(redis-cli -s "$dir/redis.sock" EXISTS 'leash:{orders}')" = 0 ]
 }
 
 says_what_is_wrong() { # PROGRAM
 	! LEASH_URI="unix://$dir/nowhere" "$dir/$1" 2>"$dir/text" && grep -q "$dir/nowhere" "$dir/text"
 }
 
-# Files that it links to, folders of its map, the two commands.
+# Folders of the map of the source tree, the commands that are run in it.
 names_what_is_there() {
 	{
-		grep -o '](\([^):]*\))' "$readme" | sed 's/^](//; s/)$//; s/#.*//' | grep .
-		grep -o '^| .[a-z/-]*/' "$readme" | sed 's/^...//'
-		grep -o '^    \./[a-z_-]*/[a-z.]*sh' "$readme" | sed 's/^ *//'
+		grep -o '^| .[a-z/-]*/' "$source/docs/architecture.md" | sed 's/^...//'
+		# shellcheck disable=SC2086 # words
+		grep -ohE '(^    |`|&& )\./[a-z_/-]*\.sh' $pages | sed 's/.*\.\///'
 	} | sort -u >"$dir/names"
-	[ "$(wc -l <"$dir/names")" -ge 20 ] || return
+	[ "$(wc -l <"$dir/names")" -ge 20 ] || echo 'few names'
 	while read -r name; do
 		[ -e "$source/$name" ] || echo "not there: $name"
 	done <"$dir/names"
 }
 
-# A link within the page is a heading in small letters, with dashes for spaces.
+# What a link to a heading ends with: small letters, dashes for spaces, nothing else but digits and underscores.
+headings() { # PAGE
+	awk '/^```/ { code = !code } !code' "$1" | sed -n 's/^##* //p' | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9_\n-'
+}
+# Those with a scheme aside.
 links_lead_somewhere() {
-	sed -n 's/^##* //p' "$readme" | tr 'A-Z ' 'a-z-' >"$dir/headings"
-	grep -o '](#[^)]*)' "$readme" | sed 's/^](#//; s/)$//' | while read -r heading; do
-		grep -qxF -- "$heading" "$dir/headings" || echo "no heading for #$heading"
+	for page in $pages; do
+		awk '/^```/ { code = !code } !code' "$page" | grep -oE '\]\([^) ]+\)' | sed 's/^](//; s/)$//' | grep -v '^[a-z]*:' |
+			sort -u | while IFS='#' read -r file heading; do
+			target=${file:+$(dirname "$page")/$file}
+			target=${target:-$page}
+			echo "$target" >>"$dir/targets"
+			if [ ! -e "$target" ]; then
+				echo "${page#"$source/"} leads to $file, which is not there"
+			elif [ -n "$heading" ] && ! headings "$target" | grep -qxF -- "$heading"; then
+				echo "${page#"$source/"} leads to #$heading, which is no heading of ${target#"$source/"}"
+			fi
+		done
+	done
+	[ "$(wc -l <"$dir/targets")" -ge 100 ] || echo 'few links'
+}
+every_page_is_linked() {
+	for page in "$source"/docs/*.md; do
+		grep -qF "](docs/${page##*/})" "$readme" || echo "the README does not link to docs/${page##*/}"
+	done
+}
+pictures_are_shown() {
+	python=$(python_with xml.dom.minidom) || return
+	for picture in "$source"/docs/pictures/*.svg; do
+		"$python" -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$picture"
+		# shellcheck disable=SC2086 # words
+		grep -qE "^!\\[[^]]+\\]\\([a-z/]*pictures/${picture##*/}\\)" $pages || echo "no page shows ${picture##*/}"
 	done
 }
 
-all_named() { # FILE: of expressions, each of which the README has somewhere
+all_named() { # FILE PAGE: of expressions, each of which the page has somewhere
 	[ -s "$1" ] || return
 	while read -r name; do
-		grep -qE -- "$name" "$readme" || echo "not named: $name"
+		grep -qE -- "$name" "$2" || echo "not named: $name"
 	done <"$1"
 }
 # By name, or as one of a row (`_depth`).
 names_every_call() {
 	sed -nE 's/^[[:space:]]*(leash_lock(_[a-z_]*));$/`(\1|\2)[`(]/p; s/^[[:space:]]*(leash_[a-z_]*);$/`\1[`(]/p' \
 		"$source/lib/libleash.map" >"$dir/calls"
-	all_named "$dir/calls"
+	all_named "$dir/calls" "$reference"
+}
+names_every_option() {
+	cat "$source"/include/leash/client.h "$source"/include/leash/lock*.h |
+		awk '/^typedef struct leash_(lock_)?options \{|^typedef struct leash_acquire \{/ { on = 1 } /^}/ { on = 0 }
+			on && match($0, /[a-z_]+;/) && $2 != "size;" { print "^\\| ([^|]* )?`" substr($0, RSTART, RLENGTH - 1) "`[ ,]" }' >"$dir/options"
+	[ "$(wc -l <"$dir/options")" -ge 30 ] || echo 'few options'
+	all_named "$dir/options" "$reference"
+}
+names_every_event() {
+	sed -n 's/^[[:space:]]*LEASH_EVENT_\([A-Z_]*\) = .*/^| `\1` /p' "$source/include/leash/event.h" | sed 's/|/\\|/' >"$dir/events"
+	all_named "$dir/events" "$reference"
 }
 names_every_command() {
 	sed -n 's/^const struct command command_\([a-z]*\) = {$/`leash \1`/p' "$source"/tools/*.c >"$dir/commands"
-	all_named "$dir/commands"
+	all_named "$dir/commands" "$commands"
+}
+
+# What the guide says that an event says.
+causes_are_told() {
+	awk '/^\| the event says/ { on = 1; next } !/^\|/ { on = 0 } on { print $0 }' "$source/docs/guide.md" | cut -d'|' -f2 |
+		grep -o '`[^`]*`' | tr -d '`' >"$dir/causes"
+	[ "$(wc -l <"$dir/causes")" -ge 5 ] || echo 'few causes'
+	while read -r cause; do
+		grep -rqF "\"$cause\"" "$source/lib" || echo "no event says: $cause"
+	done <"$dir/causes"
 }
 
 # The numbers of the table that begins with "exit status"; a row may have several.
 has_every_exit_status() {
 	sed -n 's/^[[:space:]]*EXIT_[A-Z_]* = \([1-9][0-9]*\),.*/\1/p' "$source/tools/command.h" | sort >"$dir/exits"
-	awk -F'|' '/^\| exit status/ { on = 1; next } !/^\|/ { on = 0 } on { gsub(/[^0-9]+/, "\n", $2); print $2 }' "$readme" |
+	awk -F'|' '/^\| exit status/ { on = 1; next } !/^\|/ { on = 0 } on { gsub(/[^0-9]+/, "\n", $2); print $2 }' "$commands" |
 		grep . | sort >"$dir/said"
 	diff "$dir/exits" "$dir/said"
 }
 
-check 'a whole program stands on the first screen' is_on_the_first_screen
-check 'it compiles without a warning and links with nothing but leash' compiles first -std=c11
-check 'it runs and gives its lock back' runs first 'nobody else has the lock'
+check 'a whole program and a command stand on the first screen' is_on_the_first_screen
+check 'the README has at most 200 lines of at most 120 characters' is_short
+check 'its program compiles without a warning and links with nothing but leash' compiles first -std=c11
+check 'it runs and gives its lock back' runs first 'no other thread, process or machine holds'
 check 'without a server it says what is wrong' says_what_is_wrong first
-for page in README cpp; do
-	check "the first program in C++ of $page.md compiles without a warning" compiles_as_cpp $page
-	check 'it runs and gives back what it had' runs $page 'nobody else has'
-	check 'without a server it says what is wrong' says_what_is_wrong $page
-done
+check 'the first program of docs/cpp.md compiles without a warning' compiles_as_cpp cpp
+check 'it runs and gives back what it had' runs cpp 'nobody else has'
+check 'without a server it says what is wrong' says_what_is_wrong cpp
+check 'the C of docs/guide.md compiles without a warning' guide_compiles
+check 'the library says what the guide says that events say' causes_are_told
 check 'the example of leash(3) compiles and links with nothing but leash' compiles example -std=gnu11
 check 'it says what is wrong without a server' says_what_is_wrong example
-check 'what the README names is there' names_what_is_there
-check 'a link within it leads to a heading' links_lead_somewhere
-check 'the README names every public call' names_every_call
-check 'its table of exit statuses is that of tools/command.h' has_every_exit_status
-check 'the README names every command' names_every_command
+check 'folders and scripts that the documents name are there' names_what_is_there
+check 'every link in them leads to a file, and to a heading of it' links_lead_somewhere
+check 'the README links to every page of docs/' every_page_is_linked
+check 'every picture is well-formed and shown' pictures_are_shown
+check 'docs/reference.md names every public call' names_every_call
+check 'it names every option' names_every_option
+check 'it names every event' names_every_event
+check 'the exit statuses of docs/command.md are those of tools/command.h' has_every_exit_status
+check 'it names every command' names_every_command
 finish
