@@ -137,6 +137,24 @@ names_every_command() {
 	all_named "$dir/commands" "$commands"
 }
 
+# How the guide keeps out who comes too late: of these fences the third and the last are refused.
+fences='999 459721652887234305 459721652887234304 459721652887234305 1000'
+shell_refuses_who_is_late() {
+	awk '/^```sh$/ { on = 1; next } /^```/ { on = 0 } on' "$source/docs/guide.md" >"$dir/guide.sh"
+	. "$dir/guide.sh"
+	for LEASH_FENCE in $fences; do
+		echo "$LEASH_FENCE" | write_fenced "$dir/fenced" 2>"$dir/refused" || cat "$dir/fenced.fence" >"$dir/by"
+	done
+	[ "$(cat "$dir/by")" = "$(cat "$dir/fenced")" ] && [ "$(cat "$dir/fenced")" = 459721652887234305 ]
+}
+script_refuses_who_is_late() {
+	awk '/^```lua$/ { on = 1; next } /^```/ { on = 0 } on' "$source/docs/guide.md" >"$dir/guide.lua"
+	for fence in $fences; do
+		redis-cli -s "$dir/redis.sock" --eval "$dir/guide.lua" guide , "$fence" value
+	done | tr -d '\n' >"$dir/written"
+	[ "$(cat "$dir/written")" = 11010 ]
+}
+
 # What the guide says that an event says.
 causes_are_told() {
 	awk '/^\| the event says/ { on = 1; next } !/^\|/ { on = 0 } on { print $0 }' "$source/docs/guide.md" | cut -d'|' -f2 |
@@ -164,6 +182,8 @@ check 'the first program of docs/cpp.md compiles without a warning' compiles_as_
 check 'it runs and gives back what it had' runs cpp 'nobody else has'
 check 'without a server it says what is wrong' says_what_is_wrong cpp
 check 'the C of docs/guide.md compiles without a warning' guide_compiles
+check 'its shell function refuses a smaller fence' shell_refuses_who_is_late
+check 'its Lua script refuses a smaller fence' script_refuses_who_is_late
 check 'the library says what the guide says that events say' causes_are_told
 check 'the example of leash(3) compiles and links with nothing but leash' compiles example -std=gnu11
 check 'it says what is wrong without a server' says_what_is_wrong example
