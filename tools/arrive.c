@@ -76,7 +76,7 @@ const struct command command_arrive = {
 	         "leash break NAME.\n",
 	.groups = groups,
 	.notes = "With --json: {\"name\",\"as\",\"arrived\"}, arrived is how many have arrived.\n"
-	         "Exit: 0 arrived; 64 usage; 69 no server, or NAME is in use as something else.\n",
+	         "Exit: 0 arrived; 64 usage; 69 no server; 78 NAME is in use as something else.\n",
 	.operands = A_NAME,
 	.run = run,
 };

@@ -80,7 +80,7 @@ const struct command command_await = {
 	         "asked again until the time is over.\n",
 	.groups = groups,
 	.notes = "With --json: {\"name\",\"count\",\"arrived\"}, arrived is how many had arrived at the end.\n"
-	         "Exit: 0 N have arrived; 75 fewer have; 64 usage; 69 no server, or NAME is in use as something else.\n",
+	         "Exit: 0 N have arrived; 75 fewer have; 64 usage; 69 no server; 78 NAME is in use as something else.\n",
 	.operands = A_NAME,
 	.run = run,
 };

@@ -7,15 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void
-cli_begin(struct cli *cli, const struct command *command)
-{
-	const char *prefix = secure_getenv("LEASH_PREFIX");
-
-	cli->command = command;
-	cli->prefix = prefix != NULL && prefix[0] != '\0' ? prefix : NULL;
-}
-
 /* Everybody can read a command line, in ps and in /proc. */
 static int
 take_uri(const struct cli *cli, const struct cli_option *option, char *uri, void *into)
@@ -40,9 +31,9 @@ give_help(const struct cli *cli, const struct cli_option *option, char *text, vo
 
 static const struct cli_option options[] = {
 	{.letter = 'r', .name = "redis", .value = "URI", .take = take_uri, .at = offsetof(struct cli, uri),
-	 .help = "the server, else $LEASH_URI"},
+	 .help = "the server, else $LEASH_URI, else what a configuration file says: leash(1)"},
 	{.name = "prefix", .value = "TEXT", .take = cli_take_text, .at = offsetof(struct cli, prefix),
-	 .help = "of all keys, else $LEASH_PREFIX, else \"leash\""},
+	 .help = "what all keys begin with, else $LEASH_PREFIX, else \"leash\""},
 	{.name = "escaped", .take = cli_take_flag, .at = offsetof(struct cli, escaped),
 	 .help = "names are written as leash list shows them: \\x20 is a space"},
 	{.name = "json", .take = cli_take_flag, .at = offsetof(struct cli, json), .help = "speak JSON, in lines"},

@@ -17,8 +17,9 @@
 /* What one command was told by the options that all have. The request of a command begins with it. */
 struct cli {
 	const struct command *command;
-	const char *uri;    /* --redis; NULL: $LEASH_URI */
-	const char *prefix; /* --prefix, else $LEASH_PREFIX; NULL: the default */
+	const char *uri;      /* of the server; NULL: none is named */
+	const char *uri_from; /* "--redis", "LEASH_URI", or a file */
+	const char *prefix;   /* NULL: the default */
 	bool json, quiet, verbose;
 	bool escaped; /* --escaped: names are as leash list shows them */
 };
@@ -26,8 +27,6 @@ struct cli {
 extern const struct cli_group cli_group;
 
 enum { CLI_GO_ON = -1 }; /* instead of an exit status */
-
-void cli_begin(struct cli *cli, const struct command *command);
 
 /* Last of all: `status`, or an error if not everything could be written to stdout. A closed pipe is none. */
 int cli_finish(const struct cli *cli, int status);

@@ -8,9 +8,11 @@
 enum {
 	EXIT_OK = 0,
 	EXIT_USAGE = 64,       /* the command line */
-	EXIT_NO_SERVER = 69,   /* the server cannot be reached, or refuses */
+	EXIT_NO_SERVER = 69,   /* the server cannot be reached */
 	EXIT_INTERNAL = 70,    /* out of memory, or leash is wrong */
 	EXIT_CONFLICT = 75,    /* somebody else has it */
+	EXIT_DENIED = 77,      /* a wrong password, or a permission is missing */
+	EXIT_CONFIG = 78,      /* a configuration file; or not possible there; or a name that is something else */
 	EXIT_LOST = 79,        /* it was lost, or is not held by that token */
 	EXIT_TOO_LONG = 124,   /* --max-run */
 	EXIT_NOT_RUNNABLE = 126,

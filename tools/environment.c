@@ -152,6 +152,13 @@ make_list(const struct variable *variables, size_t count)
 	return list;
 }
 
+/* A password that only some may read in a file goes to no environment. */
+static const char *
+uri_of(const struct cli *cli)
+{
+	return cli->uri != NULL && cli_has_password(cli->uri) ? secure_getenv("LEASH_URI") : cli->uri;
+}
+
 char **
 environment_new(const struct cli *cli, const char *value, const struct environment_hold *holds, size_t count)
 {
@@ -169,7 +176,7 @@ environment_new(const struct cli *cli, const char *value, const struct environme
 				{"LEASH_FENCES", texts.fences},
 				{"LEASH_TOKEN", holds[0].token},
 				{"LEASH_HELD", texts.tokens},
-				{"LEASH_URI", cli->uri},
+				{"LEASH_URI", uri_of(cli)},
 				{"LEASH_PREFIX", cli->prefix},
 				{"LEASH_VALUE", value},
 			},

@@ -27,8 +27,7 @@ print_help(FILE *to)
 	      to);
 	for (int i = 0; i < COMMANDS; i++)
 		fprintf(to, "  leash %-9s %s\n", commands[i]->name, commands[i]->summary);
-	fputs("\nEach has --help, --json, -q, -v, -r URI for the server, else $LEASH_URI, else\n"
-	      "redis://127.0.0.1:6379 for those that only look. See leash(1), leash --version.\n",
+	fputs("\nEach has --help, --json, -q, -v. Server: -r URI, $LEASH_URI or /etc/leash.conf.\n",
 	      to);
 }
 

@@ -100,7 +100,7 @@ const struct command command_limit = {
 	         "no limit.\n",
 	.groups = groups,
 	.notes = "With --json: {\"name\",\"limit\",\"for_ms\"}; no limit is null.\n"
-	         "Exit: 0 done; 64 usage; 69 no server, or NAME is in use as a mutex.\n",
+	         "Exit: 0 done; 64 usage; 69 no server; 78 NAME is in use as a mutex.\n",
 	.operands = A_NAME,
 	.run = run,
 };

@@ -101,7 +101,7 @@ const struct command command_list = {
 	         "A space in a name is \\x20 there, a \\ is \\x5c, and bytes that are not printable ASCII likewise; "
 	         "with --escaped each command takes names in this form. -q leaves the titles out, -v counts at the "
 	         "end. With --json: one object for each lock, a line each.\n"
-	         "Exit: 0; 64 usage; 69 no server, or it does not permit it.\n",
+	         "Exit: 0; 64 usage; 69 no server; 77 it does not permit it.\n",
 	.operands = A_PATTERN,
 	.run = run,
 };

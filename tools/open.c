@@ -2,6 +2,7 @@
 
 #include "tools/cli.h"
 #include "tools/clock.h"
+#include "tools/config.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -30,19 +31,13 @@ cli_client_options(const struct cli *cli, const char *program)
 	};
 }
 
-static bool
-is_server_named(const struct cli *cli)
-{
-	return cli->uri != NULL || secure_getenv("LEASH_URI") != NULL;
-}
-
 int
 cli_check_server(const struct cli *cli)
 {
-	if (is_server_named(cli))
+	if (cli->uri != NULL)
 		return CLI_GO_ON;
-	return cli_usage(cli, "which server? Give --redis URI, or set LEASH_URI (sudo and cron drop yours); the one on "
-	                      "this machine is redis://127.0.0.1:6379");
+	return cli_usage(cli, "which server? Give --redis URI, set LEASH_URI (sudo and cron drop yours), or write "
+	                      "uri = URI into /etc/leash.conf; the one on this machine is redis://127.0.0.1:6379");
 }
 
 /* Of a wait of `wait_ms` that began then. */
@@ -92,6 +87,14 @@ may_pass(const leash_error *err)
 	return err->status == LEASH_UNAVAILABLE && err->sys_errno != ENXIO && err->sys_errno != EACCES;
 }
 
+int
+cli_fail_to_open(const struct cli *cli, const leash_error *err)
+{
+	int status = config_blame(cli, err);
+
+	return status == CLI_GO_ON ? cli_fail_with(cli, err) : status;
+}
+
 /* `*wait_ms`: as cli_open_patiently() has it. */
 static int
 keep_trying(const struct cli *cli, const leash_options *options, int64_t *wait_ms, leash_client **out)
@@ -100,10 +103,12 @@ keep_trying(const struct cli *cli, const leash_options *options, int64_t *wait_m
 	int64_t pause_ms = RETRY_LEAST_MS;
 	leash_error err;
 
+	if (cli->uri_from != NULL)
+		cli_say(cli, CLI_DETAIL, "%s says which server", cli->uri_from);
 	end_by_signals_as_others_do();
 	for (bool told = false; leash_open(out, options, &err) != LEASH_OK; told = true) {
 		if (*wait_ms == 0 || !may_pass(&err))
-			return cli_fail_with(cli, &err);
+			return cli_fail_to_open(cli, &err);
 		if (!told)
 			cli_say(cli, CLI_INFO, "%s; retrying", err.text);
 		sleep_about(pause_ms, *wait_ms);
@@ -133,7 +138,8 @@ cli_open_to_look(const struct cli *cli, leash_client **out)
 {
 	leash_options options = cli_client_options(cli, NULL);
 
-	if (!is_server_named(cli))
-		cli_say(cli, CLI_INFO, "neither --redis nor LEASH_URI names a server: asking redis://127.0.0.1:6379");
+	if (cli->uri == NULL)
+		cli_say(cli, CLI_INFO,
+		        "neither --redis nor LEASH_URI nor a file names a server: asking redis://127.0.0.1:6379");
 	return keep_trying(cli, &options, &(int64_t){0}, out);
 }

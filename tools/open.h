@@ -8,8 +8,8 @@
 
 struct cli;
 
-/* Is a server named, by --redis or $LEASH_URI? A lock in a server that nobody else uses keeps nobody out, so nothing
- * is assumed. CLI_GO_ON, or usage, which has been told. */
+/* Is a server named, by --redis, $LEASH_URI or a file? A lock in a server that nobody else uses keeps nobody out, so
+ * nothing is assumed. CLI_GO_ON, or usage, which has been told. */
 int cli_check_server(const struct cli *cli);
 
 /* The options that cli_open() uses. `program` is what others see as the holder's; NULL: "leash". */
@@ -25,6 +25,9 @@ int cli_open_to_look(const struct cli *cli, leash_client **out);
  * left of it. That is told, too. What will not get better is not waited for: a refused password, a host name that
  * does not exist, a socket that we may not use. */
 int cli_open_patiently(const struct cli *cli, const leash_options *options, int64_t *wait_ms, leash_client **out);
+
+/* A client could not be opened: says why, as cli_fail_with(); of a URI from a file, with the line. */
+int cli_fail_to_open(const struct cli *cli, const leash_error *err);
 
 /* For the handle of a command that only looks: a quorum asks for a lease, and for a guard of at least that, all the
  * same. */

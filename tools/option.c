@@ -1,6 +1,7 @@
 #include "tools/option.h"
 
 #include "tools/cli.h"
+#include "tools/config.h"
 #include "tools/guess.h"
 #include "tools/help.h"
 
@@ -126,9 +127,9 @@ cli_read(void *request, const struct command *command, int argc, char **argv)
 	struct reader r = {.request = request, .command = command};
 	int c, status = CLI_GO_ON;
 
-	cli_begin(request, command);
+	((struct cli *)request)->command = command;
 	begin(&r);
 	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, r.letters, r.words, NULL)) != -1)
 		status = take(&r, c, argv);
-	return status;
+	return status == CLI_GO_ON ? config_take(request) : status;
 }

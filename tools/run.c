@@ -684,8 +684,8 @@ const struct command command_run = {
 	         "else can have it.\n",
 	.groups = run_groups,
 	.notes = "CMD has its locks in LEASH_NAME(S), LEASH_FENCE(S), LEASH_TOKEN. Exit: its own, 64 usage, 69 no "
-	         "server, 75 another has it, 79 lost, 124 too long, 126 cannot be run, 127 not there, 128+N died of "
-	         "signal N\n",
+	         "server, 75 another has it, 77 not permitted, 78 not possible there, 79 lost, 124 too long, 126 "
+	         "cannot be run, 127 not there, 128+N died of signal N\n",
 	.operands = NAMES_AND_A_JOB,
 	.run = run,
 };

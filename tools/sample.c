@@ -27,12 +27,11 @@ name_server(char *out, size_t size, const char *uri)
 int
 subject_open(struct subject *s, const struct cli *cli, const char *pattern)
 {
-	const char *uri = cli->uri != NULL ? cli->uri : secure_getenv("LEASH_URI");
 	leash_error err;
 	int status;
 
 	*s = (struct subject){.cli = cli, .pattern = pattern};
-	name_server(s->server, sizeof s->server, uri != NULL && uri[0] != '\0' ? uri : "redis://127.0.0.1:6379");
+	name_server(s->server, sizeof s->server, cli->uri != NULL ? cli->uri : "redis://127.0.0.1:6379");
 	status = cli_open_to_look(cli, &s->client);
 	if (status == CLI_GO_ON && leash_lock_new(&s->probe, s->client, "leash-top", CLI_LOOKING, &err) != LEASH_OK)
 		return cli_fail_with(cli, &err);

@@ -161,11 +161,13 @@ cli_exit_of(leash_status status)
 		return EXIT_USAGE;
 	case LEASH_UNAVAILABLE:
 	case LEASH_UNKNOWN:
-	case LEASH_DENIED:
-	case LEASH_MISMATCH:
 	case LEASH_PROTOCOL:
-	case LEASH_UNSUPPORTED:
 		return EXIT_NO_SERVER;
+	case LEASH_DENIED:
+		return EXIT_DENIED;
+	case LEASH_MISMATCH:
+	case LEASH_UNSUPPORTED:
+		return EXIT_CONFIG;
 	default:
 		return EXIT_INTERNAL;
 	}

@@ -39,7 +39,7 @@ run(const struct command *command, int argc, char **argv)
 		return EXIT_USAGE;
 	client = cli_client_options(&r.cli, "scripts");
 	if (r.loads && leash_scripts_load(&client, &err) != LEASH_OK)
-		return cli_fail_with(&r.cli, &err);
+		return cli_fail_to_open(&r.cli, &err);
 	print_scripts(&r.cli);
 	return cli_finish(&r.cli, EXIT_OK);
 }
@@ -61,6 +61,6 @@ const struct command command_scripts = {
 	.about = "Print the scripts that leash runs in the server: SHA-1 sum and name.\n",
 	.groups = groups,
 	.notes = "With --json: {\"name\",\"sha1\",\"text\"}, an object for each. -q prints nothing.\n"
-	         "Exit: 0; 64 usage; 69 no server, or it does not let us load them.\n",
+	         "Exit: 0; 64 usage; 69 no server; 77 it does not let us load them.\n",
 	.run = run,
 };

@@ -306,8 +306,8 @@ const struct command command_status = {
 	         "run. Times are by this machine's clock. A holder that has died is named, too, until its lease ends. "
 	         "What clients say of themselves (host, pid, program) nobody vouches for.\n"
 	         "Exit: 0 all were answered, with -q all are free; 75 with -q one of them is held; 64 usage; 69 the "
-	         "server cannot be reached, does not permit it, or has something else under a name; 70 internal "
-	         "error. A name that fails does not stop the others; the first failure counts.\n",
+	         "server cannot be reached; 77 it does not permit it; 78 it has something else under a name; 70 "
+	         "internal error. A name that fails does not stop the others; the first failure counts.\n",
 	.operands = NAMES,
 	.run = run,
 };

@@ -228,6 +228,14 @@ variables_agree() {
 	awk '/^\.Sh / { on = $2 == "ENVIRONMENT" } on && /^\.It Ev / { print $3 }' "$command" | sort -u >"$dir/page.variables"
 	differ 'the source' "$dir/variables" 'the page' "$dir/page.variables"
 }
+# uri, prefix and the parameters of a URI.
+keys_agree() {
+	{ echo uri && echo prefix && sed -n '/^static const struct parameter/,/^}/s/^	{"\([a-z_]*\)",.*/\1/p' "$source/lib/redis/uri.c"; } | sort >"$dir/keys"
+	sed -n '/^static const char .const keys/,/^}/p' "$source/tools/config.c" | grep -oE '"[a-z_]+"' | tr -d '"' | sort >"$dir/taken"
+	differ 'lib/redis/uri.c' "$dir/keys" 'tools/config.c' "$dir/taken"
+	awk '/^\.Sh / { on = $2 == "FILES" } on && /^\.Li [a-z]/' "$command" | tr -s ' ,;' '\n' | grep -xE '[a-z_]{2,}' | sort >"$dir/page.keys"
+	differ 'lib/redis/uri.c' "$dir/keys" 'the page' "$dir/page.keys"
+}
 
 for page in leash.1 leash.3; do
 	check "$page is clean for mandoc" mandoc -T lint -W warning "$source/docs/$page"
@@ -252,5 +260,6 @@ else
 fi
 check 'its table of exit statuses is that of tools/command.h' exit_statuses_agree
 check 'it has every variable that the source has' variables_agree
+check 'a configuration file has the keys that it lists, and these are those of a URI' keys_agree
 
 finish

@@ -132,4 +132,5 @@ play_begin(void)
 {
 	start_server();
 	tool_setenv("LEASH", tool_path());
+	tool_setenv("LEASH_CONFIG", ""); /* not that of this machine */
 }

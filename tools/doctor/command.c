@@ -122,10 +122,12 @@ run(const struct command *command, int argc, char **argv)
 		return cli_usage(&cli, "it looks at a server, not at locks: what is '%s'? -r URI names a server",
 		                 cli_show_word(shown, sizeof shown, argv[optind]));
 	p.colour = cli_has_colour(STDOUT_FILENO);
+	if (cli.uri_from != NULL)
+		cli_say(&cli, strchr(cli.uri_from, '/') != NULL ? CLI_INFO : CLI_DETAIL, "%s says which server", cli.uri_from);
 	options = cli_client_options(&cli, "doctor");
 	status = cli_exit_of(doctor_examine(&options, take_finding, &p, &err));
 	if (total(&p) == 0)
-		return cli_fail_with(&cli, &err);
+		return cli_fail_to_open(&cli, &err);
 	if (status == EXIT_OK && p.count[ERROR] > 0)
 		status = EXIT_UNFIT;
 	else if (status == EXIT_OK && p.count[WARNING] > 0)
@@ -146,7 +148,7 @@ const struct command command_doctor = {
 	.notes = "With --json: one object for each finding, then one with their number. -q prints only warnings and "
 	         "errors.\n"
 	         "Exit: 0 nothing is wrong (there may be notes); 1 there are warnings; 2 there are errors: the server "
-	         "can be reached, but is not fit; 64 usage; 69 it cannot be reached, or does not let us in; 70 "
+	         "can be reached, but is not fit; 64 usage; 69 it cannot be reached; 77 it does not let us in; 70 "
 	         "internal error.\n",
 	.run = run,
 };
