@@ -160,7 +160,8 @@ uri_of(const struct cli *cli)
 }
 
 char **
-environment_new(const struct cli *cli, const char *value, const struct environment_hold *holds, size_t count)
+environment_new(const struct cli *cli, bool has_uri, const char *value, const struct environment_hold *holds,
+                size_t count)
 {
 	struct texts texts = {NULL, NULL, NULL};
 	char digits[24] = "", **list = NULL;
@@ -176,7 +177,7 @@ environment_new(const struct cli *cli, const char *value, const struct environme
 				{"LEASH_FENCES", texts.fences},
 				{"LEASH_TOKEN", holds[0].token},
 				{"LEASH_HELD", texts.tokens},
-				{"LEASH_URI", uri_of(cli)},
+				{"LEASH_URI", has_uri ? uri_of(cli) : ""},
 				{"LEASH_PREFIX", cli->prefix},
 				{"LEASH_VALUE", value},
 			},

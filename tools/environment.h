@@ -19,7 +19,8 @@ struct environment_hold {
 };
 
 /* The environment for CMD, to be freed as one block; NULL: out of memory. At least one hold; LEASH_NAME and so on are
- * the first's. `value`: of a leader; or NULL. */
-char **environment_new(const struct cli *cli, const char *value, const struct environment_hold *holds, size_t count);
+ * the first's. `value`: of a leader; or NULL. Without `has_uri` there is no LEASH_URI in it. */
+char **environment_new(const struct cli *cli, bool has_uri, const char *value, const struct environment_hold *holds,
+                       size_t count);
 
 #endif

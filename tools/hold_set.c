@@ -158,10 +158,19 @@ hold_set_release(struct hold_set *set, const struct holding **about, leash_error
 
 /* ---- all of them ---- */
 
+bool
+hold_set_leave(struct hold_set *set, int64_t ms)
+{
+	for each_own(h, set)
+		if (h->kind->remaining_ms(h) > ms || h->kind->extend(h, ms, NULL) != LEASH_OK)
+			return false;
+	return true;
+}
+
 int64_t
 hold_set_remaining_ms(const struct hold_set *set, const struct holding **first)
 {
-	int64_t least = INT64_MAX;
+	int64_t least = HOLD_SET_EVER_MS;
 
 	for each_held(h, set) {
 		int64_t left = h->outer != NULL ? holder_watch_remaining_ms(h->outer) : h->kind->remaining_ms(h);
@@ -191,4 +200,16 @@ hold_set_who(const struct hold_set *set, char *out, char *whose)
 		if (h->kind->who(h, out, whose))
 			return true;
 	return false;
+}
+
+uint64_t
+hold_set_place(const struct hold_set *set)
+{
+	for each_own(h, set) {
+		uint64_t place = holding_place(h);
+
+		if (place != 0)
+			return place;
+	}
+	return 0;
 }

@@ -4,6 +4,8 @@
 
 #include "tools/holding.h"
 
+#define HOLD_SET_EVER_MS (INT64_C(10) * 365 * 86400000)
+
 struct hold_set {
 	size_t count;
 	struct holding *held; /* in the order in which they were named */
@@ -31,14 +33,22 @@ leash_status hold_set_release(struct hold_set *set, const struct holding **about
  * our own are held now, also if it fails. */
 leash_status hold_set_fill_up(struct hold_set *set, int64_t lease_ms, int64_t *remaining_ms, leash_error *err);
 
+/* Make the leases last for `ms` from now, for one who ends without releasing. False: one lasts longer, or could not be
+ * extended. */
+bool hold_set_leave(struct hold_set *set, int64_t ms);
+
 /* ---- All of them. ---- */
 
-/* For how long all are held at least. `*first` (NULL is allowed): the one that ends first. */
+/* For how long all are held at least; HOLD_SET_EVER_MS: there are none. `*first` (NULL is allowed): the one that ends
+ * first. */
 int64_t hold_set_remaining_ms(const struct hold_set *set, const struct holding **first);
 
 const struct holding *hold_set_find(const struct hold_set *set, const char *name); /* NULL: none has it */
 
 /* Why we cannot have all, as `who` of a kind: of the first that others have. */
 bool hold_set_who(const struct hold_set *set, char *out, char *whose);
+
+/* Our place in the first queue that we stand in, from 1; 0: not known. */
+uint64_t hold_set_place(const struct hold_set *set);
 
 #endif

@@ -5,27 +5,43 @@
 #include "tools/stderr_writer.h"
 #include "tools/thread.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_MS = 300, AGAIN_MS = 3000, REMIND_MS = 30000 };
+enum { SOON_MS = 300, FIRST_MS = 1000, AGAIN_MS = 3000, REMIND_MS = 30000 };
 
 struct holder_report {
 	struct side_thread thread;
 	struct stderr_writer *writer;
 	const struct hold_set *set;
+	bool soon;
 	_Atomic bool muted;
 };
+
+static char *
+say_place(char out[static 60], const struct hold_set *set)
+{
+	uint64_t place = hold_set_place(set);
+
+	out[0] = '\0';
+	if (place == 1)
+		strcpy(out, "; you are the next");
+	else if (place > 1)
+		snprintf(out, 60, "; you are number %" PRIu64 " in the queue", place);
+	return out;
+}
 
 static void *
 keep_telling(void *arg)
 {
 	struct holder_report *t = arg;
-	char last[LEASH_TOKEN_MAX] = "", whose[LEASH_TOKEN_MAX], who[HOLDING_WHO_SIZE];
+	char last[LEASH_TOKEN_MAX] = "", whose[LEASH_TOKEN_MAX], who[HOLDING_WHO_SIZE], place[60];
 	int64_t told_ns = 0;
 
-	for (int64_t pause_ms = FIRST_MS; thread_sleep(&t->thread, pause_ms); pause_ms = AGAIN_MS) {
+	for (int64_t pause_ms = t->soon ? SOON_MS : FIRST_MS; thread_sleep(&t->thread, pause_ms); pause_ms = AGAIN_MS) {
 		if (!hold_set_who(t->set, who, whose))
 			continue;
 		if (strcmp(last, whose) == 0 && clock_boot_ns() - told_ns < REMIND_MS * MS)
@@ -33,13 +49,13 @@ keep_telling(void *arg)
 		strcpy(last, whose);
 		told_ns = clock_boot_ns();
 		if (!atomic_load(&t->muted))
-			writer_say(t->writer, CLI_DETAIL, "%s", who);
+			writer_say(t->writer, CLI_INFO, "%s%s", who, say_place(place, t->set));
 	}
 	return NULL;
 }
 
 struct holder_report *
-holder_report_new(struct stderr_writer *writer, const struct hold_set *set)
+holder_report_new(struct stderr_writer *writer, const struct hold_set *set, bool soon)
 {
 	struct holder_report *t = calloc(1, sizeof *t);
 
@@ -47,6 +63,7 @@ holder_report_new(struct stderr_writer *writer, const struct hold_set *set)
 		return NULL;
 	t->writer = writer;
 	t->set = set;
+	t->soon = soon;
 	if (thread_begin(&t->thread, keep_telling, t))
 		return t;
 	free(t);

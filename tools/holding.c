@@ -22,6 +22,26 @@ lock_free(struct holding *h)
 	leash_lock_free(h->lock);
 }
 
+static bool
+is_not_us(void *arg, const leash_waiter_info *waiter)
+{
+	if (hold_is_ours(&waiter->who))
+		*(uint64_t *)arg = waiter->position;
+	return !hold_is_ours(&waiter->who);
+}
+
+uint64_t
+holding_place(const struct holding *h)
+{
+	uint64_t place = 0;
+
+	if (h->semaphore != NULL)
+		leash_semaphore_waiters(h->semaphore, is_not_us, &place, NULL);
+	else
+		leash_lock_waiters(h->lock, is_not_us, &place, NULL);
+	return place;
+}
+
 void
 holding_note(struct holding *h)
 {

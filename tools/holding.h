@@ -66,6 +66,9 @@ void holding_begin(struct holding *holding, const struct cli *cli, const char *n
 leash_status holding_open(struct holding *holding, leash_client *client, const leash_lock_options *options,
                           leash_error *err);
 
+/* Its place in the queue, from 1; 0: not known. */
+uint64_t holding_place(const struct holding *holding);
+
 /* It is held now, by leash_multi: set what acquire sets. */
 void holding_note(struct holding *holding);
 

@@ -4,8 +4,8 @@
 
 #include "tools/hold.h"
 
-/* The options of a leader; those of leash run are more. */
-extern const struct cli_group run_groups_of_a_leader[];
+/* Their options. */
+extern const struct cli_group run_groups[], run_groups_of_a_leader[];
 
 /* All that the command does. `value`: what a leader says of itself, unless --value says it; NULL: it is no leader. */
 int run_under(const struct command *command, int argc, char **argv, const char *value);

@@ -17,8 +17,8 @@ enum { PATIENCE_MS = 100 };
 /* In one write() where that is possible: several processes may share a log. What is not an error is dropped if
  * nobody reads it (a pager that shows a page, a stopped terminal): the command that it is about must not wait. An
  * error waits. */
-static void
-write_line(const char *line, size_t size, bool patient)
+void
+cli_write_line(const char *line, size_t size, bool patient)
 {
 	while (size > 0) {
 		struct pollfd err = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -94,7 +94,7 @@ cli_report(const struct cli *cli, const struct cli_news *news, const char *text)
 		n = asprintf(&line, "leash %s: %s\n", cli->command->name, text);
 	}
 	if (n >= 0)
-		write_line(line, (size_t)n, news->level == CLI_ERROR);
+		cli_write_line(line, (size_t)n, news->level == CLI_ERROR);
 	else
 		fputs("leash: out of memory\n", stderr);
 	free(n >= 0 ? line : NULL);

@@ -23,6 +23,9 @@ bool cli_is_said(const struct cli *cli, enum cli_level level);
 void cli_say(const struct cli *cli, enum cli_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* As that is written: a line that is not `patient` may be dropped. */
+void cli_write_line(const char *line, size_t size, bool patient);
+
 /* Say what is wrong, and return `status`. */
 int cli_fail(const struct cli *cli, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

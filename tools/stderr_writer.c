@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -120,6 +121,18 @@ writer_report(struct stderr_writer *writer, enum cli_level level, const char *lo
 	va_start(args, format);
 	send_news(writer, level, lock, event, format, args);
 	va_end(args);
+}
+
+void
+writer_pass(struct stderr_writer *writer)
+{
+	int left = 1;
+
+	for (int i = 0; i < 10 && left > 0; i++) {
+		clock_sleep_ms(10);
+		if (ioctl(writer->in, FIONREAD, &left) != 0)
+			left = 0;
+	}
 }
 
 void

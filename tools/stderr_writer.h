@@ -22,6 +22,9 @@ int writer_fail(struct stderr_writer *writer, int status, const char *format, ..
 void writer_report(struct stderr_writer *writer, enum cli_level level, const char *lock, const leash_event *event,
                    const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* Wait until what was said before is about to be written, for 0.1 s at most. */
+void writer_pass(struct stderr_writer *writer);
+
 /* Wait until all is written, for 1 s at most; then the rest is dropped. NULL is allowed. */
 void writer_end(struct stderr_writer *writer);
 

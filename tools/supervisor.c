@@ -267,6 +267,20 @@ stop_ourselves(void)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Who is stopped renews nothing. */
+static void
+say_what_it_costs(struct supervisor *v)
+{
+	const struct holding *which = v->held->held;
+	char left[CLI_TIME_SIZE];
+
+	hold_set_remaining_ms(v->held, &which);
+	writer_say(v->writer, CLI_INFO, "stopped: nobody renews %s, and it is lost in %s; if the command is not continued "
+	                                "before that (fg), it is killed",
+	           which->shown, cli_span(left, (v->valid_until - clock_boot_ns()) / MS));
+	writer_pass(v->writer);
+}
+
 static void
 follow_stop(struct supervisor *v, int signal)
 {
@@ -278,6 +292,8 @@ follow_stop(struct supervisor *v, int signal)
 	if (v->stage == SUPERVISOR_WATCHING && !(asks && job_owns_terminal(job))) {
 		job_take_terminal(job);
 		v->stopped = true;
+		if (look_at_hold(v) < v->valid_until && !v->gone && v->on_lost != 0 && v->held->count > 0)
+			say_what_it_costs(v);
 		stop_ourselves();
 		look(v); /* the lease may have ended meanwhile */
 		v->stopped = false;

@@ -166,8 +166,6 @@ main(int argc, char **argv)
 	for (size_t i = 0; i < n; i++)
 		tests[i] = (struct CMUnitTest){.name = turns[i].name, .test_func = run, .setup_func = begin, .teardown_func = end,
 		                               .initial_state = &turns[i]};
-	if (getenv("LEASH_TEST_ONLY") != NULL) /* a pattern of names, for who works at them */
-		cmocka_set_test_filter(getenv("LEASH_TEST_ONLY"));
 	if (sentences_in->where != NULL)
 		print_message("# in %s\n", sentences_in->where()); /* for test_everywhere.sh */
 	result = _cmocka_run_group_tests(test != NULL ? test + strlen("test_") : program_invocation_short_name, tests, n,

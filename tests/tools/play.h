@@ -40,7 +40,7 @@
  *     goes $p, gone $p, lives $p     the process ends; has ended; has not
  *     shows plain                    what was said last has no bytes that a terminal would obey;
  *     shows json                     it is an object a line
- *     shows a screen                 at most 24 lines of at most 80 columns, and plain
+ *     shows 80 columns               no line of it is wider, and it is plain; "shows a screen": and at most 24 lines
  *     columns 40                     no line on the terminal of who was looked at last is wider
  *     each $a $b in x 1 | y 2        what follows, one tab deeper, with each of these; a line that ends in \ goes on
  *
