@@ -46,7 +46,8 @@ test_programs += tests/contract/test_inspect tests/contract/test_introduce tests
 test_programs += tests/contract/test_leader tests/contract/test_least tests/contract/test_manners tests/contract/test_metrics
 test_programs += tests/contract/test_conditions tests/contract/test_multi tests/contract/test_nowait \
 	tests/contract/test_one_write
-test_programs += tests/contract/test_loop tests/contract/test_owner tests/contract/test_preloaded tests/contract/test_redisson
+test_programs += tests/contract/test_loop tests/contract/test_loop_kinds tests/contract/test_owner
+test_programs += tests/contract/test_preloaded tests/contract/test_redisson
 test_programs += tests/contract/test_resources tests/contract/test_scan tests/contract/test_scan_lies tests/contract/test_scope
 test_programs += tests/contract/test_readwrite tests/contract/test_semaphore tests/contract/test_sharers
 test_programs += tests/contract/test_times tests/contract/test_tls tests/contract/test_writers tests/fault/test_cluster
@@ -86,6 +87,7 @@ tests_contract_test_multi_LDADD = $(contract_libs)
 tests_contract_test_nowait_LDADD = $(contract_libs)
 tests_contract_test_one_write_LDADD = $(contract_libs)
 tests_contract_test_loop_LDADD = $(contract_libs)
+tests_contract_test_loop_kinds_LDADD = $(contract_libs)
 tests_contract_test_owner_LDADD = $(contract_libs)
 tests_contract_test_preloaded_LDADD = $(public_libs)
 tests_contract_test_leader_LDADD = $(contract_libs)
@@ -176,7 +178,7 @@ tests_judge_test_verdict_LDADD = $(trial_libs)
 # What the programs of the contract have in common; others may have laws, too.
 contract_sources =
 contract_sources += tests/contract/calls.c tests/contract/laws.c tests/contract/laws.h tests/contract/interface.c
-contract_sources += tests/contract/interface.h
+contract_sources += tests/contract/interface.h tests/contract/loop.c tests/contract/loop.h
 
 check_LTLIBRARIES += tests/contract/libcontract.la
 tests_contract_libcontract_la_SOURCES = $(contract_sources)
