@@ -124,6 +124,24 @@ leash_latch_count_down_start(leash_latch *latch, const char *party, leash_done_f
                              leash_error *err);
 
 /**
+ * Begin to wait for a signal, as leash_condition_wait_with() does: give the lock up, however deep it is nested, and
+ * have it again, as deep, when the end is told. The server is asked by the next leash_client_dispatch(), for which the
+ * descriptor is readable; whether the owner holds the lock is looked at then, too.
+ *
+ * Until the end was told nothing else is to be done with the lock for this owner, and the handle of the lock must not
+ * be freed. The condition may be. Cancelling ends the wait for the signal, but not the one for the lock, which is held
+ * when LEASH_CANCELED is told. An owner that is freed meanwhile has nothing in the end.
+ *
+ * @return as leash_lock_acquire_start(): unless it is LEASH_OK the lock is as it was. `done` is told what
+ *         leash_condition_wait_with() says: LEASH_NOT_HELD, too, and with LEASH_NO_MEMORY the lock is not held any more
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_condition_wait_start(leash_condition *condition, const leash_acquire *how, leash_done_fn done, void *arg,
+                           leash_op **op, leash_error *err);
+
+/**
  * Begin to wake the one who has waited longest for a condition, as leash_condition_signal() does; otherwise as
  * leash_latch_count_down_start().
  *

@@ -87,7 +87,6 @@ leash_permit *lsh_permit_new(const leash_lock *of, uint32_t need);
 /* Of the party that arrives; NULL: of one of this client that nobody else has. INVALID, NO_MEMORY */
 leash_status lsh_latch_token(char token[static LSH_TOKEN_SIZE], const leash_lock *handle, const char *party,
                              leash_error *err);
-const leash_lock *lsh_condition_queue(const leash_condition *condition);
 /* Likewise, of a semaphore that was checked. INVALID (`out`, count), NO_MEMORY */
 leash_status lsh_permit_make(leash_permit **made, const leash_semaphore *semaphore, int64_t count, const void *out,
                              const char *call, leash_error *err);

@@ -459,9 +459,11 @@ check(const leash_client *client, const void *out, const char *call,
 void
 lsh_loop_vacate(leash_op *o)
 {
-	lsh_handle_vacate(o->op.owner);
-	if (o->op.status == LEASH_OK && atomic_load(&o->op.owner->gone))
-		lsh_clients_abandon(o->op.owner, "its owner was freed");
+	struct leash_owner *owner = o->op.owner;
+
+	lsh_handle_vacate(owner);
+	if (atomic_load(&owner->gone) && atomic_load(&owner->holds) > 0)
+		lsh_clients_abandon(owner, "its owner was freed");
 }
 
 leash_status

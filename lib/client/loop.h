@@ -25,10 +25,13 @@ struct leash_op {
 	void (*end)(struct leash_op *op); /* before it is told; or NULL */
 	leash_permit *permit;       /* for that */
 	leash_permit **out;
-	struct lsh_query *query;    /* of a step, see start_step.c: that, */
-	struct lsh_set_op *set;     /* or of one that stands for others, see start_multi.c */
-	struct lsh_watch_op *watch; /* and start_watch.c; */
-	void (*leave)(struct leash_op *op); /* of either: it is canceled, */
+	union {                     /* of one that stands for something else, see */
+		struct lsh_query *query;             /* start_step.c, */
+		struct lsh_set_op *set;              /* start_multi.c, */
+		struct lsh_watch_op *watch;          /* start_watch.c, */
+		struct lsh_condition_op *condition;  /* and start_condition.c; */
+	};
+	void (*leave)(struct leash_op *op); /* of that: it is canceled, */
 	void (*look)(struct leash_op *op);  /* and it was stirred, or its tick has come; else NULL */
 	leash_done_fn done;
 	void *arg;
@@ -45,7 +48,7 @@ leash_status lsh_loop_over(leash_op *op, leash_op **out, leash_error *err);
 /* It is looked at then, too. */
 void lsh_loop_tick_at(leash_op *op, int64_t at);
 
-/* The end of one that has made holds for an owner that was occupied. */
+/* The end of one that may have made holds for an owner that was occupied. */
 void lsh_loop_vacate(leash_op *op);
 
 /* May a call begin something of this handle? Else INVALID (no handle, or none with an owner), FORKED or CLOSED. */

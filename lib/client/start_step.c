@@ -4,6 +4,7 @@
  *
  *   stirred --looked at--> ASKING --an answer: stirred--> looked at --enough is known, or it is too late--> told, gone
  *                             +------its tick has come---------^ */
+#include "client/condition.h"
 #include "client/leader.h"
 #include "client/loop.h"
 #include "client/wait.h"
@@ -13,8 +14,6 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "client/options.h"
-
-#include <leash/condition.h>
 
 static void
 stirred(void *arg)
@@ -108,14 +107,14 @@ static leash_status
 wake(leash_condition *c, int64_t most, leash_done_fn done, void *arg, leash_op **op, const char *call, leash_error *err)
 {
 	lsh_guarded();
-	const leash_lock *queue;
 	leash_status status;
 
 	if (c == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: the condition is NULL", call);
-	queue = lsh_condition_queue(c);
-	status = lsh_handle_is_there(queue, call, err);
-	return status == LEASH_OK ? begin(queue, lsh_signal_query(queue->lock, most), done, arg, op, err) : status;
+	status = lsh_handle_is_there(c->handle, call, err);
+	if (status != LEASH_OK)
+		return status;
+	return begin(c->handle, lsh_signal_query(c->handle->lock, most), done, arg, op, err);
 }
 
 leash_status

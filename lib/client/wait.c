@@ -7,8 +7,8 @@
 
 /* ---- the op's front ---- */
 
-static void
-wake(struct lsh_thread *thread)
+void
+lsh_wait_wake(struct lsh_thread *thread)
 {
 	if (thread != lsh_self_if_known())
 		lsh_unpark(&thread->parker);
@@ -21,13 +21,13 @@ done(struct lsh_op *op)
 	struct lsh_thread *thread = w->thread;
 
 	atomic_store(&w->done, true); /* from here on the op may be gone */
-	wake(thread);
+	lsh_wait_wake(thread);
 }
 
 static void
 stirred(struct lsh_op *op)
 {
-	wake(lsh_container(op, struct lsh_wait, op)->thread);
+	lsh_wait_wake(lsh_container(op, struct lsh_wait, op)->thread);
 }
 
 /* ---- before it ---- */
@@ -66,36 +66,15 @@ is_over(void *arg)
 	return atomic_load(&w->done) || atomic_load(&w->op.stirred) || lsh_op_is_canceled(&w->op);
 }
 
-/* Until there are news of it, but no longer than `until`. */
-static void
-attend(struct lsh_wait *w, int64_t until)
-{
-	struct lsh_outlook *outlook = &w->outlook;
-
-	if (outlook->tick_at < until)
-		until = outlook->tick_at;
-	if (outlook->source.host != NULL)
-		lsh_source_read(&outlook->source, &w->thread->parker, is_over, w, until);
-	else
-		while (!is_over(w) && lsh_now_ns() < until)
-			lsh_park(&w->thread->parker, until);
-	outlook->source.host = NULL;
-	if (!atomic_load(&w->done) && (lsh_op_is_canceled(&w->op) || lsh_now_ns() >= outlook->tick_at))
-		lsh_op_tick(&w->op);
-}
-
 void
-lsh_wait_in_place(struct lsh_wait *w, uint64_t place, int64_t until)
+lsh_wait_attend(struct lsh_outlook *outlook, struct lsh_parker *parker, bool (*over)(void *arg), void *arg)
 {
-	struct lsh_backend *b = lsh_lock_resource(w->op.lock)->backend;
-
-	lsh_backend_enter(b);
-	while (!lsh_wait_is_done(w) && w->outlook.place == place && lsh_now_ns() < until) {
-		attend(w, until);
-		if (!atomic_load(&w->done))
-			lsh_op_look(&w->op, &w->outlook);
-	}
-	lsh_backend_leave(b);
+	if (outlook->source.host != NULL)
+		lsh_source_read(&outlook->source, parker, over, arg, outlook->tick_at);
+	else
+		while (!over(arg) && lsh_now_ns() < outlook->tick_at)
+			lsh_park(parker, outlook->tick_at);
+	outlook->source.host = NULL;
 }
 
 void
@@ -106,9 +85,11 @@ lsh_wait_until_done(struct lsh_wait *w)
 	lsh_backend_enter(b);
 	if (!b->strategy->has_queue) /* else who waits for its one server reads there, and flushes before */
 		lsh_backend_flush(b);
-	do
-		attend(w, LSH_NEVER);
-	while (!atomic_load(&w->done) && lsh_op_look(&w->op, &w->outlook));
+	do {
+		lsh_wait_attend(&w->outlook, &w->thread->parker, is_over, w);
+		if (!atomic_load(&w->done) && (lsh_op_is_canceled(&w->op) || lsh_now_ns() >= w->outlook.tick_at))
+			lsh_op_tick(&w->op);
+	} while (!atomic_load(&w->done) && lsh_op_look(&w->op, &w->outlook));
 	while (!atomic_load(&w->done))
 		lsh_park(&w->thread->parker, LSH_NEVER); /* it is about to be told */
 	lsh_backend_leave(b);

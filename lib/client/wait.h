@@ -18,20 +18,16 @@ leash_status lsh_wait_no_memory(const leash_lock *lock, leash_error *err);
 leash_status lsh_wait_make(struct lsh_wait *w, leash_lock *lock, leash_error *err);
 
 void lsh_wait_until_done(struct lsh_wait *w);
-/* Until it is done, or has another place in the server's queue than that (0: none), or it is `until`. */
-void lsh_wait_in_place(struct lsh_wait *w, uint64_t place, int64_t until);
+
+/* The thread of `parker` reads, or sleeps, as the outlook says: until `over(arg)`, or its tick. */
+void lsh_wait_attend(struct lsh_outlook *outlook, struct lsh_parker *parker, bool (*over)(void *arg), void *arg);
+void lsh_wait_wake(struct lsh_thread *thread); /* unless it is this one */
 
 /* What was begun must be ended, by the same thread. */
 static inline void
 lsh_wait_begin(struct lsh_wait *w, const struct lsh_op_verb *verb)
 {
 	w->waits = !lsh_op_begin(&w->op, verb, &w->outlook);
-}
-
-static inline bool
-lsh_wait_is_done(const struct lsh_wait *w)
-{
-	return !w->waits || atomic_load(&w->done);
 }
 
 static inline leash_status

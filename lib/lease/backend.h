@@ -142,8 +142,10 @@ void lsh_lease_source(const struct lsh_lease *lease, struct lsh_source *source);
 void lsh_source_read(struct lsh_source *source, struct lsh_parker *parker, bool (*over)(void *arg), void *arg,
                      int64_t until);
 
-/* Likewise; but it is read by the server's own thread. `source` may have no host. */
+/* Likewise; but it is read by the server's own thread, or not before somebody looks for it again. `source` may have no
+ * host. */
 void lsh_source_leave(struct lsh_source *source);
+void lsh_source_drop(struct lsh_source *source);
 
 /* What was appended to several servers goes out. Not entered. */
 void lsh_backend_flush(struct lsh_backend *backend);

@@ -552,11 +552,16 @@ lsh_source_read(struct lsh_source *source, struct lsh_parker *parker, bool (*ove
 void
 lsh_source_leave(struct lsh_source *source)
 {
-	if (source->host == NULL)
-		return;
-	if (source->messages)
+	if (source->host != NULL && source->messages)
 		lsh_node_read_messages(source->host->server.node);
-	lsh_server_leave(&source->host->server);
+	lsh_source_drop(source);
+}
+
+void
+lsh_source_drop(struct lsh_source *source)
+{
+	if (source->host != NULL)
+		lsh_server_leave(&source->host->server);
 }
 
 /* ---- the watchdog's thread ---- */

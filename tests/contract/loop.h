@@ -24,7 +24,7 @@ extern int fd;
 
 void loop_open(void); /* for FIXTURE(): these */
 
-void tell(void *arg, leash_status status, const leash_error *why); /* for all that begin something; `arg`: a struct told */
+void tell(void *arg, leash_status status, const leash_error *why); /* `arg`: a struct told */
 void turn(void); /* of the loop */
 void await_told(const struct told *told);
 

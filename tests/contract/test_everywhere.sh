@@ -23,6 +23,7 @@ test_introduce       cluster,least,quorum  a key of its own, and what is counted
 test_leader          cluster,least         a question of its own: who is asked, and with what rights
 test_least           -  goes through all deployments itself
 test_loop            cluster,quorum        who reads for an op, and who ticks it, is one question; where its servers are is another
+test_loop_conditions sentinel,cluster,least  as test_conditions
 test_loop_kinds      cluster,quorum        the same; and where the keys of each kind are
 test_manners         tls,sentinel,cluster,quorum  no rights of its own
 test_metrics         cluster,quorum        who measures is above all deployments; what an answer is, differs

@@ -1,4 +1,4 @@
-/* Operations that nobody waits for, of permits, gates, conditions, leaders and sets: as test_loop.c has them of locks. */
+/* Operations that nobody waits for, of permits, gates, signals, leaders and sets: as test_loop.c has them of locks. */
 #include "tests/contract/loop.h"
 
 static leash_multi *given_set;
