@@ -110,17 +110,26 @@ cancel(void *arg)
 	return NULL;
 }
 
+/* It has begun, unless `status` says why not; or it is canceled before it is told. */
 static void
-start_to_acquire(struct sim_person *p, const leash_acquire *how, bool cancels)
+await_told_or_cancel(struct sim_person *p, leash_status status, leash_op *op, bool cancels)
 {
-	struct canceling canceling = {.person = p};
-	leash_status status = p->lock == SIM_PERMITS ?
-		leash_semaphore_acquire_start(p->semaphore, p->count, how, &p->permit, sim_be_told, p, &canceling.op, why(p)) :
-		leash_lock_acquire_start(p->handles[p->lock], how, sim_be_told, p, &canceling.op, why(p));
+	struct canceling canceling = {.person = p, .op = op};
 
 	if (status == LEASH_OK && cancels)
 		sim_fiber_join(sim_fiber_start(&p->client->process, cancel, &canceling));
 	sim_await_told(p, status);
+}
+
+static void
+start_to_acquire(struct sim_person *p, const leash_acquire *how, bool cancels)
+{
+	leash_op *op = NULL;
+	leash_status status = p->lock == SIM_PERMITS ?
+		leash_semaphore_acquire_start(p->semaphore, p->count, how, &p->permit, sim_be_told, p, &op, why(p)) :
+		leash_lock_acquire_start(p->handles[p->lock], how, sim_be_told, p, &op, why(p));
+
+	await_told_or_cancel(p, status, op, cancels);
 }
 
 /* ---- acquiring ---- */
@@ -593,19 +602,39 @@ note_again(struct sim_person *p, int l, uint64_t *fence)
 	sim_judge_acquired(p, LEASH_OK, false);
 }
 
+/* By its loop. False: there was no memory to begin it, and it has the lock as before. */
+static bool
+wait_by_loop(struct sim_person *p, int l, int64_t wait_ms)
+{
+	bool cancels = sim_chance(0.3);
+	leash_op *op = NULL;
+	leash_status status;
+
+	p->told = false;
+	status = leash_condition_wait_start(p->conditions[l], LEASH_ACQUIRE(.wait_ms = wait_ms), sim_be_told, p, &op,
+	                                    why(p));
+	await_told_or_cancel(p, status, op, cancels);
+	if (cancels && p->said == LEASH_CANCELED)
+		p->said = LEASH_TIMEOUT; /* which leaves it with the lock as well */
+	return status != LEASH_NO_MEMORY;
+}
+
 /* For a signal. False: it has the lock no more. */
 static bool
 wait_for_signal(struct sim_person *p, int l, uint64_t *fence)
 {
 	unsigned depth = leash_lock_depth(p->handles[l]);
 	int64_t wait_ms = sim_between(0, sim_terms.wait_ms);
-	bool has;
+	bool has, began = true;
 
 	sim_trace("%s waits for a condition of %s, for %lld ms at most", shown(p), sim_names[l], (long long)wait_ms);
 	p->client->gave_up[l] = true;
 	p->got_at[l] = 0;
-	p->said = leash_condition_wait(p->conditions[l], wait_ms, why(p));
-	has = p->said == LEASH_OK || p->said == LEASH_TIMEOUT;
+	if (p->loops && sim_terms.stands)
+		began = wait_by_loop(p, l, wait_ms);
+	else
+		p->said = leash_condition_wait(p->conditions[l], wait_ms, why(p));
+	has = p->said == LEASH_OK || p->said == LEASH_TIMEOUT || !began;
 	tell(p, "has waited for a condition of", l);
 	if (has)
 		note_again(p, l, fence);
@@ -618,10 +647,21 @@ wait_for_signal(struct sim_person *p, int l, uint64_t *fence)
 static bool
 use_condition(struct sim_person *p, int l, uint64_t *fence)
 {
-	if (sim_chance(0.5))
-		return wait_for_signal(p, l, fence);
-	p->said = sim_chance(0.8) ? leash_condition_signal(p->conditions[l], why(p)) :
-	                           leash_condition_broadcast(p->conditions[l], why(p));
+	leash_condition *c = p->conditions[l];
+
+	if (sim_chance(0.5)) {
+		bool nests = sim_terms.stands && sim_chance(0.3) && leash_lock_acquire(p->handles[l], 0, why(p)) == LEASH_OK;
+		bool has = wait_for_signal(p, l, fence);
+
+		if (nests && has)
+			leash_lock_release(p->handles[l], NULL);
+		return has;
+	}
+	p->told = false;
+	if (p->loops && sim_terms.stands)
+		sim_await_told(p, leash_condition_signal_start(c, sim_be_told, p, NULL, why(p)));
+	else
+		p->said = sim_chance(0.8) ? leash_condition_signal(c, why(p)) : leash_condition_broadcast(c, why(p));
 	tell(p, "signals a condition of", l);
 	sim_judge_waited(p, l);
 	return true;

@@ -35,6 +35,7 @@ struct sim_terms {
 	bool chains;                  /* and they use it for sets, and acquire anew where they are told of a release */
 	bool nowait;                  /* some people do not wait for what they release */
 	bool conditions;              /* who holds a lock waits for a condition of it, or signals */
+	bool stands;                  /* and those who have a loop use it for that */
 	int permits;                  /* of the semaphore; 0: there is none */
 	bool fair[SIM_LOCKS], alone[SIM_LOCKS]; /* alone: not handed off */
 	bool readwrite[SIM_NAMES];    /* it is a read-write lock, */

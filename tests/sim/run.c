@@ -144,9 +144,10 @@ run_world(void)
 	sim_terms.parties = seed > 64 && seed % 13 == 5 && deployment != SIM_QUORUM ? 2 + (int)(seed / 13 % 3) : 0;
 	sim_terms.nowait = seed > 64 && seed % 11 == 0;
 	sim_terms.chains = (seed > 64 && seed % 22 == 0) || (seed > 100000 && seed % 110 == 69);
-	sim_terms.loops = (seed > 64 && seed % 10 == 9) || sim_terms.chains;
+	sim_terms.stands = seed > 100000 && seed % 130 == 7 && deployment != SIM_QUORUM;
+	sim_terms.loops = (seed > 64 && seed % 10 == 9) || sim_terms.chains || sim_terms.stands;
 	sim_terms.leads = seed % 11 == 3 && deployment != SIM_QUORUM;
-	sim_terms.conditions = seed > 64 && seed % 8 == 1 && deployment != SIM_QUORUM;
+	sim_terms.conditions = (seed > 64 && seed % 8 == 1 && deployment != SIM_QUORUM) || sim_terms.stands;
 	sim_terms.permits = seed % 5 == 2 && deployment != SIM_QUORUM ? 1 + (int)(seed / 5 % 5) : 0;
 	sim_faults_vary(seed);
 	sim_trace("%s, seed %" PRIu64 ": climate %d, %d clients of %d threads, %d locks, lease %lld ms, timeout %lld ms, "
