@@ -390,6 +390,18 @@ lsh_query_goes_on(struct lsh_query *q, int64_t *until)
 	return false;
 }
 
+static leash_status
+closed(leash_error *err)
+{
+	return lsh_fail(err, LEASH_CLOSED, 0, "the client was closed");
+}
+
+leash_status
+lsh_query_none(const struct lsh_backend *b, leash_error *err)
+{
+	return atomic_load(&b->closing) ? closed(err) : lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory");
+}
+
 leash_status
 lsh_queries_ask(struct lsh_backend *b, struct lsh_query *const *qs, size_t count, int64_t deadline, leash_error *err)
 {
@@ -398,7 +410,7 @@ lsh_queries_ask(struct lsh_backend *b, struct lsh_query *const *qs, size_t count
 
 	for (size_t i = 0; i < count; i++) {
 		if (self == NULL || qs[i] == NULL)
-			return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory");
+			return lsh_query_none(b, err);
 		qs[i]->parker = &self->parker;
 		qs[i]->deadline = deadline;
 	}
@@ -417,7 +429,7 @@ lsh_queries_ask(struct lsh_backend *b, struct lsh_query *const *qs, size_t count
 	for (size_t i = 0; i < count; i++)
 		end(qs[i]);
 	lsh_backend_leave(b);
-	return closing ? lsh_fail(err, LEASH_CLOSED, 0, "the client was closed") : LEASH_OK;
+	return closing ? closed(err) : LEASH_OK;
 }
 
 /* It was answered, or why not; of one server. */
@@ -438,7 +450,7 @@ lsh_query_result(const struct lsh_query *q, const struct lsh_lock *lock, leash_e
 	leash_status status = LEASH_OK;
 
 	if (q->asks[0].state != LSH_REPLIED && atomic_load(&q->backend->closing))
-		status = lsh_fail(&why, LEASH_CLOSED, 0, "the client was closed");
+		status = closed(&why);
 	return explain(q, lock, status, &why, err);
 }
 

@@ -68,10 +68,11 @@ struct lsh_query {
 	struct lsh_ask asks[];
 };
 
-/* NULL: no memory. */
+/* NULL: no memory, or no server, as the client is closed: lsh_query_none() says which. */
 struct lsh_query *lsh_query_new(struct lsh_backend *backend, enum lsh_question question, const struct lsh_kind *kind,
                                 const char *subject, size_t size);
 void lsh_query_drop(struct lsh_query *query); /* NULL is allowed */
+leash_status lsh_query_none(const struct lsh_backend *backend, leash_error *err);
 
 /* Ask them all, once, and wait until enough is known of each, the deadline, or the end of the client. LEASH_OK, CLOSED
  * or NO_MEMORY: one of them is NULL, and nothing was asked. From then on the asks stay as they are. */

@@ -61,11 +61,14 @@ static leash_status
 begin(const leash_lock *handle, struct lsh_query *query, leash_done_fn done, void *arg, leash_op **op,
       leash_error *err)
 {
-	leash_permit *permit = query != NULL && handle->owner == NULL ? lsh_permit_new(handle, handle->extra->need) : NULL;
-	leash_status status = query != NULL && (permit != NULL || handle->owner != NULL) ? LEASH_OK
-	                                                                                  : lsh_wait_no_memory(handle, err);
+	leash_permit *permit = NULL;
+	leash_status status = LEASH_OK;
 	leash_op *o;
 
+	if (query == NULL)
+		status = lsh_handle_named(handle, lsh_query_none(lsh_lock_resource(handle->lock)->backend, err), err);
+	else if (handle->owner == NULL && (permit = lsh_permit_new(handle, handle->extra->need)) == NULL)
+		status = lsh_wait_no_memory(handle, err);
 	if (status == LEASH_OK)
 		status = lsh_loop_make(&o, permit != NULL ? &permit->handle : handle, done, arg, err);
 	if (status != LEASH_OK) {

@@ -75,11 +75,12 @@ take(struct lsh_watch_op *w)
 static void
 ask(struct lsh_watch_op *w)
 {
+	leash_lock *watch = w->watch;
 	leash_error why;
 
-	w->query = lsh_leader_query(w->watch->lock);
+	w->query = lsh_leader_query(watch->lock);
 	if (w->query == NULL) {
-		finish(w, lsh_wait_no_memory(w->watch, &why), &why);
+		finish(w, lsh_handle_named(watch, lsh_query_none(lsh_lock_resource(watch->lock)->backend, &why), &why), &why);
 		return;
 	}
 	w->query->stirred = stirred;

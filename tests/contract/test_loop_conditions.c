@@ -459,6 +459,29 @@ SENTENCE(close_tells_who_is_about_to_wait_or_waits_for_a_signal_or_the_lock, .bu
 	}
 }
 
+static void
+close_and_leave_no_memory(void)
+{
+	leash_close(client);
+	counted_withhold(true);
+}
+
+SENTENCE(a_signal_that_a_close_overtakes_says_so_whatever_else_there_is_not, .but = PLACE_NO_QUEUE)
+{
+	for (int waits = 0; waits < 2; waits++) {
+		client = place_client(NULL);
+		lock = leashed_lock(client, "law", LEASH_LOCK_OPTIONS(.owner = owner));
+		assert_status(LEASH_OK, leash_condition_new(&more, lock, "more", NULL, &err));
+		counted_meanwhile(close_and_leave_no_memory);
+		assert_refused(LEASH_CLOSED, "condition '" QUEUE "'", waits ? leash_condition_signal(more, &err)
+		               : leash_condition_signal_start(more, tell, &first, NULL, &err));
+		counted_withhold(false);
+		assert_int_equal(first.times, 0);
+		leash_condition_free(more);
+		leash_lock_free(lock);
+	}
+}
+
 static bool has_begun;
 
 static leash_status

@@ -9,11 +9,23 @@
 
 struct counted counted;
 
+static _Thread_local void (*meanwhile)(void);
+
+void
+counted_meanwhile(void (*act)(void))
+{
+	meanwhile = act;
+}
+
 static bool
 fails(void)
 {
-	long n = ++counted.calls, at = counted.fail_at;
+	void (*act)(void) = meanwhile;
 
+	meanwhile = NULL;
+	if (act != NULL)
+		act();
+	long n = ++counted.calls, at = counted.fail_at;
 	return at != 0 && (n == at || (counted.fail_on && n > at));
 }
 

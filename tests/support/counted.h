@@ -15,5 +15,6 @@ extern struct counted {
 } counted;
 
 void counted_start(void); /* before any other call of leash; for GROUP() */
+void counted_meanwhile(void (*act)(void)); /* just before the next allocation of this thread */
 void counted_withhold(bool all); /* from now on every call fails; or none */
 long counted_left(long before); /* how many blocks there are more than `before`; it says so if there are any */
