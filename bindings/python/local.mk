@@ -10,7 +10,6 @@ EXTRA_DIST += bindings/python/src/leash/aio/lock.py
 EXTRA_DIST += bindings/python/src/leash/aio/multi.py
 EXTRA_DIST += bindings/python/src/leash/aio/operation.py
 EXTRA_DIST += bindings/python/src/leash/aio/semaphore.py
-EXTRA_DIST += bindings/python/src/leash/aio/session.py
 EXTRA_DIST += bindings/python/src/leash/aio/shared.py
 EXTRA_DIST += bindings/python/src/leash/calls.py
 EXTRA_DIST += bindings/python/src/leash/client.py

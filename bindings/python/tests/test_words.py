@@ -64,8 +64,8 @@ def test_words_for_numbers_are_in_the_order_of_the_headers(headers: Path) -> Non
 @pytest.mark.parametrize(
     "struct, typed, besides",
     [
-        (structs.Options, options.ClientOptions, {"uri"}),
-        (structs.LockOptions, options.LockOptions, set()),
+        (structs.Options, options.ClientFields, {"uri"}),
+        (structs.LockOptions, options.LockFields, set()),
     ],
 )
 def test_each_option_has_a_type(struct: Any, typed: Any, besides: set[str]) -> None:

@@ -2,51 +2,92 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Iterable, Optional, Union
+import ctypes
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, TypeVar, Union
 
-from .events import EventFunction
+from . import inspection, structs, times, waits
+from .calls import Handle, call
+from .core import Core
 from .lock import Lock, Multi
+from .native import lib
 from .semaphore import Semaphore
 from .session import Session
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .options import LockOptions
+    from .options import ClientOptions, LockOptions
+
+C = TypeVar("C", bound="Client")
 
 
-class Client(Session):
+class Client(Session[None]):
     """Opened at once, and closed by close() or at the end of a `with`: what is held through it is released then.
 
     `uri` says where the locks live, see leash/client.h; default: $LEASH_URI, else "redis://127.0.0.1:6379". `on_event`
     and `on_log` are called on a thread of leash, and must not wait for locks. A forked child opens its own client."""
 
-    def lock(
+    _core: Core
+
+    def __init__(self, uri: Optional[str] = None, **options: Unpack[ClientOptions]) -> None:
+        def open_core(cancel: Optional[Handle]) -> Core:
+            return Core(uri, options, cancel)
+
+        self._core = waits.run(open_core, Core.close) if options.get("open_wait") else open_core(None)
+        self._main_owner = Handle(lib.leash_owner_new, lib.leash_owner_free)
+
+    def close(self) -> None:
+        """Release what is held, and wake all who wait (Closed). Again it does nothing."""
+        self._core.close()
+
+    def __enter__(self: C) -> C:
+        return self
+
+    def __exit__(self, _type: object, _exception: Optional[BaseException], _at: object) -> None:
+        self.close()
+
+    def _ready(self) -> Core:
+        return self._core
+
+    def _do(self, name: str, *args: Any, undo: Optional[Callable[[], None]] = None) -> None:
+        call(getattr(lib, name), *args)
+
+    def _wait(
         self,
         name: str,
-        *,
-        on_event: Optional[EventFunction] = None,
-        wait: float = math.inf,
-        **options: Unpack[LockOptions],
-    ) -> Lock:
+        args: tuple[Any, ...],
+        wait_ms: int,
+        *more: Any,
+        lease: Optional[float] = None,
+        undo: Optional[Callable[[], None]] = None,
+    ) -> None:
+        how = structs.make(structs.Acquire, {"lease": lease}, wait_ms=wait_ms)
+
+        def do(cancel: Optional[Handle]) -> None:
+            how.cancel = cancel._as_parameter_ if cancel is not None else None
+            call(getattr(lib, name + "_with"), *args, ctypes.byref(how), *more)
+
+        if wait_ms == 0:
+            do(None)
+        else:
+            waits.run(do, lambda _: undo() if undo is not None else None)
+
+    def lock(self, name: str, **options: Unpack[LockOptions]) -> Lock:
         """A lock by its name; talks to nobody. A `with` waits for `wait` seconds, and raises Timeout then.
 
         mode="read" and mode="write" make the two sides of a read-write lock."""
-        return Lock(self, name, options, on_event, wait)
+        return Lock(self, name, options)
 
-    def multi(self, locks: Iterable[Union[str, Lock]], *, wait: float = math.inf) -> Multi:
+    def multi(self, locks: Iterable[Union[str, Lock]], *, wait: Optional[float] = None) -> Multi:
         """Several locks, names or such as lock() made, to be taken all or none."""
-        return Multi([self.lock(lock) if isinstance(lock, str) else lock for lock in locks], wait)
+        return Multi(self, [self.lock(lock) if isinstance(lock, str) else lock for lock in locks], times.limit(wait))
 
-    def semaphore(
-        self,
-        name: str,
-        limit: int,
-        *,
-        on_event: Optional[EventFunction] = None,
-        wait: float = math.inf,
-        **options: Unpack[LockOptions],
-    ) -> Semaphore:
+    def semaphore(self, name: str, limit: int, **options: Unpack[LockOptions]) -> Semaphore:
         """At most `limit` permits at once, over all machines; talks to nobody."""
-        return Semaphore(self, name, limit, options, on_event, wait)
+        return Semaphore(self, name, limit, options)
+
+    def scan(self, pattern: Optional[str] = None) -> list[inspection.LockInfo]:
+        """Every lock that is held in the deployment, of whatever kind, and whose name fits, as fnmatch has it.
+
+        The server is not blocked. Some may be there twice, see leash/inspect.h."""
+        return inspection.scan(self._core, pattern)

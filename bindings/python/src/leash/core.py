@@ -55,13 +55,13 @@ class Core:
         self,
         uri: Optional[str],
         options: Mapping[str, Any],
-        on_event: Optional[events.EventFunction],
-        on_log: Optional[events.LogFunction],
         cancel: Optional[Handle] = None,
+        pass_on: events.PassOn = lambda function: function,
     ) -> None:
-        self._callbacks = events.Callbacks()
-        fields = {**self._callbacks.event(on_event), **self._callbacks.log(on_log)}
-        given = structs.make(structs.Options, {"uri": uri, **options}, **fields)
+        """`pass_on` makes what leash calls in place of a function of the program's."""
+        self._callbacks = events.Callbacks(pass_on)
+        others, fields = self._callbacks.fields({"uri": uri, **options})
+        given = structs.make(structs.Options, others, **fields)
         given.open_cancel = cancel._as_parameter_ if cancel is not None else None
         out = ctypes.c_void_p()
         try:
@@ -93,27 +93,21 @@ class Core:
             _open.discard(self)
             _close(self._as_parameter_, self._callbacks, self._anchor)
 
-    def _options(self, options: Mapping[str, Any], on_event: Optional[events.EventFunction], owner: Any) -> Any:
-        pointer = owner._as_parameter_ if owner is not None else None
-        return ctypes.byref(
-            structs.make(structs.LockOptions, options, owner=pointer, **self._callbacks.event(on_event))
+    def _options(self, options: Mapping[str, Any]) -> Any:
+        others, fields = self._callbacks.fields(options)
+        others.pop("wait", None)
+        return structs.make(structs.LockOptions, others, **fields)
+
+    def lock(self, name: str, options: Mapping[str, Any], owner: Optional[Handle] = None) -> Handle:
+        """A handle; `owner` is the calling thread if it is None."""
+        given = self._options(options)
+        given.owner = owner._as_parameter_ if owner is not None else None
+        return Handle(
+            lib.leash_lock_new, lib.leash_lock_free, self, structs.text(name), ctypes.byref(given), needs=owner
         )
 
-    def lock(
-        self,
-        name: str,
-        options: Mapping[str, Any],
-        on_event: Optional[events.EventFunction] = None,
-        owner: Optional[Handle] = None,
-    ) -> Handle:
-        """A handle; `owner` is the calling thread if it is None."""
-        given = self._options(options, on_event, owner)
-        return Handle(lib.leash_lock_new, lib.leash_lock_free, self, structs.text(name), given, needs=owner)
-
-    def semaphore(
-        self, name: str, limit: int, options: Mapping[str, Any], on_event: Optional[events.EventFunction]
-    ) -> Handle:
-        given = self._options(options, on_event, None)
+    def semaphore(self, name: str, limit: int, options: Mapping[str, Any]) -> Handle:
+        given = ctypes.byref(self._options(options))
         return Handle(lib.leash_semaphore_new, lib.leash_semaphore_free, self, structs.text(name), limit, given)
 
 

@@ -12,7 +12,7 @@ import ctypes
 import itertools
 import threading
 from dataclasses import dataclass
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Mapping, Optional
 
 from . import structs
 from .native import EVENT, LOG, lib
@@ -30,6 +30,7 @@ class Event:
 
 EventFunction = Callable[[Event], object]
 LogFunction = Callable[[str, str], object]  # "error", "warning", "info" or "debug", and the line
+PassOn = Callable[[Callable[..., object]], Callable[..., object]]
 
 _LEVELS = ("", "error", "warning", "info", "debug")  # enum leash_log_level
 
@@ -64,32 +65,31 @@ def _log(number: int, level: int, line: bytes) -> None:
     _call(number, _LEVELS[level] if level < len(_LEVELS) else str(level), structs.string(line))
 
 
-_on_event, _on_log = EVENT(_event), LOG(_log)
+_entries = {"on_event": EVENT(_event), "on_log": LOG(_log)}
 
 
 class Callbacks:
     """The functions of one client and its locks."""
 
-    def __init__(self) -> None:
+    def __init__(self, pass_on: PassOn) -> None:
+        self._pass_on = pass_on
         self._known: dict[Callable[..., object], int] = {}
 
     def _number(self, function: Callable[..., object]) -> int:
         number = self._known.setdefault(function, next(_numbers))
-        _functions[number] = function
+        if number not in _functions:
+            _functions[number] = self._pass_on(function)
         return number
 
-    def _fields(self, kind: str, entry: Any, function: Optional[Callable[..., object]]) -> dict[str, Any]:
-        if function is None:
-            return {}
-        pointer = ctypes.cast(entry, ctypes.c_void_p).value
-        return {f"on_{kind}": pointer, f"{kind}_arg": self._number(function)}
-
-    def event(self, function: Optional[EventFunction]) -> dict[str, Any]:
-        """The fields by which leash calls it."""
-        return self._fields("event", _on_event, function)
-
-    def log(self, function: Optional[LogFunction]) -> dict[str, Any]:
-        return self._fields("log", _on_log, function)
+    def fields(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The options without the functions among them, and the fields by which leash calls those."""
+        others, found = dict(options), {}
+        for option in set(_entries).intersection(options):
+            function = others.pop(option)
+            if function is not None:
+                found[option] = ctypes.cast(_entries[option], ctypes.c_void_p).value
+                found[f"{option[len('on_'):]}_arg"] = self._number(function)
+        return others, found
 
     def forget(self) -> None:
         for number in self._known.values():

@@ -137,15 +137,10 @@ def _collect(cls: Callable[..., T], struct: Any, function: Callable[..., int], *
     return found
 
 
-def lock(handle: Handle) -> LockInfo:
+def inspect(function: Callable[..., int], handle: Handle) -> LockInfo:
+    """`function` is that for holders, too."""
     info = structs.make(structs.LockInfo)
-    call(lib.leash_lock_inspect, handle, ctypes.byref(info))
-    return _read(LockInfo, info)
-
-
-def semaphore(handle: Handle) -> LockInfo:
-    info = structs.make(structs.LockInfo)
-    call(lib.leash_semaphore_inspect, handle, ctypes.byref(info), None, None)
+    call(function, handle, ctypes.byref(info), None, None)
     return _read(LockInfo, info)
 
 
@@ -188,24 +183,3 @@ def metrics(client: Any) -> str:
     pointers = (ctypes.c_void_p * 1)(client._as_parameter_)
     call(lib.leash_metrics_write, pointers, 1, WRITE(write), None)
     return structs.string(b"".join(written))
-
-
-class Figures:
-    """What a client tells of itself, from memory."""
-
-    def _ready(self) -> Any:
-        raise NotImplementedError
-
-    def stats(self) -> Stats:
-        """What this client has done so far."""
-        return stats(self._ready())
-
-    def times(self, which: str, group: Optional[str] = None) -> Times:
-        """How long things took: "wait", "hold", "left" of the lease at a renewal, "round_trip".
-
-        Of all of the client, or of the locks with that `group`; see leash/metrics.h."""
-        return times(self._ready(), which, group)
-
-    def metrics(self) -> str:
-        """Counts and times in the text format of Prometheus, for what answers its scrapes."""
-        return metrics(self._ready())

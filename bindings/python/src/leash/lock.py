@@ -1,4 +1,4 @@
-"""Locks, plain and read-write, and sets of them, for threads.
+"""Locks, plain and read-write, and sets of them, for threads; and what they share with those of tasks.
 
 As with threading.RLock the owner of a hold is the thread that acquired it, and it nests. A `with` that was left by an
 exception of its own passes that on, also where the release fails; the release's failure is a note of the exception
@@ -8,17 +8,16 @@ meanwhile."""
 from __future__ import annotations
 
 import ctypes
-import math
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, Optional, Sequence, TypeVar
 
 from . import errors, inspection, structs, times, waits
-from .calls import Handle, call
+from .calls import Handle
 from .errors import Timeout
-from .events import EventFunction
 from .native import lib
+from .session import N, Session
 
 if TYPE_CHECKING:
-    from .session import Session
+    from .client import Client
 
 _TOKEN_SIZE = 64  # LEASH_TOKEN_MAX
 
@@ -29,10 +28,13 @@ def token_of(function: Callable[..., int], handle: Any) -> str:
     return structs.string(buffer.value)
 
 
-class View:
-    """What can be told of a hold from memory, in a moment."""
+class View(Generic[N]):
+    """A hold: what can be told of it from memory, in a moment, and what else both threads and tasks do with it."""
 
     def _handle(self) -> Optional[Handle]:
+        raise NotImplementedError
+
+    def _do(self, name: str, *args: Any) -> N:
         raise NotImplementedError
 
     @property
@@ -64,6 +66,39 @@ class View:
         """Tell the watchdog that work goes on, see the option `alive`."""
         lib.leash_lock_alive(self._handle())
 
+    def extend(self, lease: float) -> N:
+        """Make sure that the lease lasts for so many seconds from now."""
+        return self._do("leash_lock_extend", times.milliseconds(lease))
+
+
+class Asked(Generic[N]):
+    """A lock or a semaphore: the server is asked about it."""
+
+    client: Session[N]
+    _kind = "leash_lock"
+    _holders = lib.leash_lock_holders
+    _waiters = lib.leash_lock_waiters
+
+    def _any(self) -> Handle:
+        """For questions, which are nobody's."""
+        raise NotImplementedError
+
+    def break_(self) -> N:
+        """Take it from whoever has it, permits from all; the next in the queue gets it. See leash/takeover.h."""
+        return self.client._do(self._kind + "_break", self._any())
+
+
+class AskedByThreads(Asked[None]):
+    def inspect(self) -> inspection.LockInfo:
+        """Ask the server who has it, since when, for how long still, and how many wait."""
+        return inspection.inspect(self._holders, self._any())
+
+    def holders(self) -> list[inspection.HoldInfo]:
+        return inspection.holders(self._holders, self._any())
+
+    def waiters(self) -> list[inspection.WaiterInfo]:
+        return inspection.waiters(self._waiters, self._any())
+
 
 G = TypeVar("G", bound="_Guard")
 
@@ -71,13 +106,16 @@ G = TypeVar("G", bound="_Guard")
 class _Guard:
     """What threads acquire and release, and `with`."""
 
-    _wait: float  # of `with`
+    client: Client
+    _pair: waits.Pair
+    _wait_ms: int  # of `with`
+    _kind: str
+
+    def _handle(self) -> Handle:
+        return waits.handle_of(self._pair)
 
     def _take(self, wait_ms: int, lease: Optional[float] = None) -> None:
-        raise NotImplementedError
-
-    def release(self) -> None:
-        raise NotImplementedError
+        self.client._wait(self._kind + "_acquire", (self._handle(),), wait_ms, lease=lease, undo=self.release)
 
     def acquire(self, blocking: bool = True, timeout: Optional[float] = -1, *, lease: Optional[float] = None) -> bool:
         """As threading.Lock has it: False if another owner had it to the end of `timeout` seconds. -1 or None: no end.
@@ -90,88 +128,54 @@ class _Guard:
             return False
         return True
 
+    def release(self) -> None:
+        """Undo one acquire. Lost: the hold had been lost. Whatever is raised, there is one acquire less to undo."""
+        self.client._do(self._kind + "_release", self._handle())
+
     def __enter__(self: G) -> G:
-        self._take(times.milliseconds(self._wait))
+        self._take(self._wait_ms)
         return self
 
     def __exit__(self, _type: object, exception: Optional[BaseException], _at: object) -> None:
         with errors.behind(exception):
             self.release()
 
-    def _acquire(self, function: Callable[..., int], handle: Handle, wait_ms: int, lease: Optional[float]) -> None:
-        how = structs.make(structs.Acquire, {"lease": lease}, wait_ms=wait_ms)
 
-        def do(cancel: Optional[Handle]) -> None:
-            how.cancel = cancel._as_parameter_ if cancel is not None else None
-            call(function, handle, ctypes.byref(how))
-
-        if wait_ms == 0:
-            do(None)
-        else:
-            waits.run(do, lambda _: self.release())
-
-
-class Lock(_Guard, View):
+class Lock(_Guard, AskedByThreads, View[None]):
     """A lock by its name. Made by Client.lock(); any number of threads may share it."""
 
-    def __init__(
-        self,
-        client: Session,
-        name: str,
-        options: Mapping[str, Any],
-        on_event: Optional[EventFunction] = None,
-        wait: float = math.inf,
-    ) -> None:
+    client: Client
+    _kind = "leash_lock"
+
+    def __init__(self, client: Client, name: str, options: Mapping[str, Any]) -> None:
         self.client = client
         self.name = name
-        self._wait = wait
-        core = client._core
-        self._pair = (core.lock(name, options, on_event), core.lock(name, options, on_event, client._main_owner))
+        self._wait_ms = times.limit(options.get("wait"))
+        core = client._ready()
+        self._pair = (core.lock(name, options), core.lock(name, options, client._main_owner))
 
     def __repr__(self) -> str:
         return f"<leash.Lock {self.name!r} at {self.client.uri}, depth {self.depth}>"
 
-    def _handle(self) -> Handle:
-        return waits.handle_of(self._pair)
+    _any = _Guard._handle
+
+    def _do(self, name: str, *args: Any) -> None:
+        self.client._do(name, self._handle(), *args)
 
     def _take(self, wait_ms: int, lease: Optional[float] = None) -> None:
-        if self.depth > 0:
-            wait_ms = 0  # it is answered from memory
-        self._acquire(lib.leash_lock_acquire_with, self._handle(), wait_ms, lease)
-
-    def release(self) -> None:
-        """Undo one acquire. Lost: the hold had been lost. Whatever is raised, there is one acquire less to undo."""
-        call(lib.leash_lock_release, self._handle())
-
-    def extend(self, lease: float) -> None:
-        """Make sure that the lease lasts for so many seconds from now."""
-        call(lib.leash_lock_extend, self._handle(), times.milliseconds(lease))
+        super()._take(wait_ms if self.depth == 0 else 0, lease)  # nested it is answered from memory
 
     def upgrade(self) -> None:
         """Of mode "write": write what this thread reads, at once, or raise Timeout. See leash/readwrite.h."""
-        call(lib.leash_lock_upgrade, self._handle())
+        self._do("leash_lock_upgrade")
 
     def adopt(self, token: str) -> None:
         """Take over the hold of a process that has ended. See leash/takeover.h."""
-        call(lib.leash_lock_adopt, self._handle(), structs.text(token))
-
-    def break_(self) -> None:
-        """Take it from whoever has it; the next in the queue gets it. See leash/takeover.h."""
-        call(lib.leash_lock_break, self._handle())
+        self._do("leash_lock_adopt", structs.text(token))
 
     def locked(self) -> bool:
         """Does anybody hold it? The server is asked."""
         return self.inspect().held
-
-    def inspect(self) -> inspection.LockInfo:
-        """Ask the server who has it, since when, for how long still, and how many wait."""
-        return inspection.lock(self._handle())
-
-    def holders(self) -> list[inspection.HoldInfo]:
-        return inspection.holders(lib.leash_lock_holders, self._handle())
-
-    def waiters(self) -> list[inspection.WaiterInfo]:
-        return inspection.waiters(lib.leash_lock_waiters, self._handle())
 
 
 def set_of(locks: Sequence[Handle]) -> Handle:
@@ -207,20 +211,13 @@ class SetView:
 class Multi(_Guard, SetView):
     """Several locks as one: all or none, and no circle of waiters. Made by Client.multi(); see leash/multi.h."""
 
-    def __init__(self, locks: Sequence[Lock], wait: float = math.inf) -> None:
+    _kind = "leash_multi"
+
+    def __init__(self, client: Client, locks: Sequence[Lock], wait_ms: int) -> None:
+        self.client = client
         self.locks = tuple(locks)
-        self._wait = wait
+        self._wait_ms = wait_ms
         self._pair = (set_of([lock._pair[0] for lock in locks]), set_of([lock._pair[1] for lock in locks]))
 
     def __repr__(self) -> str:
         return f"<leash.Multi {[lock.name for lock in self.locks]!r}>"
-
-    def _handle(self) -> Handle:
-        return waits.handle_of(self._pair)
-
-    def _take(self, wait_ms: int, lease: Optional[float] = None) -> None:
-        self._acquire(lib.leash_multi_acquire_with, self._handle(), wait_ms, lease)
-
-    def release(self) -> None:
-        """Undo one acquire of each of them."""
-        call(lib.leash_multi_release, self._handle())

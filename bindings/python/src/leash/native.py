@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import os
+import types
 from typing import Any
 
 _SONAME = "libleash.so.0"
@@ -81,7 +82,6 @@ _CALLS = """
     leash_lock_depth d p
     leash_lock_fence u p
     leash_lock_token n ppn
-    leash_lock_inspect e ppp
     leash_lock_holders e ppppp
     leash_lock_waiters e pppp
 
@@ -102,6 +102,7 @@ _CALLS = """
     leash_permit_release e pp
     leash_permit_release_some e pip
     leash_permit_extend e pip
+    leash_permit_count i p
     leash_permit_held b p
     leash_permit_remaining_ms i p
     leash_permit_token n ppn
@@ -136,7 +137,9 @@ def _load() -> ctypes.CDLL:
     )
 
 
-def _declare(library: ctypes.CDLL) -> None:
+def _declare(library: ctypes.CDLL) -> Any:
+    """What has its calls, and no others."""
+    declared = types.SimpleNamespace()
     for line in _CALLS.split("\n"):
         if not line.strip():
             continue
@@ -147,7 +150,8 @@ def _declare(library: ctypes.CDLL) -> None:
             raise ImportError(f"leash: {library._name} has no {name}(): it is too old for this package") from None
         call.restype = _TYPES[result]
         call.argtypes = [_TYPES[letter] for letter in "".join(parameters)]
+        setattr(declared, name, call)
+    return declared
 
 
-lib = _load()
-_declare(lib)
+lib = _declare(_load())

@@ -5,12 +5,15 @@ leash/lock_options.h say what each does and which are not for each other."""
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, Optional, TypedDict
+
+if TYPE_CHECKING:
+    from .events import EventFunction, LogFunction
 
 Mode = Literal["mutex", "read", "write", "redisson"]
 
 
-class ClientOptions(TypedDict, total=False):
+class ClientFields(TypedDict, total=False):
     lease: float  #: of locks that name none; default 30
     timeout: float  #: to connect, and for one answer; default 1
     prefix: str  #: of all keys and channels; default "leash"
@@ -19,7 +22,12 @@ class ClientOptions(TypedDict, total=False):
     open_wait: float  #: for how long the opening tries again while the server is away; default 0, math.inf: no end
 
 
-class LockOptions(TypedDict, total=False):
+class ClientOptions(ClientFields, total=False):
+    on_event: Optional[EventFunction]
+    on_log: Optional[LogFunction]
+
+
+class LockFields(TypedDict, total=False):
     lease: float  #: default: the client's
     max_hold: float  #: the lease ends at most this long after the acquire
     alive: float  #: alive() is called this often, or the lock lapses
@@ -35,3 +43,8 @@ class LockOptions(TypedDict, total=False):
     replicas: float  #: for how long they are waited for
     group: str  #: its times are counted under this name, too
     release_nowait: bool  #: a release does not wait for the server; what is wrong with it is an event
+
+
+class LockOptions(LockFields, total=False):
+    on_event: Optional[EventFunction]  #: for this lock in place of the client's
+    wait: Optional[float]  #: how long `with` waits; default: no end

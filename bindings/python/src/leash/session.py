@@ -1,65 +1,71 @@
-"""A client that is open: what locks and semaphores need of it."""
+"""A client, of threads or of tasks, and how what was made by it calls leash.
+
+A kind of leash is written once for both, where it can be: `latch.wait()` is `client._wait("leash_latch_await", ...)`,
+which for threads waits, and for tasks is a coroutine. N is what a call answers that has nothing to tell: None, or a
+coroutine of None."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Optional, TypeVar
+from typing import Any, Callable, Generic, Optional, TypeVar
 
-from . import inspection, waits
-from .calls import Handle
+from . import inspection
 from .core import Core
-from .events import EventFunction, LogFunction
-from .native import lib
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from .options import ClientOptions
-
-S = TypeVar("S", bound="Session")
+N = TypeVar("N")
 
 
-class Session(inspection.Figures):
-    def __init__(
-        self,
-        uri: Optional[str] = None,
-        *,
-        on_event: Optional[EventFunction] = None,
-        on_log: Optional[LogFunction] = None,
-        **options: Unpack[ClientOptions],
-    ) -> None:
-        def open_core(cancel: Optional[Handle]) -> Core:
-            return Core(uri, options, on_event, on_log, cancel)
+def package_of(made: object) -> str:
+    return type(made).__module__.rpartition(".")[0]
 
-        self._core = waits.run(open_core, Core.close) if options.get("open_wait") else open_core(None)
-        self._main_owner = Handle(lib.leash_owner_new, lib.leash_owner_free)
+
+class Session(Generic[N]):
+    _core: Optional[Core] = None
 
     @property
     def uri(self) -> str:
-        """Where its locks live, without secrets."""
-        return self._core.uri
+        """Where its locks live, without secrets; empty before it is open."""
+        return self._core.uri if self._core is not None else ""
 
     @property
     def closed(self) -> bool:
-        return self._core.closed
+        """Was it closed, or not opened so far?"""
+        return self._core is None or self._core.closed
 
     def __repr__(self) -> str:
-        return f"<leash.Client {self.uri}{', closed' if self.closed else ''}>"
-
-    def close(self) -> None:
-        """Release what is held, and wake all who wait (Closed). Again it does nothing."""
-        self._core.close()
+        return f"<{package_of(self)}.Client {self.uri}{', closed' if self.closed else ''}>"
 
     def _ready(self) -> Core:
-        return self._core
+        """To be called by."""
+        raise NotImplementedError
 
-    def __enter__(self: S) -> S:
-        return self
+    def _do(self, name: str, *args: Any, undo: Optional[Callable[[], N]] = None) -> N:
+        """Call what waits for the server alone. `undo` is as for _wait()."""
+        raise NotImplementedError
 
-    def __exit__(self, _type: object, _exception: Optional[BaseException], _at: object) -> None:
-        self.close()
+    def _wait(
+        self,
+        name: str,
+        args: tuple[Any, ...],
+        wait_ms: int,
+        *more: Any,
+        lease: Optional[float] = None,
+        undo: Optional[Callable[[], N]] = None,
+    ) -> N:
+        """Call what waits for others, with a leash_acquire between `args` and `more`.
 
-    def scan(self, pattern: Optional[str] = None) -> list[inspection.LockInfo]:
-        """Every lock that is held in the deployment, of whatever kind, and whose name fits, as fnmatch has it.
+        If that is interrupted, or canceled, and was done all the same, `undo` is called."""
+        raise NotImplementedError
 
-        The server is not blocked. Some may be there twice, see leash/inspect.h."""
-        return inspection.scan(self._core, pattern)
+    def stats(self) -> inspection.Stats:
+        """What this client has done so far."""
+        return inspection.stats(self._ready())
+
+    def times(self, which: str, group: Optional[str] = None) -> inspection.Times:
+        """How long things took: "wait", "hold", "left" of the lease at a renewal, "round_trip".
+
+        Of all of the client, or of the locks with that `group`; see leash/metrics.h."""
+        return inspection.times(self._ready(), which, group)
+
+    def metrics(self) -> str:
+        """Counts and times in the text format of Prometheus, for what answers its scrapes."""
+        return inspection.metrics(self._ready())

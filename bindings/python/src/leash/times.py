@@ -18,6 +18,11 @@ def milliseconds(seconds: float) -> int:
     return ms
 
 
+def limit(seconds: Optional[float]) -> int:
+    """None is no end."""
+    return milliseconds(math.inf if seconds is None else seconds)
+
+
 def wait(blocking: bool, timeout: Optional[float]) -> int:
     """What threading.Lock.acquire() calls `blocking` and `timeout`; None is -1, for ever."""
     if not blocking:

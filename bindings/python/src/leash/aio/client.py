@@ -1,55 +1,149 @@
-"""The client of programs with an event loop, and the locks held through it."""
+"""The client of programs with an event loop, and the locks held through it.
+
+The loop watches leash_client_fd(), and no thread of Python's waits for a lock. What leash has no operation for
+(opening, closing, questions to the server) is done by the loop's executor. While the client closes there, leash tells
+the end of what is under way on that thread, which hands it to the loop."""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Iterable, Optional
+import asyncio
+import contextlib
+import ctypes
+import functools
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, TypeVar
 
-from ..events import EventFunction
+from .. import inspection, structs
+from ..calls import Handle, call
+from ..core import Core
+from ..errors import Closed
+from ..native import lib
+from ..session import Session
 from .lock import Lock
 from .multi import Multi
+from .operation import Nothing, dispatch, run
 from .semaphore import Semaphore
-from .session import Session
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ..options import LockOptions
+    from ..options import ClientOptions, LockOptions
+
+C = TypeVar("C", bound="Client")
+T = TypeVar("T")
 
 
-class Client(Session):
+def _close_if_open(opening: asyncio.Future[Core]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.get_loop().run_in_executor(None, opening.result().close)
+
+
+class Client(Session[Nothing]):
     """Opened by `async with` or `await client.open()`, and closed at its end or by `await client.close()`.
 
     `uri` and the options are those of leash.Client. `on_event` and `on_log` are called by the loop. A client is of one
     loop and one process: a forked child opens a client of its own."""
 
-    def lock(
+    def __init__(self, uri: Optional[str] = None, **options: Unpack[ClientOptions]) -> None:
+        self._uri = uri
+        self._options = options
+        self._loop: asyncio.AbstractEventLoop
+        self._fd = -1
+
+    def _in_loop(self, function: Callable[..., object]) -> Callable[..., None]:
+        """What a thread of leash calls in place of `function`."""
+        loop = self._loop
+
+        def pass_on(*args: Any) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(functools.partial(function, *args))
+
+        return pass_on
+
+    async def open(self: C) -> C:
+        if self._core is not None:
+            return self
+        self._loop = asyncio.get_running_loop()
+        cancel = Handle(lib.leash_cancel_new, lib.leash_cancel_free)
+        opening = self._loop.run_in_executor(None, Core, self._uri, self._options, cancel, self._in_loop)
+        try:
+            core = await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            lib.leash_cancel_fire(cancel)
+            opening.add_done_callback(_close_if_open)
+            raise
+        fd = ctypes.c_int()
+        call(lib.leash_client_fd, core, ctypes.byref(fd))
+        self._core, self._fd = core, fd.value
+        self._loop.add_reader(self._fd, self._dispatch)
+        return self
+
+    async def close(self) -> None:
+        """Release what is held, and wake all who wait (Closed). Again it does nothing."""
+        if self._core is None or self._core.closed:
+            return
+        self._loop.remove_reader(self._fd)
+        await self._loop.run_in_executor(None, self._core.close)
+
+    async def __aenter__(self: C) -> C:
+        return await self.open()
+
+    async def __aexit__(self, _type: object, _exception: Optional[BaseException], _at: object) -> None:
+        await self.close()
+
+    def _dispatch(self) -> None:
+        try:
+            dispatch(self._core)
+        except Closed:  # by the exit of the interpreter, in another thread
+            self._loop.remove_reader(self._fd)
+
+    def _ready(self) -> Core:
+        if self._core is None:
+            raise Closed("client: it is not open; use `async with`")
+        if asyncio.get_running_loop() is not self._loop:
+            raise RuntimeError("the client belongs to another event loop")
+        return self._core
+
+    async def _in_thread(self, function: Callable[..., T], *args: Any) -> T:
+        self._ready()
+        return await self._loop.run_in_executor(None, function, *args)
+
+    async def _run(self, start: Callable[..., int], *args: Any, undo: Optional[Callable[[], Nothing]]) -> None:
+        self._ready()
+        await run(self._loop, start, *args, undo=undo)
+
+    async def _do(self, name: str, *args: Any, undo: Optional[Callable[[], Nothing]] = None) -> None:
+        start = getattr(lib, name + "_start", None)
+        if start is not None:
+            await self._run(start, *args, undo=undo)
+        else:
+            await self._in_thread(call, getattr(lib, name), *args)
+
+    async def _wait(
         self,
         name: str,
-        *,
-        on_event: Optional[EventFunction] = None,
-        wait: float = math.inf,
-        **options: Unpack[LockOptions],
-    ) -> Lock:
+        args: tuple[Any, ...],
+        wait_ms: int,
+        *more: Any,
+        lease: Optional[float] = None,
+        undo: Optional[Callable[[], Nothing]] = None,
+    ) -> None:
+        how = structs.make(structs.Acquire, {"lease": lease}, wait_ms=wait_ms)
+        await self._run(getattr(lib, name + "_start"), *args, ctypes.byref(how), *more, undo=undo)
+
+    def lock(self, name: str, **options: Unpack[LockOptions]) -> Lock:
         """A lock by its name; talks to nobody. `async with` waits for `wait` seconds, and raises Timeout then.
 
         mode="read" and mode="write" make the two sides of a read-write lock."""
-        self._ready()
-        return Lock(self, name, options, self._in_loop(on_event), wait)
+        return Lock(self, name, options)
 
-    def multi(self, names: Iterable[str], *, wait: float = math.inf, **options: Unpack[LockOptions]) -> Multi:
+    def multi(self, names: Iterable[str], **options: Unpack[LockOptions]) -> Multi:
         """Several locks, to be taken all or none; talks to nobody."""
-        return Multi(self, list(names), options, wait)
+        return Multi(self, names, options)
 
-    def semaphore(
-        self,
-        name: str,
-        limit: int,
-        *,
-        on_event: Optional[EventFunction] = None,
-        wait: float = math.inf,
-        **options: Unpack[LockOptions],
-    ) -> Semaphore:
+    def semaphore(self, name: str, limit: int, **options: Unpack[LockOptions]) -> Semaphore:
         """At most `limit` permits at once, over all machines; talks to nobody."""
-        self._ready()
-        return Semaphore(self, name, limit, options, self._in_loop(on_event), wait)
+        return Semaphore(self, name, limit, options)
+
+    async def scan(self, pattern: Optional[str] = None) -> list[inspection.LockInfo]:
+        """Every lock that is held in the deployment and whose name fits, as leash.Client.scan()."""
+        return await self._in_thread(inspection.scan, self._core, pattern)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Mapping
 
 from ..calls import Handle
 from ..lock import SetView, set_of
@@ -10,7 +10,7 @@ from ..native import lib
 from .shared import Hold, Shared
 
 if TYPE_CHECKING:
-    from .session import Session
+    from .client import Client
 
 
 class MultiHold(Hold, SetView): ...
@@ -19,18 +19,17 @@ class MultiHold(Hold, SetView): ...
 class Multi(Shared[MultiHold], SetView):
     """Several locks by their names. Made by Client.multi(). `held` and the like are of the current task's hold."""
 
-    _acquire_start = lib.leash_multi_acquire_start
-    _release_start = lib.leash_multi_release_start
+    _kind = "leash_multi"
     _hold_type = MultiHold
 
-    def __init__(self, client: Session, names: Sequence[str], options: Mapping[str, Any], wait: float) -> None:
+    def __init__(self, client: Client, names: Iterable[str], options: Mapping[str, Any]) -> None:
         self.names = tuple(names)
         self._options = options
-        super().__init__(client, wait)
+        super().__init__(client, options)
 
     def _new(self) -> Handle:
         core, owner = self.client._ready(), Handle(lib.leash_owner_new, lib.leash_owner_free)
-        return set_of([core.lock(name, self._options, None, owner) for name in self.names])
+        return set_of([core.lock(name, self._options, owner) for name in self.names])
 
     def __repr__(self) -> str:
         return f"<leash.aio.Multi {list(self.names)!r} at {self.client.uri}>"

@@ -19,12 +19,14 @@ import contextlib
 import ctypes
 import itertools
 import threading
-from typing import Any, Awaitable, Callable, Optional
+from typing import Any, Callable, Coroutine, Optional
 
 from .. import errors, structs
 from ..calls import call
 from ..errors import LeashError
 from ..native import DONE, lib
+
+Nothing = Coroutine[Any, Any, None]  # session.N of tasks
 
 _under_way: dict[int, Operation] = {}
 _numbers = itertools.count(1)
@@ -114,7 +116,7 @@ async def run(
     loop: asyncio.AbstractEventLoop,
     start: Callable[..., int],
     *args: Any,
-    undo: Optional[Callable[[], Awaitable[None]]] = None,
+    undo: Optional[Callable[[], Nothing]] = None,
 ) -> None:
     """An operation to its end; raises what went wrong. Canceled, it does `undo` if it was done all the same."""
     operation = Operation(loop, start, *args)

@@ -14,18 +14,18 @@ held, once it has told the end of the operation."""
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import functools
-from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, Optional, TypeVar
 
-from .. import errors, structs, times
+from .. import errors, times
 from ..calls import Handle
 from ..errors import LeashError, NotHeld, Timeout
-from .operation import run
+from .operation import Nothing
 
 if TYPE_CHECKING:
-    from .session import Session
+    from .client import Client
 
+Undo = Callable[[], Nothing]
 H = TypeVar("H", bound="Hold")
 
 
@@ -54,20 +54,20 @@ class Hold:
             self._own = None
             self._shared._holds.pop(self._task, None)
         try:
-            await self._shared._run(self._shared._release_start, handle)
+            await self._shared._give_back(handle)
         finally:
             if last:
                 self._shared._idle.append(handle)
 
 
 class Shared(Generic[H]):
-    _acquire_start: Callable[..., int]
-    _release_start: Callable[..., int]
+    client: Client
+    _kind: str
     _hold_type: Callable[[Any, Handle, Optional[asyncio.Task[Any]]], H]
 
-    def __init__(self, client: Session, wait: float) -> None:
+    def __init__(self, client: Client, options: Mapping[str, Any]) -> None:
         self.client = client
-        self._wait = wait  # of `async with`
+        self._wait_ms = times.limit(options.get("wait"))  # of `async with`
         self._holds: dict[Optional[asyncio.Task[Any]], H] = {}
         self._idle = [self._new()]  # which also looks at the options
 
@@ -80,21 +80,18 @@ class Shared(Generic[H]):
         hold = self._holds.get(asyncio.current_task())
         return hold._own if hold is not None else None
 
-    @property
-    def _run(self) -> Any:
-        self.client._ready()
-        return functools.partial(run, self.client._loop)
+    def _give_back(self, handle: Handle) -> Nothing:
+        return self.client._do(self._kind + "_release", handle)
 
-    async def _have(self, start: Callable[..., int], *args: Any) -> H:
-        """What `start` gets for the current task."""
+    async def _have(self, begin: Callable[[Handle, Undo], Nothing]) -> H:
+        """What `begin` gets for the current task."""
         task = asyncio.current_task()
         hold = self._holds.get(task)
         handle = hold._own if hold is not None else None
         if handle is None:
             handle = self._idle.pop() if self._idle else self._new()
-        give_back = functools.partial(self._run, self._release_start, handle)
         try:
-            await self._run(start, handle, *args, undo=give_back)
+            await begin(handle, functools.partial(self._give_back, handle))
         except (LeashError, asyncio.CancelledError):
             if hold is None:
                 self._idle.append(handle)
@@ -106,8 +103,10 @@ class Shared(Generic[H]):
         return hold
 
     async def _take(self, wait_ms: int, lease: Optional[float] = None) -> H:
-        how = structs.make(structs.Acquire, {"lease": lease}, wait_ms=wait_ms)
-        return await self._have(self._acquire_start, ctypes.byref(how))
+        def begin(handle: Handle, undo: Undo) -> Nothing:
+            return self.client._wait(self._kind + "_acquire", (handle,), wait_ms, lease=lease, undo=undo)
+
+        return await self._have(begin)
 
     async def acquire(self, timeout: Optional[float] = None, *, lease: Optional[float] = None) -> bool:
         """False if another owner had it to the end of `timeout` seconds; None: no end, 0 tries once.
@@ -133,7 +132,7 @@ class Shared(Generic[H]):
         await self._mine().release()
 
     async def __aenter__(self) -> H:
-        return await self._take(times.milliseconds(self._wait))
+        return await self._take(self._wait_ms)
 
     async def __aexit__(self, _type: object, exception: Optional[BaseException], _at: object) -> None:
         with errors.behind(exception):
