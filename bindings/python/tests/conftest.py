@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Any, Callable, Coroutine, Iterator, TypeVar
+from typing import Any, Awaitable, Callable, Coroutine, Iterator, TypeVar
 
 import pytest
 
@@ -93,6 +93,17 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(asyncio.wait_for(coroutine, PATIENCE))
 
 
+async def eventually_so(is_so: Callable[[], Awaitable[object]]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not await is_so():
+        assert time.monotonic() < end, "it did not come true"
+        await asyncio.sleep(0.01)
+
+
+async def is_value(value: bool) -> bool:
+    return value
+
+
 CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 
 
@@ -100,6 +111,18 @@ CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler
 def ctrl_c() -> None:
     """A shell has its background jobs ignore it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def interrupt(is_time: Callable[[], object], number: int = signal.SIGINT) -> threading.Thread:
+    """A thread that does so by then."""
+
+    def wait_and_do() -> None:
+        eventually(is_time)
+        os.kill(os.getpid(), number)
+
+    thread = threading.Thread(target=wait_and_do)
+    thread.start()
+    return thread
 
 
 def python(program: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:

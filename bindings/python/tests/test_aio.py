@@ -8,25 +8,14 @@ import itertools
 import random
 import threading
 import time
-from typing import Any, Awaitable, Callable
+from typing import Any
 
 import leash
 import pytest
-from conftest import PATIENCE, Server, ended, eventually, python, run
+from conftest import PATIENCE, Server, ended, eventually, eventually_so, is_value, python, run
 
 from leash import aio
 from leash.aio import operation
-
-
-async def eventually_so(is_so: Callable[[], Awaitable[object]]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not await is_so():
-        assert time.monotonic() < end, "it did not come true"
-        await asyncio.sleep(0.01)
-
-
-async def _is(value: bool) -> bool:
-    return value
 
 
 async def is_waited_for(lock: Any, by: int = 1) -> bool:
@@ -139,7 +128,7 @@ def test_a_task_that_cancels_itself_acquires_nothing(server: Server, name: str) 
 
             with pytest.raises(asyncio.CancelledError):
                 await asyncio.create_task(cancel_and_acquire())
-            await eventually_so(lambda: _is(not server.holds(name)))
+            await eventually_so(lambda: is_value(not server.holds(name)))
             assert client.stats().holding == 0
 
     run(main())
@@ -264,7 +253,7 @@ def test_a_loss_is_told_at_the_end(server: Server, name: str) -> None:
                     raise ZeroDivisionError
             async with lock:
                 pass
-            await eventually_so(lambda: _is(len(events) == 2))
+            await eventually_so(lambda: is_value(len(events) == 2))
 
     run(main())
     assert events == [("LOST", threading.get_ident())] * 2
@@ -347,7 +336,7 @@ def test_tasks_take_several_locks_or_none(server: Server, client: leash.Client, 
             with client.lock(names[0]) as theirs:
                 assert not await both.acquire(timeout=1) and not both.held
                 task = asyncio.create_task(both.acquire())
-                await eventually_so(lambda: _is(theirs.inspect().waiting == 1))
+                await eventually_so(lambda: is_value(theirs.inspect().waiting == 1))
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task

@@ -7,25 +7,13 @@ import signal
 import threading
 import time
 from types import FrameType
-from typing import Callable, Iterator, Optional
+from typing import Iterator, Optional
 
 import leash
 import pytest
-from conftest import Server, eventually
+from conftest import Server, eventually, interrupt
 
 from leash import waits
-
-
-def interrupt(is_time: Callable[[], object], number: int = signal.SIGINT) -> threading.Thread:
-    """A thread that does so by then."""
-
-    def wait_and_do() -> None:
-        eventually(is_time)
-        os.kill(os.getpid(), number)
-
-    thread = threading.Thread(target=wait_and_do)
-    thread.start()
-    return thread
 
 
 @pytest.fixture

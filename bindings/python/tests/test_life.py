@@ -19,6 +19,8 @@ def test_a_client_that_is_closed_answers_so(server: Server, name: str) -> None:
     lock.acquire()
     semaphore, both = client.semaphore(name + "/s", 1), client.multi([name])
     permit = semaphore.acquire()
+    latch, barrier, watch = client.latch(name + "/l", 1), client.barrier(name + "/b", 2), client.watch_leader(name)
+    changed = lock.condition("changed")
     client.close()
     client.close()
     assert client.closed and not server.holds(name) and not lock.held and not permit.held
@@ -29,6 +31,11 @@ def test_a_client_that_is_closed_answers_so(server: Server, name: str) -> None:
         both.acquire,
         semaphore.acquire,
         permit.release,
+        latch.wait,
+        latch.count_down,
+        barrier.wait,
+        watch.__next__,
+        changed.notify,
         client.stats,
         client.scan,
         lambda: client.lock(name),
@@ -128,8 +135,9 @@ def test_handles_are_freed_with_what_has_them(client: leash.Client, name: str) -
     before = len(registry)
     locks = [client.lock(name + str(i)) for i in range(100)]
     both, semaphore = client.multi(locks[:2]), client.semaphore(name, 1)
-    assert len(registry) == before + 2 * 100 + 2 + 1
-    del locks, both, semaphore
+    others = client.latch("l", 1), client.barrier("b", 2), client.watch_leader(name), locks[0].condition("changed")
+    assert len(registry) == before + 2 * 100 + 2 + 1 + 3 + 2
+    del locks, both, semaphore, others
     gc.collect()
     assert len(registry) == before
 

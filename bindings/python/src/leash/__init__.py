@@ -21,6 +21,7 @@ options."""
 from __future__ import annotations
 
 from .client import Client
+from .condition import Condition
 from .errors import (
     Canceled,
     Closed,
@@ -41,7 +42,9 @@ from .errors import (
     Unsupported,
 )
 from .events import Event
-from .inspection import HoldInfo, LockInfo, Party, Stats, Times, WaiterInfo
+from .gate import Barrier, Latch
+from .inspection import HoldInfo, Leader, LockInfo, Party, Stats, Times, WaiterInfo
+from .leader import Watch
 from .lock import Lock, Multi
 from .native import lib as _lib
 from .semaphore import Permit, Semaphore
@@ -49,9 +52,11 @@ from .semaphore import Permit, Semaphore
 __version__: str = _lib.leash_version().decode()
 
 __all__ = [
+    "Barrier",
     "Canceled",
     "Client",
     "Closed",
+    "Condition",
     "Deadlock",
     "Denied",
     "Event",
@@ -59,6 +64,8 @@ __all__ = [
     "HoldInfo",
     "InCallback",
     "Invalid",
+    "Latch",
+    "Leader",
     "LeashError",
     "Lock",
     "LockInfo",
@@ -78,4 +85,5 @@ __all__ = [
     "Unknown",
     "Unsupported",
     "WaiterInfo",
+    "Watch",
 ]

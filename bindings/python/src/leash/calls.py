@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from . import errors, structs
 
@@ -29,13 +29,16 @@ def _free(function: Callable[[int], None], pointer: int, _needed: object) -> Non
 class Handle:
     """What `make` puts into the first of its parameters; to be freed by `free`, and before all of `needs`."""
 
-    __slots__ = ("_as_parameter_", "locks", "__weakref__")
+    __slots__ = ("_as_parameter_", "is_shared", "locks", "owner", "__weakref__")
 
+    is_shared: bool  # its owner has another handle, too
     locks: tuple[Handle, ...]  # of a set
+    owner: Optional[Handle]  # of a lock
 
     def __init__(self, make: Callable[..., int], free: Callable[[int], None], *args: Any, needs: object = None) -> None:
         out = ctypes.c_void_p()
         call(make, ctypes.byref(out), *args)
         assert out.value is not None
         self._as_parameter_ = out.value
+        self.is_shared = False
         weakref.finalize(self, _free, free, out.value, needs).atexit = False

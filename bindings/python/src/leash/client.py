@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, TypeVar, Un
 from . import inspection, structs, times, waits
 from .calls import Handle, call
 from .core import Core
+from .gate import Barrier, Latch
+from .leader import Watch
 from .lock import Lock, Multi
 from .native import lib
 from .semaphore import Semaphore
@@ -85,6 +87,22 @@ class Client(Session[None]):
     def semaphore(self, name: str, limit: int, **options: Unpack[LockOptions]) -> Semaphore:
         """At most `limit` permits at once, over all machines; talks to nobody."""
         return Semaphore(self, name, limit, options)
+
+    def latch(self, name: str, count: int) -> Latch:
+        """Opens once `count` have arrived, over all machines; talks to nobody."""
+        return Latch(self, name, count)
+
+    def barrier(self, name: str, parties: int) -> Barrier:
+        """Where `parties` of them meet, over all machines; talks to nobody."""
+        return Barrier(self, name, parties)
+
+    def leader(self, name: str) -> Optional[inspection.Leader]:
+        """Who leads, that is, holds the lock of that name; None: nobody does."""
+        return self.watch_leader(name, wait=0).__next__()
+
+    def watch_leader(self, name: str, *, wait: Optional[float] = None) -> Watch:
+        """`for leader in client.watch_leader("law")`: who leads now, and whoever does after each change."""
+        return Watch(self, name, wait)
 
     def scan(self, pattern: Optional[str] = None) -> list[inspection.LockInfo]:
         """Every lock that is held in the deployment, of whatever kind, and whose name fits, as fnmatch has it.

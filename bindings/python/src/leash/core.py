@@ -102,9 +102,11 @@ class Core:
         """A handle; `owner` is the calling thread if it is None."""
         given = self._options(options)
         given.owner = owner._as_parameter_ if owner is not None else None
-        return Handle(
+        made = Handle(
             lib.leash_lock_new, lib.leash_lock_free, self, structs.text(name), ctypes.byref(given), needs=owner
         )
+        made.owner = owner
+        return made
 
     def semaphore(self, name: str, limit: int, options: Mapping[str, Any]) -> Handle:
         given = ctypes.byref(self._options(options))

@@ -65,6 +65,16 @@ class WaiterInfo:
 
 
 @dataclass(frozen=True)
+class Leader:
+    """Whoever has a lock leads."""
+
+    token: str
+    fence: int  #: 0: not known
+    remaining: float  #: of its lease, if not renewed; math.inf: no end, so not made by leash
+    value: str  #: what it proclaimed; empty: nothing so far
+
+
+@dataclass(frozen=True)
 class Stats:
     acquired: int
     handed_on: int
@@ -156,6 +166,16 @@ def waiters(function: Callable[..., int], handle: Handle) -> list[WaiterInfo]:
 def scan(client: Any, pattern: Optional[str]) -> list[LockInfo]:
     given = structs.text(pattern) if pattern is not None else None
     return _collect(LockInfo, structs.LockInfo, lib.leash_client_scan, client, given)
+
+
+def arrived(latch: Handle) -> int:
+    found = ctypes.c_int64()
+    call(lib.leash_latch_arrived, latch, ctypes.byref(found))
+    return found.value
+
+
+def leader(struct: Any) -> Optional[Leader]:
+    return _read(Leader, struct) if struct.leads else None
 
 
 def stats(client: Any) -> Stats:

@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, Optional, Seq
 
 from . import errors, inspection, structs, times, waits
 from .calls import Handle
+from .condition import Condition
 from .errors import Timeout
 from .native import lib
 from .session import N, Session
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .client import Client
+    from .options import ConditionOptions
 
 _TOKEN_SIZE = 64  # LEASH_TOKEN_MAX
 
@@ -69,6 +73,10 @@ class View(Generic[N]):
     def extend(self, lease: float) -> N:
         """Make sure that the lease lasts for so many seconds from now."""
         return self._do("leash_lock_extend", times.milliseconds(lease))
+
+    def proclaim(self, value: str) -> N:
+        """Who holds the lock leads: let all who watch know this of it, until it is released. See leash/leader.h."""
+        return self._do("leash_lock_proclaim", structs.text(value))
 
 
 class Asked(Generic[N]):
@@ -172,6 +180,10 @@ class Lock(_Guard, AskedByThreads, View[None]):
     def adopt(self, token: str) -> None:
         """Take over the hold of a process that has ended. See leash/takeover.h."""
         self._do("leash_lock_adopt", structs.text(token))
+
+    def condition(self, name: str, **options: Unpack[ConditionOptions]) -> Condition:
+        """Something that changes under the lock ("not empty"), to be waited for; talks to nobody."""
+        return Condition(self, name, options)
 
     def locked(self) -> bool:
         """Does anybody hold it? The server is asked."""

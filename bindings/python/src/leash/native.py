@@ -75,6 +75,7 @@ _CALLS = """
     leash_lock_extend e pip
     leash_lock_upgrade e pp
     leash_lock_adopt e ptp
+    leash_lock_proclaim e ptp
     leash_lock_break e pp
     leash_lock_alive - p
     leash_lock_held b p
@@ -95,6 +96,7 @@ _CALLS = """
     leash_semaphore_new e pptipp
     leash_semaphore_free - p
     leash_semaphore_acquire_with e pippp
+    leash_semaphore_adopt e pitpp
     leash_semaphore_inspect e ppppp
     leash_semaphore_waiters e pppp
     leash_semaphore_limit e piip
@@ -108,16 +110,45 @@ _CALLS = """
     leash_permit_token n ppn
     leash_permit_alive - p
 
+    leash_condition_new e pptpp
+    leash_condition_free - p
+    leash_condition_wait_with e ppp
+    leash_condition_signal e pp
+    leash_condition_broadcast e pp
+
+    leash_latch_new e pptip
+    leash_latch_free - p
+    leash_latch_count_down e ptp
+    leash_latch_await_with e ppp
+    leash_latch_arrived e ppp
+    leash_latch_break e pp
+    leash_barrier_new e pptip
+    leash_barrier_free - p
+    leash_barrier_wait_with e ppp
+
+    leash_watch_new e pptp
+    leash_watch_free - p
+    leash_watch_next_with e pppp
+
     leash_lock_acquire_start e pppppp
     leash_lock_release_start e ppppp
     leash_lock_extend_start e pipppp
+    leash_lock_upgrade_start e ppppp
     leash_lock_adopt_start e ptpppp
+    leash_lock_proclaim_start e ptpppp
     leash_multi_acquire_start e pppppp
     leash_multi_release_start e ppppp
     leash_semaphore_acquire_start e pipppppp
+    leash_semaphore_adopt_start e pitppppp
     leash_permit_release_start e ppppp
     leash_permit_release_some_start e pipppp
     leash_permit_extend_start e pipppp
+    leash_condition_signal_start e ppppp
+    leash_condition_broadcast_start e ppppp
+    leash_latch_count_down_start e ptpppp
+    leash_latch_await_start e pppppp
+    leash_barrier_wait_start e pppppp
+    leash_watch_next_start e ppppppp
     leash_op_cancel - p
 """
 

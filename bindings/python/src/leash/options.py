@@ -48,3 +48,8 @@ class LockFields(TypedDict, total=False):
 class LockOptions(LockFields, total=False):
     on_event: Optional[EventFunction]  #: for this lock in place of the client's
     wait: Optional[float]  #: how long `with` waits; default: no end
+
+
+class ConditionOptions(TypedDict, total=False):
+    recheck: float  #: a wait ends after so long, as if notified; default: the lease of the lock
+    reacquire: float  #: for how long a wait, once it is over, waits for the lock; default: no end

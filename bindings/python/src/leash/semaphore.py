@@ -145,6 +145,12 @@ class SemaphoreBase(Asked[N]):
             undo=permit.release,
         )
 
+    def _adopt(self, permit: PermitBase[N], count: int, token: str) -> N:
+        out = ctypes.byref(permit._permit)
+        return self.client._do(
+            "leash_semaphore_adopt", self._handle, count, structs.text(token), out, undo=permit.release
+        )
+
     def set_limit(self, limit: int, seconds: float) -> N:
         """Let no more than `limit` be out for so long, for all clients; 0 closes. 0 seconds end that."""
         return self.client._do("leash_semaphore_limit", self._handle, limit, times.milliseconds(seconds))
@@ -161,4 +167,10 @@ class Semaphore(SemaphoreBase[None], AskedByThreads):
         None waits as the semaphore's `wait` says, without end if that was not given; 0 tries once."""
         permit = Permit(self.client, self.name)
         self._acquire(permit, count, timeout, lease)
+        return permit
+
+    def adopt(self, count: int, token: str) -> Permit:
+        """Take over `count` permits of a process that has ended. See leash/takeover.h."""
+        permit = Permit(self.client, self.name)
+        self._adopt(permit, count, token)
         return permit

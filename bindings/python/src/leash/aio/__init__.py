@@ -15,8 +15,23 @@ Any number of tasks may share a lock. A task that is cancelled while it waits le
 from __future__ import annotations
 
 from .client import Client
+from .condition import Condition
+from .gate import Barrier, Latch
+from .leader import Watch
 from .lock import Lock, LockHold
 from .multi import Multi, MultiHold
 from .semaphore import Permit, Semaphore
 
-__all__ = ["Client", "Lock", "LockHold", "Multi", "MultiHold", "Permit", "Semaphore"]
+__all__ = [
+    "Barrier",
+    "Client",
+    "Condition",
+    "Latch",
+    "Lock",
+    "LockHold",
+    "Multi",
+    "MultiHold",
+    "Permit",
+    "Semaphore",
+    "Watch",
+]

@@ -18,6 +18,8 @@ from ..core import Core
 from ..errors import Closed
 from ..native import lib
 from ..session import Session
+from .gate import Barrier, Latch
+from .leader import Watch
 from .lock import Lock
 from .multi import Multi
 from .operation import Nothing, dispatch, run
@@ -143,6 +145,22 @@ class Client(Session[Nothing]):
     def semaphore(self, name: str, limit: int, **options: Unpack[LockOptions]) -> Semaphore:
         """At most `limit` permits at once, over all machines; talks to nobody."""
         return Semaphore(self, name, limit, options)
+
+    def latch(self, name: str, count: int) -> Latch:
+        """Opens once `count` have arrived, over all machines; talks to nobody."""
+        return Latch(self, name, count)
+
+    def barrier(self, name: str, parties: int) -> Barrier:
+        """Where `parties` of them meet, over all machines; talks to nobody."""
+        return Barrier(self, name, parties)
+
+    async def leader(self, name: str) -> Optional[inspection.Leader]:
+        """Who leads, that is, holds the lock of that name; None: nobody does."""
+        return await self.watch_leader(name, wait=0).__anext__()
+
+    def watch_leader(self, name: str, *, wait: Optional[float] = None) -> Watch:
+        """`async for leader in client.watch_leader("law")`: who leads now, and whoever does after each change."""
+        return Watch(self, name, wait)
 
     async def scan(self, pattern: Optional[str] = None) -> list[inspection.LockInfo]:
         """Every lock that is held in the deployment and whose name fits, as leash.Client.scan()."""

@@ -10,10 +10,14 @@ from ..calls import Handle
 from ..errors import NotHeld
 from ..lock import Asked, View
 from ..native import lib
+from .condition import Condition
 from .operation import Nothing
 from .shared import Hold, Shared, Undo
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..options import ConditionOptions
     from .client import Client
 
 
@@ -59,6 +63,23 @@ class Lock(Shared[LockHold], AskedByTasks, View[Nothing]):
     async def _do(self, name: str, *args: Any) -> None:
         await self._mine()._do(name, *args)
 
+    async def upgrade(self, reads: Lock) -> LockHold:
+        """Of mode "write": write what this task reads by `reads`, at once, or raise Timeout. See leash/readwrite.h.
+
+        From then on the task holds both; release() of this lock is to go on reading."""
+        reading = reads._mine()._own
+        assert reading is not None
+
+        def new() -> Handle:
+            made = self._make(reading.owner)
+            made.is_shared = reading.is_shared = True  # else the next to get the one might have what the other holds
+            return made
+
+        def begin(handle: Handle, undo: Undo) -> Nothing:
+            return self.client._do("leash_lock_upgrade", handle, undo=undo)
+
+        return await self._have(begin, new)
+
     async def adopt(self, token: str) -> LockHold:
         """Take over the hold of a process that has ended. See leash/takeover.h."""
 
@@ -66,6 +87,10 @@ class Lock(Shared[LockHold], AskedByTasks, View[Nothing]):
             return self.client._do("leash_lock_adopt", handle, structs.text(token), undo=undo)
 
         return await self._have(begin)
+
+    def condition(self, name: str, **options: Unpack[ConditionOptions]) -> Condition:
+        """Something that changes under the lock ("not empty"); talks to nobody."""
+        return Condition(self, name, options)
 
     async def locked(self) -> bool:
         """Does anybody hold it? The server is asked."""

@@ -71,3 +71,9 @@ class Semaphore(SemaphoreBase[Nothing], AskedByTasks):
         permit = Permit(self.client, self.name)
         await self._acquire(permit, count, timeout, lease)
         return permit
+
+    async def adopt(self, count: int, token: str) -> Permit:
+        """Take over `count` permits of a process that has ended. See leash/takeover.h."""
+        permit = Permit(self.client, self.name)
+        await self._adopt(permit, count, token)
+        return permit

@@ -57,7 +57,7 @@ class Hold:
             await self._shared._give_back(handle)
         finally:
             if last:
-                self._shared._idle.append(handle)
+                self._shared._lend_again(handle)
 
 
 class Shared(Generic[H]):
@@ -80,21 +80,25 @@ class Shared(Generic[H]):
         hold = self._holds.get(asyncio.current_task())
         return hold._own if hold is not None else None
 
+    def _lend_again(self, handle: Handle) -> None:
+        if not handle.is_shared:
+            self._idle.append(handle)
+
     def _give_back(self, handle: Handle) -> Nothing:
         return self.client._do(self._kind + "_release", handle)
 
-    async def _have(self, begin: Callable[[Handle, Undo], Nothing]) -> H:
-        """What `begin` gets for the current task."""
+    async def _have(self, begin: Callable[[Handle, Undo], Nothing], new: Optional[Callable[[], Handle]] = None) -> H:
+        """What `begin` gets for the current task; with a handle that `new` makes, unless the task has it already."""
         task = asyncio.current_task()
         hold = self._holds.get(task)
         handle = hold._own if hold is not None else None
         if handle is None:
-            handle = self._idle.pop() if self._idle else self._new()
+            handle = new() if new is not None else self._idle.pop() if self._idle else self._new()
         try:
             await begin(handle, functools.partial(self._give_back, handle))
         except (LeashError, asyncio.CancelledError):
             if hold is None:
-                self._idle.append(handle)
+                self._lend_again(handle)
             raise
         if hold is None:
             self._holds[task] = hold = self._hold_type(self, handle, task)
