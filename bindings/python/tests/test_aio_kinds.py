@@ -1,4 +1,4 @@
-"""Tasks: latches, barriers, leaders, upgrades, and what becomes of them when a task is cancelled."""
+"""Tasks: latches, barriers, conditions, leaders, upgrades, and what becomes of them when a task is cancelled."""
 
 from __future__ import annotations
 
@@ -82,29 +82,132 @@ def test_nobody_counts_on_a_task_that_was_cancelled_at_a_barrier(server: Server,
     run(main())
 
 
-def test_a_task_notifies_who_waits(server: Server, client: leash.Client, name: str) -> None:
-    woken: list[bool] = []
+def test_a_queue_between_tasks_of_two_clients(server: Server, name: str) -> None:
+    queue: list[int] = []
+    taken: list[int] = []
 
-    def wait() -> None:
-        with client.lock(name).condition("changed") as changed:
-            is_held.set()
-            woken.append(changed.wait())
+    async def take(lock: aio.Lock) -> None:
+        async with lock.condition("not empty") as not_empty:
+            await not_empty.wait_for(lambda: queue)
+            taken.append(queue.pop())
+            await lock.condition("not full").notify()
 
-    is_held = threading.Event()
-    waiter = threading.Thread(target=wait)
-    waiter.start()
-    is_held.wait()
+    async def put(lock: aio.Lock, number: int) -> None:
+        async with lock.condition("not full") as not_full:
+            await not_full.wait_for(lambda: not queue)
+            queue.append(number)
+            await lock.condition("not empty").notify()
+
+    async def main() -> None:
+        async with aio.Client(server.uri) as client, aio.Client(server.uri) as other:
+            locks = [client.lock(name), other.lock(name)]
+            takers = (take(locks[i % 2]) for i in range(50))
+            await asyncio.gather(*takers, *(put(locks[i // 2 % 2], i) for i in range(50)))
+            assert not any(lock._holds for lock in locks)
+
+    run(main())
+    assert sorted(taken) == list(range(50))
+    assert not operation._under_way
+
+
+def test_tasks_that_wait_have_the_lock_again_as_deep(server: Server, client: leash.Client, name: str) -> None:
+    begun: list[int] = []
+    depths: list[int] = []
+    theirs = client.lock(name)
+
+    def notify() -> None:
+        eventually(lambda: len(begun) == 3)
+        with theirs:  # so the last one waits, too
+            theirs.condition("changed").notify_all()
 
     async def main() -> None:
         async with aio.Client(server.uri) as own:
             lock = own.lock(name)
-            async with lock:
-                await lock.condition("changed").notify()
-                await lock.condition("never").notify_all()
+
+            async def wait() -> None:
+                async with lock, lock.condition("changed") as changed:
+                    begun.append(lock.depth)
+                    assert await changed.wait() and lock.held
+                    depths.append(lock.depth)
+
+            await asyncio.gather(wait(), wait(), wait())
+
+    notifier = threading.Thread(target=notify)
+    notifier.start()
+    run(main())
+    notifier.join()
+    assert begun == depths == [2, 2, 2]
+
+
+def test_a_task_waits_for_a_condition_no_longer_than_it_says(server: Server, name: str) -> None:
+    async def main() -> None:
+        async with aio.Client(server.uri) as client:
+            lock = client.lock(name)
+            async with lock.condition("never", recheck=0.1) as never:
+                assert await never.wait(timeout=0) is False
+                assert await never.wait_for(lambda: "", timeout=0.3) == ""
+                assert await never.wait() and lock.held
+            with pytest.raises(leash.NotHeld):
+                await never.wait()
+            with pytest.raises(ZeroDivisionError):
+                async with never:
+                    await never.wait_for(lambda: 1 / 0)
+            assert not lock._holds and not server.holds(name)
+            with pytest.raises(leash.Invalid):
+                lock.condition("a?b")
 
     run(main())
-    waiter.join()
-    assert woken == [True]
+
+
+def test_a_task_that_is_cancelled_has_the_lock_again_first(server: Server, name: str) -> None:
+    held = []
+
+    async def main() -> None:
+        async with aio.Client(server.uri) as client, aio.Client(server.uri) as other:
+            lock, theirs = client.lock(name), other.lock(name)
+
+            async def wait() -> None:
+                async with lock.condition("never") as never:
+                    try:
+                        await never.wait()
+                    finally:
+                        held.append(lock.held)
+
+            task = asyncio.create_task(wait())
+            assert await asyncio.wait_for(eventually_acquires(theirs, lock), PATIENCE)
+            task.cancel()
+            await asyncio.sleep(0.1)
+            assert not task.done() and not held
+            await theirs.release()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert not lock._holds and await theirs.acquire(timeout=20)
+            await theirs.release()
+
+    async def eventually_acquires(theirs: aio.Lock, lock: aio.Lock) -> bool:
+        while not lock._holds:
+            await asyncio.sleep(0)
+        return await theirs.acquire()
+
+    run(main())
+    assert held == [True] and not operation._under_way
+
+
+def test_a_task_that_could_not_have_the_lock_again_holds_nothing(server: Server, name: str) -> None:
+    async def main() -> None:
+        async with aio.Client(server.uri) as client, aio.Client(server.uri) as other:
+            lock, theirs = client.lock(name), other.lock(name)
+            with pytest.raises(leash.Unavailable):
+                async with lock, lock.condition("changed", reacquire=0.1, recheck=0.1) as changed:
+                    taker = asyncio.create_task(theirs.acquire())
+                    while True:
+                        await changed.wait()
+            assert await taker and not lock._holds
+            await theirs.release()  # of a task that has ended
+            assert await lock.acquire(timeout=20)
+
+    run(main())
+    assert not operation._under_way
 
 
 def test_tasks_that_watch_learn_who_leads(server: Server, name: str) -> None:
@@ -237,14 +340,21 @@ def test_an_upgrade_that_was_cancelled_reads_on(server: Server, name: str) -> No
     assert not operation._under_way
 
 
-def test_closing_wakes_tasks_at_gates_and_watches(server: Server, name: str) -> None:
+def test_closing_wakes_tasks_whatever_they_wait_for(server: Server, name: str) -> None:
     async def main() -> None:
         own = await aio.Client(server.uri).open()
         watch = own.watch_leader(name)
         await watch.__anext__()
-        waits = own.latch(name + "/l", 1).wait, own.barrier(name + "/b", 2).wait, watch.__anext__
+        lock = own.lock(name + "/lock")
+
+        async def wait_for_a_condition() -> None:
+            async with lock.condition("never") as never:
+                await never.wait()
+
+        gates = own.latch(name + "/l", 1), own.barrier(name + "/b", 2)
+        waits = *(gate.wait for gate in gates), watch.__anext__, wait_for_a_condition
         tasks: list[asyncio.Future[Any]] = [asyncio.ensure_future(wait()) for wait in waits]
-        await eventually_so(waiting(own, 3))
+        await eventually_so(waiting(own, 4))
         await own.close()
         assert {type(result) for result in await asyncio.gather(*tasks, return_exceptions=True)} == {leash.Closed}
         for call in own.latch, own.barrier:
@@ -265,9 +375,14 @@ async def main():
     client = await aio.Client(sys.argv[1]).open()
     watch = client.watch_leader(sys.argv[2])
     await watch.__anext__()
-    waits = client.barrier(sys.argv[2] + "/b", 2).wait(), client.latch(sys.argv[2], 1).wait(), watch.__anext__()
+    async def wait_for_a_condition():
+        lock = client.lock(sys.argv[2] + "/lock")
+        await lock.acquire()
+        await lock.condition("changed").wait()
+    gates = client.barrier(sys.argv[2] + "/b", 2), client.latch(sys.argv[2] + "/l", 1)
+    waits = *(gate.wait() for gate in gates), watch.__anext__(), wait_for_a_condition()
     tasks = [asyncio.ensure_future(wait) for wait in waits]
-    while client.stats().waiting < 3:
+    while client.stats().waiting < 4:
         await asyncio.sleep(0.01)
     print("waits", flush=True)
 loop = asyncio.new_event_loop()

@@ -92,7 +92,7 @@ def test_an_exception_of_the_predicate_leaves_the_lock_as_any_other(client: leas
     with pytest.raises(ZeroDivisionError):
         with lock.condition("bad") as bad:
             bad.wait_for(lambda: 1 / 0)
-    assert lock.depth == 0 and in_thread(lambda: lock.acquire(False))
+    assert lock.depth == 0 and in_thread(lambda: lock.acquire(timeout=20))
 
 
 def test_a_lock_that_could_not_be_had_again_is_told(client: leash.Client, other: leash.Client, name: str) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
-import time
 from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, Optional, TypeVar
 
 from . import structs, times, waits
@@ -71,13 +69,12 @@ class Condition(ConditionBase[None]):
 
     def wait_for(self, predicate: Callable[[], T], timeout: Optional[float] = None) -> T:
         """Wait until what the predicate says is true, and return that; or, after so many seconds, what it says then."""
-        end = time.monotonic() + (math.inf if timeout is None else timeout)
-        while True:
+        for left in times.left(timeout):
             result = predicate()
-            left = end - time.monotonic()
             if result or left <= 0:
-                return result
+                break
             self.wait(left)
+        return result
 
     def __enter__(self) -> Condition:
         self.lock.__enter__()

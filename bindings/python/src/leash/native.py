@@ -143,6 +143,7 @@ _CALLS = """
     leash_permit_release_start e ppppp
     leash_permit_release_some_start e pipppp
     leash_permit_extend_start e pipppp
+    leash_condition_wait_start e pppppp
     leash_condition_signal_start e ppppp
     leash_condition_broadcast_start e ppppp
     leash_latch_count_down_start e ptpppp

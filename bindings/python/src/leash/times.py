@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from typing import Optional
+import time
+from typing import Iterator, Optional
 
 FOREVER = -(2**63)  # LEASH_FOREVER
 
@@ -34,3 +36,9 @@ def wait(blocking: bool, timeout: Optional[float]) -> int:
     if timeout < 0:
         raise ValueError("timeout value must be a non-negative number, or -1, or None")
     return milliseconds(timeout)
+
+
+def left(timeout: Optional[float]) -> Iterator[float]:
+    """Of that many seconds, each time it is asked, without an end; None is no end."""
+    end = time.monotonic() + (math.inf if timeout is None else timeout)
+    return (end - time.monotonic() for _ in itertools.count())

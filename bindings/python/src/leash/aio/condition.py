@@ -1,19 +1,23 @@
-"""Conditions of locks, for tasks that notify; see leash/condition.h."""
+"""Conditions of locks for tasks, in the words of asyncio.Condition; see leash/condition.h."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, TypeVar
 
+from .. import times
 from ..calls import Handle
 from ..condition import ConditionBase, condition_of
+from ..errors import NotHeld, Timeout
 from .operation import Nothing
 
 if TYPE_CHECKING:
     from .lock import Lock
 
+T = TypeVar("T")
+
 
 class Condition(ConditionBase[Nothing]):
-    """Made by Lock.condition()."""
+    """Made by Lock.condition(). An `async with` is one of its lock."""
 
     lock: Lock
 
@@ -21,7 +25,42 @@ class Condition(ConditionBase[Nothing]):
         self.lock = lock
         self.name = name
         self._client = lock.client
-        self._handle = condition_of(lock._any(), name, options)
+        self._options = options
+        self._handle = self._of(lock._any())
+
+    def _of(self, lock: Handle) -> Handle:
+        return condition_of(lock, self.name, self._options)
 
     def _any(self) -> Handle:
         return self._handle
+
+    async def wait(self, timeout: Optional[float] = None) -> bool:
+        """Give the lock up, however deep it is nested, until notified, and have it again. False: nobody did so in time.
+
+        It may end without a notification, and with an exception, as that of leash.Condition. A task that is cancelled
+        is told so once it has the lock again. asyncio.wait_for() calls it in another task before Python 3.12, which
+        does not hold the lock: hence `timeout`."""
+        lock = self.lock._mine()._own
+        if lock is None:
+            raise NotHeld(f"{self.lock!r}: the hold was released already")
+        try:
+            await self._client._wait("leash_condition_wait", (self._of(lock),), times.wait(True, timeout))
+        except Timeout:
+            return False
+        return True
+
+    async def wait_for(self, predicate: Callable[[], T], timeout: Optional[float] = None) -> T:
+        """Wait until what the predicate says is true, and return that; or, after so many seconds, what it says then."""
+        for left in times.left(timeout):
+            result = predicate()
+            if result or left <= 0:
+                break
+            await self.wait(left)
+        return result
+
+    async def __aenter__(self) -> Condition:
+        await self.lock.__aenter__()
+        return self
+
+    async def __aexit__(self, *left: Any) -> None:
+        await self.lock.__aexit__(*left)
