@@ -264,7 +264,7 @@ static const struct cli_option options[] = {
 	{.letter = 'n', .name = "nonblock", .take = cli_take_no_time, .at = offsetof(struct request, wait_ms),
 	 .help = "wait neither for the lock nor for a server that is away"},
 	{.letter = 'w', .name = "wait", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct request, wait_ms),
-	 .help = "wait at most this long: 30s, 5m (default: for ever)"},
+	 .help = "wait at most this long: 30s, 5m (default: forever)"},
 	{.letter = 'E', .name = "conflict-exit-code", .value = "N", .take = cli_take_status,
 	 .at = offsetof(struct request, conflict), .help = "exit status when somebody else has it (default 75)"},
 	HOLD_TTL_OPTION(struct request),

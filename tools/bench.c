@@ -175,7 +175,7 @@ note_part(struct report *report, const struct part *part, const struct figures *
 		note(report, "%s: locks were lost while they were held: %llu. Was the server restarted, does it evict keys? "
 		             "See leash doctor.", part->label, (unsigned long long)f->lost);
 	if (f->reconnects > 0)
-		note(report, "%s: the connection was lost and made anew: %llu times.", part->label,
+		note(report, "%s: the connection was lost and made again: %llu times.", part->label,
 		     (unsigned long long)f->reconnects);
 	note_cpus(report, part, f);
 }

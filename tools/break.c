@@ -51,7 +51,7 @@ static const char consequences_of_death[] =
 
 static const char consequences_for_latch[] =
 	"That they have arrived is forgotten, and who waits goes on waiting until enough\n"
-	"have arrived anew.\n"
+	"have arrived again.\n"
 	"Forget it? [y/N] ";
 
 /* ---- asking people ---- */

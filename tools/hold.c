@@ -44,7 +44,7 @@ check_mode(const struct cli *cli, const struct hold_need *need)
 		return cli_usage(cli, "--shared has no number: with --slots %d leave it out; without a limit leave --slots out",
 		                 need->slots);
 	if (need->exclusive && need->slots > 0)
-		return cli_usage(cli, "--exclusive is to be alone, whatever number others say: leave --slots %d out",
+		return cli_usage(cli, "--exclusive means alone, whatever number others say: leave --slots %d out",
 		                 need->slots);
 	return CLI_GO_ON;
 }
@@ -59,7 +59,7 @@ hold_check(const struct cli *cli, struct hold_need *need, const struct hold_repl
 	if (need->take > 0 && need->slots == 0)
 		return cli_usage(cli, "--take %d of how many permits? --slots is missing", need->take);
 	if (need->take > need->slots)
-		return cli_usage(cli, "--take %d of --slots %d: there are never so many", need->take,
+		return cli_usage(cli, "--take %d of --slots %d: there are never that many", need->take,
 		                 need->slots);
 	if (need->slots > 0 && need->take == 0)
 		need->take = 1;

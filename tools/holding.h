@@ -36,7 +36,7 @@ struct holding_outer {
 	char never[80];              /* why a hold of our own would wait for ourselves for ever; "": it would not */
 };
 
-#define HOLDING_NEVER "%s: to wait would be for ever: %s" /* `shown`, and that */
+#define HOLDING_NEVER "%s: to wait would be forever: %s" /* `shown`, and that */
 
 /* All but `look` and `who` are as the functions of the library. */
 struct holding_kind {

@@ -124,7 +124,7 @@ cli_only_pattern(const struct cli *cli, int argc, char **argv)
 	char shown[80];
 
 	if (optind + 1 < argc)
-		return cli_usage(cli, "one pattern is enough: what is '%s'? (A pattern is to be quoted: 'nightly-*')",
+		return cli_usage(cli, "one pattern is enough: what is '%s'? (Quote a pattern: 'nightly-*')",
 		                 cli_show_word(shown, sizeof shown, argv[optind + 1]));
 	return optind < argc ? take_word(cli, argv[optind], "pattern", true) : CLI_GO_ON;
 }

@@ -59,7 +59,7 @@ static const struct cli_option waiting_options[] = {
 	 .help = "wait neither for the lock nor for the server"},
 	{.letter = 'w', .name = "wait", .value = "DUR", .take = cli_take_duration,
 	 .at = offsetof(struct run_request, wait_ms),
-	 .help = "wait at most this long: 30s, 5m (default: for ever)"},
+	 .help = "wait at most this long: 30s, 5m (default: forever)"},
 	{.letter = 'E', .name = "conflict-exit-code", .value = "N", .take = cli_take_status,
 	 .at = offsetof(struct run_request, conflict_exit), .help = "exit status if another has it (default 75)"},
 	{.name = "connect-wait", .value = "DUR", .take = cli_take_duration,

@@ -173,7 +173,7 @@ static const struct cli_option options[] = {
 	{.letter = 'd', .name = "delay", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct top, every_ms),
 	 .least = LEAST_MS, .most = MOST_MS, .help = "from one look to the next (default 2s, at least 100ms)"},
 	{.letter = 'n', .name = "rounds", .value = "N", .take = cli_take_number, .at = offsetof(struct top, rounds),
-	 .least = 1, .most = INT_MAX, .help = "end after so many looks"},
+	 .least = 1, .most = INT_MAX, .help = "end after N looks"},
 	{.name = "once", .take = take_once, .at = offsetof(struct top, rounds), .help = "end after one look"},
 	{.letter = 's', .name = "sort", .value = "WHAT", .choices = "waiting held lease name", .take = take_sort,
 	 .at = offsetof(struct top, order.by), .help = "by waiting (default), held, lease or name"},

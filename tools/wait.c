@@ -171,7 +171,7 @@ static const struct cli_option options[] = {
 	{.letter = 'n', .name = "nonblock", .take = cli_take_no_time, .at = offsetof(struct wait, wait_ms),
 	 .help = "only look; do not wait"},
 	{.letter = 'w', .name = "wait", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct wait, wait_ms),
-	 .help = "wait at most this long: 30, 30s, 5m (default: for ever)"},
+	 .help = "wait at most this long: 30, 30s, 5m (default: forever)"},
 	{.name = NULL},
 };
 

@@ -66,7 +66,7 @@ typedef struct leash_options {
  * Open a client.
  *
  * Starts three threads (watchdog, keeper of the connections, courier of the events) that block all signals, and awaits
- * the first hello of the server, for at most `timeout_ms`. Later faults of the connection are mended in the background.
+ * the first hello of the server, for at most `timeout_ms`. Later faults of the connection are fixed in the background.
  *
  * With `open_wait_ms` an attempt that ends with LEASH_UNAVAILABLE is followed by another one, after 50 ms at first and
  * 800 ms in the end, for a program that is started before its server. The last one begins when that time is over.

@@ -34,7 +34,7 @@ enum {
 /** Zero means the default; build it with LEASH_CONDITION_OPTIONS(). */
 typedef struct leash_condition_options {
 	size_t size;           /**< set by LEASH_CONDITION_OPTIONS() */
-	int64_t recheck_ms;    /**< a wait ends at the latest after so long, as if signaled; 100 to 86400000; default: the
+	int64_t recheck_ms;    /**< a wait ends after at most this long, as if signaled; 100 to 86400000; default: the
 	                            `lease_ms` of the lock's handle */
 	int64_t reacquire_ms;  /**< how long a wait, once it is over, waits for the lock; default LEASH_FOREVER; else at
 	                            least 1 */
@@ -78,7 +78,7 @@ LEASH_API void leash_condition_free(leash_condition *condition);
  *
  * First the server queues the caller, and only then the lock is given up: a signal from whoever has it next reaches the
  * caller. (If the server does not answer for twice the client's `timeout_ms` the lock is given up all the same, and the
- * wait ends, as if signaled, when it does.) The hold behind the wait is a new one, with a larger fence, and begins anew
+ * wait ends, as if signaled, when it does.) The hold after the wait is a new one, with a larger fence, and begins again
  * with what its handle says: `lease_ms`, `max_hold_ms`. Where a signal comes before the lock is given up, or the time
  * is over by then, it is not given up.
  *
@@ -101,7 +101,7 @@ LEASH_API void leash_condition_free(leash_condition *condition);
  *
  * The lock is not held any more, however deep it was, and there is nothing to release:
  * @retval LEASH_LOST         it was lost before it could be given up, also before this call: as leash_lock_release()
- * @retval LEASH_UNAVAILABLE  it could not be had again in `reacquire_ms`; or the server refuses who waits (it is full)
+ * @retval LEASH_UNAVAILABLE  it was not acquired again in `reacquire_ms`; or the server refuses who waits (it is full)
  * @retval LEASH_DENIED, LEASH_MISMATCH, LEASH_PROTOCOL, LEASH_NO_MEMORY, LEASH_CLOSED as leash_lock_acquire(), of the
  *                            condition or the lock
  *

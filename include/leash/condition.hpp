@@ -42,7 +42,7 @@ private:
  * throws, or returns another error than LEASH_TIMEOUT and LEASH_CANCELED, leaves it NOT held, and there is nothing to
  * release. (With LEASH_INVALID, LEASH_FORKED and LEASH_IN_CALLBACK nothing was done.)
  *
- * A guard does not know that its lock is gone. Its end does no harm; but if the thread has locked anew by then, that is
+ * A guard does not know that its lock is gone. Its end does no harm; but if the thread locked again by then, that is
  * what it releases. So call guard.unlock(), which releases nothing, before the thread locks again.
  *
  * The lock must not be destroyed before the condition, but may be moved.

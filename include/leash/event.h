@@ -1,4 +1,4 @@
-/* What leash tells of its own accord: events of a hold or of the client, and log lines. */
+/* What leash reports of its own accord: events of a hold or of the client, and log lines. */
 #ifndef LEASH_EVENT_H
 #define LEASH_EVENT_H
 

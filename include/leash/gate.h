@@ -12,8 +12,8 @@ enum {
 };
 
 /**
- * A handle of a latch: a name, and how many are to arrive. It opens for those who wait once so many have arrived, over
- * all machines, and stays open.
+ * A handle of a latch: a name, and how many are to arrive. It opens for those who wait once that many have arrived,
+ * over all machines, and stays open.
  *
  * Nothing is set up: the count is said with each wait, and each wait is judged by its own. An arrival counts for a day,
  * and a latch is used once: for the next time take another name, "deploy-1234", or leash_latch_break().
@@ -76,9 +76,9 @@ LEASH_API leash_status leash_latch_count_down(leash_latch *latch, const char *pa
 LEASH_API leash_status leash_latch_arrived(leash_latch *latch, int64_t *arrived, leash_error *err);
 
 /**
- * Let `latch` begin anew: nobody has arrived.
+ * Let `latch` begin again: nobody has arrived.
  *
- * It forgets LEASH_HOLDS_MAX of them, and where there are more it is to be said again, up to NOT_HELD. Those who arrive
+ * It forgets LEASH_HOLDS_MAX of them, and where there are more, call it again until it says NOT_HELD. Those who arrive
  * meanwhile stay.
  *
  * @retval LEASH_OK        those have been forgotten
@@ -117,11 +117,11 @@ LEASH_API LEASH_MUST_CHECK leash_status
 leash_latch_await_with(leash_latch *latch, const leash_acquire *how, leash_error *err);
 
 /**
- * A handle of a barrier: a name, and how many parties meet there. Whoever waits at it is let in when so many wait, all
- * at once; who comes next begins the next round. So any number of rounds is possible, one after the other, with no
- * party ever a round ahead.
+ * A handle of a barrier: a name, and how many parties meet there. Whoever waits at it is let in when that many wait,
+ * all at once; who comes next begins the next round. So any number of rounds is possible, one after the other, with
+ * no party ever a round ahead.
  *
- * To wait is to be there: who gives up its wait, or dies, is not counted on. So a call that gives up ends when the
+ * Only those who wait count: who gives up its wait, or dies, does not. So a call that gives up ends when the
  * server has let go of its place, or says that the last one came before that. A process that ended is noticed before
  * the others are let in, and a machine that is gone, or stands still, within 10 s. Who is let in and dies just then
  * has been there.

@@ -85,7 +85,7 @@ public:
 	void count_down() { arrive().value(); }
 	void count_down(std::string_view party) { arrive(party).value(); }
 
-	/** Wait for ever; a server that is away is waited for, too. */
+	/** Wait forever; a server that is away is waited for, too. */
 	void wait() { await(forever).value(); }
 
 	/** Have enough arrived? Asks the server, once. */
@@ -111,7 +111,7 @@ private:
  *     leash::barrier round(client, "round", 4);
  *     round.arrive_and_wait();
  *
- * To wait is to be there: nobody counts on one that gives up, or that has died.
+ * Only those who wait count: not one that gives up, or that has died.
  */
 class barrier {
 public:
@@ -141,7 +141,7 @@ public:
 		return detail::done([&](leash_error *err) { return leash_barrier_wait_with(get(), how.get(), err); });
 	}
 
-	/** The same, as of a std::barrier: wait for ever. Throws leash::error: this one was not let in. Since 0.1. */
+	/** The same, as of a std::barrier: wait forever. Throws leash::error: this one was not let in. Since 0.1. */
 	void arrive_and_wait() { await(forever).value(); }
 
 	/** For calls of leash.h; stays this object's. */

@@ -55,7 +55,7 @@ typedef struct leash_lock_info {
 	leash_kind kind;                /**< of what is held, whatever the handle is for */
 	int64_t out;                    /**< permits, who reads, or has arrived at a latch; 1: a mutex, or who writes; 0:
 	                                     not held, as a barrier always is */
-	int64_t count;                  /**< of that the holder has so many; 0: it is alone, or nobody has it */
+	int64_t count;                  /**< how many of them the holder has; 0: it is alone, or nobody has it */
 	int64_t permits;                /**< of a semaphore, as the holder says: how many there are; else 0, but of a gate
 	                                     where nobody is in for how many the first one waits */
 	int64_t limit;                  /**< an operator's, for a while; 0: closed; -1: none; see leash_semaphore_limit() */
@@ -83,7 +83,7 @@ typedef struct leash_lock_info {
 LEASH_API leash_status leash_lock_inspect(leash_lock *lock, leash_lock_info *info, leash_error *err);
 
 enum {
-	LEASH_HOLDS_MAX = 100, /**< holds that a call tells of, or breaks */
+	LEASH_HOLDS_MAX = 100, /**< holds that a call reports, or breaks */
 };
 
 /** One of those who have a lock. */
@@ -111,7 +111,7 @@ typedef bool (*leash_hold_fn)(void *arg, const leash_hold_info *hold);
  *
  * @return as leash_lock_inspect(); `*info` and what was visited are what the server said at one moment.
  *
- * Threads: any; not from a leash callback. Not a cancellation point, but for what `visit` does. Since 0.1.
+ * Threads: any; not from a leash callback. Not a cancellation point, except for what `visit` does. Since 0.1.
  */
 LEASH_API leash_status
 leash_lock_holders(leash_lock *lock, leash_lock_info *info, leash_hold_fn visit, void *arg, leash_error *err);
@@ -139,7 +139,7 @@ typedef bool (*leash_waiter_fn)(void *arg, const leash_waiter_info *waiter);
  * @return as leash_lock_inspect(); what was visited before a failure was true. On a quorum, and with
  *         LEASH_REDISSON, where there is no queue, LEASH_UNSUPPORTED.
  *
- * Threads: any; not from a leash callback. Not a cancellation point, but for what `visit` does. Since 0.1.
+ * Threads: any; not from a leash callback. Not a cancellation point, except for what `visit` does. Since 0.1.
  */
 LEASH_API leash_status leash_lock_waiters(leash_lock *lock, leash_waiter_fn visit, void *arg, leash_error *err);
 
@@ -164,7 +164,7 @@ typedef bool (*leash_scan_fn)(void *arg, const leash_lock_info *info);
  *
  * @return as leash_lock_inspect(); LEASH_INVALID also for a pattern of more than 1024 bytes.
  *
- * Threads: any; not from a leash callback. Not a cancellation point, but for what `visit` does. Since 0.1.
+ * Threads: any; not from a leash callback. Not a cancellation point, except for what `visit` does. Since 0.1.
  */
 LEASH_API leash_status
 leash_client_scan(leash_client *client, const char *pattern, leash_scan_fn visit, void *arg, leash_error *err);

@@ -100,9 +100,9 @@ LEASH_API void leash_lock_free(leash_lock *lock);
  * @retval LEASH_LOST         an earlier hold of the calling thread was lost and is not unwound yet: release it first
  * @retval LEASH_DEADLOCK     the calling thread reads the lock, and this handle is to write: it would wait for itself
  * @retval LEASH_DENIED       the server does not permit a command, with a restart_guard_ms also INFO; the text names
- *                            it. Or a connection that had to be made anew was refused, twice in a row (user, password,
+ *                            it. Or a connection that had to be made again was refused, twice in a row (user, password,
  *                            certificate, by the server or by us): that ends all waits for its locks at once, however
- *                            long they may take, also if it is mended a moment later. Holders go on trying to renew
+ *                            long they may take, also if that is fixed a moment later. Holders go on trying to renew
  * @retval LEASH_MISMATCH     the key holds something that is not this kind of lock; it was left alone
  * @retval LEASH_UNSUPPORTED  the server is part of a cluster, which this URI does not name; or it cannot do
  *                            what `fsynced` asks for
@@ -135,8 +135,8 @@ leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error 
 /**
  * Undo one acquire of the calling thread; the outermost release gives the lock up.
  *
- * Whatever it returns, but for the refusals in the last line below, the calling thread (or the handle's owner) then has
- * one acquire less to undo, and none if it was the outermost.
+ * Whatever it returns, except for the refusals in the last line below, the calling thread (or the handle's owner) then
+ * has one acquire less to undo, and none if it was the outermost.
  *
  * @param err  filled in unless the result is LEASH_OK; may be NULL.
  *

@@ -31,7 +31,7 @@ typedef enum leash_mode {
  * (Sentinel takes the one that has received most, of those that it can reach; only with n = all of them there is no
  * other) the lock can be gone without its holder knowing it before its next renewal: LOST is told then, and the next
  * holder has a larger fence. The same where the one that is promoted has a clock that is ahead by more than what is
- * left of the lease: replicas drop it by their own clock. After the lock was had the replicas have `replicas_ms`, on
+ * left of the lease: replicas drop it by their own clock. Once the lock is acquired the replicas have `replicas_ms`, on
  * top of `wait_ms`; if too few have acknowledged it by then it is released again. With `fsynced` they must have written
  * it to disk by fsync, and so must the server (WAITAOF: Redis 7.2, Valkey 8; `min_replicas` may be 0 then): with
  * appendfsync everysec that takes a second and more.
@@ -50,28 +50,28 @@ typedef struct leash_lock_options {
 	                               0: no limit, else at least 100 */
 	int64_t alive_ms;         /**< leash_lock_alive() is called this often, or it lapses; 0: need not; at least 100,
 	                               at most `max_hold_ms`; not with `no_renew`, with which it lapses anyway */
-	int64_t restart_guard_ms; /**< after a restart of the server acquire nothing for so long; 0: as the URI, else off.
+	int64_t restart_guard_ms; /**< after a restart of the server acquire nothing for this long; 0: as the URI, else off.
 	                               It is the longest lease in use. A quorum needs it: a server counts only once it has
-	                               been up for so long, and no lease may be longer. The server says how long it has
+	                               been up for that long, and no lease may be longer. The server says how long it has
 	                               been up (INFO, else DENIED), by its wall clock: one that is set forward after a
-	                               restart passes for older, but for a client that had met it before. See
+	                               restart passes for older, except to a client that knew it before. See
 	                               docs/deployments.md */
 	bool no_renew;            /**< let the lease run out instead of renewing it */
 	bool fair;                /**< all threads of all processes wait in one order; handles of a name agree on it */
 	bool no_handoff;          /**< a hold of this handle is handed to no thread of this process without asking Redis */
-	bool fsynced;             /**< nothing counts before the server, and so many replicas, have written it to disk */
+	bool fsynced;             /**< nothing counts before the server and `min_replicas` have written it to disk */
 	bool release_nowait;      /**< a release does not wait for the server's answer: it returns LEASH_OK as soon as the
 	                               release is under way, and what is wrong with it is told as an event, LOST or
 	                               NOT_RELEASED, without `on_lost`. A release that goes back from writing to reading
-	                               waits as ever */
+	                               waits as always */
 	leash_mode mode;          /**< LEASH_MUTEX, the default; LEASH_READ or LEASH_WRITE, of a read-write lock; or
 	                               LEASH_REDISSON */
 	int64_t handoffs;         /**< how often in a row a plain lock passes between threads of this process, by the
 	                               present holder's handle: default 64, 1 to 255; not with `fair` or `no_handoff` */
 	int64_t handoff_ms;       /**< and for how long in a row; default 10, 1 to 60000; likewise */
 	leash_owner *owner;       /**< on whose behalf calls through this handle are made; default: the calling thread's */
-	int64_t min_replicas;     /**< nothing counts before so many replicas have acknowledged it; 0: off; 1 to 16 */
-	int64_t replicas_ms;      /**< for at most so long, and no longer than the lease; default: the client's
+	int64_t min_replicas;     /**< nothing counts before this many replicas have acknowledged it; 0: off; 1 to 16 */
+	int64_t replicas_ms;      /**< how long the replicas have, at most the lease; default: the client's
 	                               `timeout_ms`; 1 to 86400000; with `min_replicas` or `fsynced` only */
 	leash_cancel *on_lost;    /**< is fired when a hold through this handle is lost, before the event LOST is told; or
 	                               NULL. So poll() in a job wakes (leash_cancel_fd()), and waits end that have it as

@@ -88,7 +88,7 @@ public:
 	/** Try once. */
 	acquire_options() noexcept = default;
 
-	/** Wait for so long; leash::forever does not give up; 0 and less tries once. */
+	/** Wait for at most this long; leash::forever does not give up; 0 and less tries once. */
 	template <class Rep, class Period> acquire_options(const std::chrono::duration<Rep, Period> &time) noexcept
 	{
 		wait(time);

@@ -22,7 +22,7 @@ namespace leash {
 template <class Lock> class lockable {
 public:
 	/**
-	 * Wait for the lock for ever. Throws leash::error: not held, and why; a server that is away is waited for, too.
+	 * Wait for the lock forever. Throws leash::error: not held, and why; a server that is away is waited for, too.
 	 * Threads: any; not from a leash callback. Since 0.1.
 	 */
 	void lock() { self().acquire(forever).value(); }
@@ -59,7 +59,7 @@ public:
 	}
 
 	/**
-	 * Undo one lock(), whatever comes of it: it throws nothing, as guards call it in their destructors.
+	 * Undo one lock(), whether it succeeds or not: it throws nothing, as guards call it in their destructors.
 	 *
 	 * A lock that was lost meanwhile is none of theirs any more, so nothing is left to do: what another owner holds by
 	 * now is not touched. One that the server could not be told of is free when its lease ends, and earlier if it can

@@ -90,7 +90,7 @@ LEASH_API leash_status leash_open_end(leash_opening *opening, leash_client **cli
  * @param fd   receives it; untouched unless the result is LEASH_OK
  * @param err  filled in unless the result is LEASH_OK; may be NULL
  *
- * @retval LEASH_OK         `*fd` is to be watched: by level or by edge, as you like
+ * @retval LEASH_OK         watch `*fd`, by level or by edge, as you like
  * @retval LEASH_INVALID    `client` or `fd` is NULL
  * @retval LEASH_NO_MEMORY  no memory, or no more descriptors
  * @retval LEASH_CLOSED     the client is closed
@@ -121,7 +121,7 @@ LEASH_API leash_status leash_client_dispatch(leash_client *client, leash_error *
 
 /**
  * The operation is not wanted any more. An acquire ends with LEASH_CANCELED soon, unless it has ended otherwise
- * meanwhile; others go on. Its end is told as ever. Calling it again does nothing.
+ * meanwhile; others go on. Its end is told as always. Calling it again does nothing.
  *
  * @param op  under way, or over and not told yet; NULL does nothing
  *

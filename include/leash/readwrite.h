@@ -18,8 +18,8 @@
  *   it reads,  acquires to write            LEASH_DEADLOCK: it would wait for itself, and two such readers for each
  *                                           other. See leash_lock_upgrade()
  *
- * leash_lock_held(), _remaining_ms, _fence and _token tell of a LEASH_READ handle also for an owner that writes: it may
- * read. leash_lock_depth() counts the acquires of its mode alone.
+ * leash_lock_held(), _remaining_ms, _fence and _token of a LEASH_READ handle also answer for an owner that writes: it
+ * may read. leash_lock_depth() counts the acquires of its mode alone.
  *
  * Within a process readers share one hold on the server, unless their handles are `.fair`, or have `no_handoff`,
  * `no_renew`, `max_hold_ms` or `alive_ms`, or one asks for another lease, or for more replicas; or it was extended,

@@ -1,4 +1,4 @@
-/* The semaphore: at most so many at once, over all machines. */
+/* The semaphore: at most N at once, over all machines. */
 #ifndef LEASH_SEMAPHORE_H
 #define LEASH_SEMAPHORE_H
 
@@ -126,7 +126,7 @@ LEASH_API leash_status leash_permit_release(leash_permit *permit, leash_error *e
 /**
  * Give back `count` of them; the others stay, and nobody comes in in between who would need all of them. It waits as
  * leash_lock_upgrade() does.
- * @param count  at least 1, and less than leash_permit_count(), which is less by so many with LEASH_OK.
+ * @param count  at least 1, and less than leash_permit_count(), which is less by that many with LEASH_OK.
  * @param err    filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           they are free, and whoever is first in the queue and has room now is in
@@ -172,7 +172,7 @@ LEASH_API void leash_permit_alive(leash_permit *permit);
  * Ask the server about `semaphore`: how many permits are out, how many calls wait, and who has them; as
  * leash_lock_holders().
  *
- * Threads: any; not from a leash callback. Not a cancellation point, but for what `visit` does. Since 0.1.
+ * Threads: any; not from a leash callback. Not a cancellation point, except for what `visit` does. Since 0.1.
  */
 LEASH_API leash_status
 leash_semaphore_inspect(leash_semaphore *semaphore, leash_lock_info *info, leash_hold_fn visit, void *arg,
@@ -193,7 +193,7 @@ LEASH_API leash_status leash_semaphore_break(leash_semaphore *semaphore, leash_e
  *
  * @return as leash_semaphore_inspect(); what was visited before a failure was true.
  *
- * Threads: any; not from a leash callback. Not a cancellation point, but for what `visit` does. Since 0.1.
+ * Threads: any; not from a leash callback. Not a cancellation point, except for what `visit` does. Since 0.1.
  */
 LEASH_API leash_status
 leash_semaphore_waiters(leash_semaphore *semaphore, leash_waiter_fn visit, void *arg, leash_error *err);

@@ -18,8 +18,8 @@ namespace leash {
  * A leash_permit: one or several permits that were acquired together. Any thread may use and release them, one at a
  * time.
  *
- * The destructor gives them back, whatever comes of it: permits that were lost are others' already, and those that the
- * server could not be told of are free when their lease ends. Who has to know calls release() before.
+ * The destructor gives them back, whether that succeeds or not: permits that were lost are others' already, and
+ * those that the server could not be told of are free when their lease ends. Who has to know calls release() before.
  */
 class permit {
 public:

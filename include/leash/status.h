@@ -26,7 +26,7 @@ LEASH_BEGIN_DECLS
 	X(CLOSED, 13, "the client is closed")                                                                           \
 	X(PROTOCOL, 14, "the answer is not what a Redis server says")                                                   \
 	X(UNSUPPORTED, 15, "not supported here")                                                                        \
-	X(DEADLOCK, 16, "to wait could be to wait for ever")
+	X(DEADLOCK, 16, "to wait could be to wait forever")
 
 typedef enum leash_status {
 #define LEASH_STATUS_ENUM_(name, number, text) LEASH_##name = number,
@@ -35,7 +35,7 @@ typedef enum leash_status {
 } leash_status;
 
 /**
- * What went wrong, in the caller's own storage. Its size is 256 bytes for ever.
+ * What went wrong, in the caller's own storage. Its size is 256 bytes, forever.
  *
  * `text` is one line of printable characters that names the lock and the server, never holds a secret, and ends
  * without a full stop. A call that returns LEASH_OK leaves the struct alone.

@@ -270,7 +270,7 @@ check_way(struct lsh_scan *s, leash_error *err)
 	s->steps_most = STEPS_MOST;
 	if (item.type == LSH_INTEGER && item.integer >= 0 && (uint64_t)item.integer < STEPS_MOST / PLACES * COUNT)
 		s->steps_most = STEPS + (uint64_t)item.integer / COUNT * PLACES;
-	return s->steps < s->steps_most ? LEASH_OK : nonsense(s, "SCAN goes on for ever", err);
+	return s->steps < s->steps_most ? LEASH_OK : nonsense(s, "SCAN does not end", err);
 }
 
 static leash_status
@@ -285,7 +285,7 @@ take_page(struct lsh_scan *s, leash_error *err)
 		return nonsense(s, "SCAN", err);
 	s->over = number == 0;
 	if (!s->over && strcmp(s->cursor, cursor.text) == 0)
-		return nonsense(s, "SCAN goes on for ever", err);
+		return nonsense(s, "SCAN does not end", err);
 	strcpy(s->cursor, cursor.text);
 	s->keys = keys;
 	return LEASH_OK;

@@ -118,7 +118,7 @@ read_mode(uint32_t *need, const struct lsh_kind **kind, const leash_lock_options
 	*need = o->mode == LEASH_READ ? LSH_NEED_READ : LSH_NEED_WRITE;
 	if (on_quorum)
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "a read-write lock is not possible on a quorum: its servers have no "
-		                "common queue, so readers would keep writers out for ever");
+		                "common queue, so readers would keep writers out forever");
 	return LEASH_OK;
 }
 

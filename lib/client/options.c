@@ -87,8 +87,8 @@ check_quorum(const struct lsh_terms *terms, bool fair, leash_error *err)
 		                terms->safety.min_replicas > 0 ? "min_replicas" : "fsynced");
 	if (terms->restart_guard_ms == 0)
 		return lsh_fail(err, LEASH_INVALID, 0,
-		                "a quorum needs restart_guard_ms, the longest lease that anybody uses: for so long a server "
-		                "does not count after a restart; give it in LEASH_LOCK_OPTIONS(), or as restart_guard= in "
+		                "a quorum needs restart_guard_ms, the longest lease that anybody uses: a server does not "
+		                "count for that long after a restart; give it in LEASH_LOCK_OPTIONS(), or as restart_guard= in "
 		                "the URI");
 	return lsh_check_lease(terms->lease_ms, terms, err);
 }

@@ -98,7 +98,7 @@ load_scripts(const leash_options *options, leash_error *err)
 	snprintf(name, sizeof name, "leash:%s", o.client_name != NULL ? o.client_name : "scripts");
 	if (uri.deployment == LSH_SENTINEL)
 		status = lsh_fail(err, LEASH_UNSUPPORTED, 0,
-		                  "%.80s: scripts are to be loaded into the master and each replica: name each by redis://",
+		                  "%.80s: load the scripts into the master and each replica: name each by redis://",
 		                  uri.shown);
 	else if (uri.deployment == LSH_SINGLE)
 		status = load_all(&uri, name, lsh_timeout(&o, &uri), err);

@@ -299,7 +299,7 @@ judge_slots(struct asker *a, const struct place *q, const struct redisReply *slo
 		if (elapsed(a->outdated_since, now) < NOTHING_ELSE || (!same && !q->named))
 			return false;
 		lsh_courier_log(a->options.courier, LEASH_LOG_WARNING,
-		                "%.100s: the cluster is another one than before: its slots are looked at anew",
+		                "%.100s: the cluster is another one than before: its slots are looked up again",
 		                a->cluster.uri->shown);
 		higher = true;
 	}

@@ -223,7 +223,7 @@ tell_master(const struct sentinels *all, const struct sentinel *s, const struct 
 		tell(d, WARNING, "it knows no master called '%.60s'", name);
 	} else if (!agree(s, believed)) {
 		advise(d, "wait for the end of a failover and look again; if it stays so, SENTINEL REMOVE %.60s at it, and "
-		       "SENTINEL MONITOR anew", name);
+		       "SENTINEL MONITOR again", name);
 		tell(d, WARNING, "it says that the master is %.120s:%u, which is not what is believed: %.120s:%u, as %u of %zu "
 		     "say", s->master.host, s->master.port, believed->master.host, believed->master.port,
 		     voices_for(all, believed), all->answered);
