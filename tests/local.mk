@@ -18,7 +18,8 @@ test_scripts =
 test_scripts += tests/contract/test_everywhere.sh tests/contract/test_examples.sh tests/contract/test_wrong_locks.sh
 test_scripts += tests/cpp/test_cpp.sh
 test_scripts += tests/fault/test_defences.sh tests/fault/test_nemesis.sh tests/install/clean.sh tests/install/exports.sh tests/install/header.sh
-test_scripts += tests/install/installed.sh tests/install/layers.sh tests/install/man.sh tests/install/rows.sh
+test_scripts += tests/install/installed.sh tests/install/layers.sh tests/install/man.sh
+test_scripts += tests/install/operations.sh tests/install/rows.sh
 test_scripts += tests/install/shape.sh tests/install/test_readme.sh tests/python/test_python.sh
 test_scripts += tests/tools/test_completion.sh
 

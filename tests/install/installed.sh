@@ -44,7 +44,8 @@ libraries_are_ours() {
 # All else that is there, one by one.
 files_are_those() {
 	{
-		for page in CHANGELOG.md LICENSE README.md bindings/python/README.md bindings/python/examples/tasks.py lib/lua/README.md; do
+		for page in CHANGELOG.md CONTRIBUTING.md LICENSE README.md SECURITY.md bindings/python/README.md bindings/python/examples/tasks.py \
+			lib/lua/README.md; do
 			echo "$(folder docdir)/$page"
 		done
 		(cd "$source" && ls docs/*.md docs/pictures/*.svg examples/*.[ch] examples/*.cpp examples/wrong/*.[ch]) | sed "s|^|$(folder docdir)/|"

@@ -5,7 +5,7 @@
 . "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
 
 readme=$source/README.md reference=$source/docs/reference.md commands=$source/docs/command.md
-pages="$readme $source/bindings/python/README.md $source/lib/lua/README.md $(echo "$source"/docs/*.md)"
+pages="$readme $source/CONTRIBUTING.md $source/SECURITY.md $source/bindings/python/README.md $source/lib/lua/README.md $(echo "$source"/docs/*.md)"
 
 # The lines of the first block of C, and the number of its last line.
 awk '/^```c$/ { on = 1; next } on && /^```/ { print NR >last; exit } on' last="$dir/last" "$readme" >"$dir/first.c"
