@@ -36,6 +36,7 @@ if [ "${1-}" != --install ]; then
 	need autoconf command -v autoreconf
 	need automake command -v automake
 	need bash-completion [ -r /usr/share/bash-completion/bash_completion ]
+	need codespell command -v codespell
 	need fish command -v fish
 	need gcc command -v "${compiler%% *}"
 	need groff-base command -v groff
@@ -55,6 +56,7 @@ if [ "${1-}" != --install ]; then
 	need pkg-config command -v pkg-config
 	need python3 command -v python3
 	need python3-prometheus-client python_has prometheus_client.parser
+	need python3-proselint command -v proselint
 	need python3-pytest python_has pytest
 	need redis-server command -v redis-server
 	need redis-tools command -v redis-cli
