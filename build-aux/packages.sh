@@ -50,6 +50,7 @@ if [ "${1-}" != --install ]; then
 	need libssl-dev pkg-config --exists libssl libcrypto
 	need libtool command -v libtoolize
 	need libuv1-dev pkg-config --exists libuv
+	need libzstd-dev pkg-config --exists libzstd # as zlib, for the static libcrypto of Debian 13
 	need make command -v make
 	need mandoc command -v mandoc
 	need pmccabe command -v pmccabe
@@ -61,6 +62,7 @@ if [ "${1-}" != --install ]; then
 	need redis-server command -v redis-server
 	need redis-tools command -v redis-cli
 	need tmux command -v tmux
+	need zlib1g-dev pkg-config --exists zlib
 	need zsh command -v zsh
 
 	[ -n "$missing" ] || exit 0

@@ -136,6 +136,17 @@ tools_leash_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(CURSES_CFLAGS)
 tools_leash_LDFLAGS = $(HARDEN_LDFLAGS) $(SANITIZE_FLAGS)
 tools_leash_LDADD = tools/doctor/libdoctor.la lib/libleash-internal.la $(JANSSON_LIBS) $(CURSES_LIBS)
 
+# For images, and for machines that have none of the libraries. The C library stays shared: a static one cannot look up
+# host names as the system is configured to. Debian's -dev packages have the static libraries; that of OpenSSL needs
+# those of zlib and zstd on Debian 13.
+CLEANFILES += tools/static/leash
+.PHONY: static-command
+static-command: tools/static/leash
+tools/static/leash: $(tools_leash_OBJECTS) $(tools_leash_DEPENDENCIES)
+	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(AM_CFLAGS) $(CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -static-libgcc -o $@ \
+		$(tools_leash_OBJECTS) tools/doctor/.libs/libdoctor.a lib/.libs/libleash-internal.a \
+		-Wl,-Bstatic $(COMMAND_STATIC_LIBS) -Wl,-Bdynamic -lm
+
 endif
 
 # Completions, made of what the command itself says, each in a file of the name that its shell looks for.
