@@ -36,6 +36,7 @@ if [ "${1-}" != --install ]; then
 	need autoconf command -v autoreconf
 	need automake command -v automake
 	need bash-completion [ -r /usr/share/bash-completion/bash_completion ]
+	need cmake command -v cmake
 	need codespell command -v codespell
 	need fish command -v fish
 	need gcc command -v "${compiler%% *}"

@@ -39,6 +39,7 @@ nobase_dist_doc_DATA += docs/pictures/idea.svg
 nobase_dist_doc_DATA += docs/pictures/leash-run.svg
 nobase_dist_doc_DATA += docs/pictures/quorum.svg
 nobase_dist_doc_DATA += lib/lua/README.md
+nobase_dist_doc_DATA += examples/CMakeLists.txt
 nobase_dist_doc_DATA += examples/all_done.c
 nobase_dist_doc_DATA += examples/both_accounts.c
 nobase_dist_doc_DATA += examples/bounded_queue.c

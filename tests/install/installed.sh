@@ -45,7 +45,7 @@ libraries_are_ours() {
 files_are_those() {
 	{
 		for page in CHANGELOG.md CONTRIBUTING.md LICENSE README.md SECURITY.md bindings/python/README.md bindings/python/examples/tasks.py \
-			lib/lua/README.md; do
+			examples/CMakeLists.txt lib/lua/README.md; do
 			echo "$(folder docdir)/$page"
 		done
 		(cd "$source" && ls docs/*.md docs/pictures/*.svg examples/*.[ch] examples/*.cpp examples/wrong/*.[ch]) | sed "s|^|$(folder docdir)/|"
@@ -167,6 +167,18 @@ static_runs() { # LANGUAGE
 	"$dir/program" "unix://$dir/nowhere"
 }
 
+# The project of the examples, in C and in C++.
+builds_by_cmake() {
+	flags --cflags >"$dir/log" || return
+	PKG_CONFIG_PATH='' PKG_CONFIG_LIBDIR=$dir CFLAGS=${LEASH_SANITIZE-} CXXFLAGS=${LEASH_SANITIZE-} \
+		cmake -S "$source/examples" -B "$dir/cmake" >"$dir/log" 2>&1 &&
+		env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake --build "$dir/cmake" >"$dir/log" 2>&1 || tail -n 20 "$dir/log"
+	for program in first_lock scoped_lock; do
+		"$dir/cmake/$program" "unix://$dir/nowhere" >"$dir/log" 2>&1 && echo "$program found a server"
+		grep -q "$dir/nowhere" "$dir/log" || cat "$dir/log"
+	done
+}
+
 # A system without cmocka, libuv and libevent, and without a C++ compiler.
 builds_without_what_tests_need() {
 	mkdir "$dir/bare" && cd "$dir/bare" || return
@@ -227,6 +239,7 @@ check 'pkg-config names the flags of leash and of nothing else' flags_are_ours
 if [ -e "$root$libdir/libleash.so" ]; then
 	check 'a C program is built with the shared library and runs' shared_runs c
 	check 'a C++ program is built with the shared library and runs' shared_runs c++
+	check 'CMake finds the shared library by pkg-config, for C and for C++' builds_by_cmake
 else
 	skip 'programs are built with the shared library' 'built with --disable-shared'
 fi
