@@ -29,6 +29,7 @@ nobase_dist_doc_DATA += docs/install.md
 nobase_dist_doc_DATA += docs/kinds.md
 nobase_dist_doc_DATA += docs/migration.md
 nobase_dist_doc_DATA += docs/operations.md
+nobase_dist_doc_DATA += docs/packages.md
 nobase_dist_doc_DATA += docs/performance.md
 nobase_dist_doc_DATA += docs/promises.md
 nobase_dist_doc_DATA += docs/reference.md

@@ -27,7 +27,7 @@ test_scripts += tests/tools/test_completion.sh
 EXTRA_DIST += $(test_scripts)
 EXTRA_DIST += tests/cpp/condition.cpp tests/cpp/errors.cpp tests/cpp/gate.cpp tests/cpp/leader.cpp tests/cpp/lock.cpp
 EXTRA_DIST += tests/cpp/readwrite.cpp tests/cpp/semaphore.cpp tests/cpp/sentence.hpp tests/cpp/types.cpp
-EXTRA_DIST += tests/install/phrases tests/install/prose.py tests/install/proselint.json tests/install/shape.known
+EXTRA_DIST += tests/install/debian.sh tests/install/phrases tests/install/prose.py tests/install/proselint.json tests/install/shape.known
 EXTRA_DIST += tests/install/words
 EXTRA_DIST += tests/contract/metrics.py tests/support/tap.sh
 
