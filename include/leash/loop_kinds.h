@@ -128,9 +128,9 @@ leash_latch_count_down_start(leash_latch *latch, const char *party, leash_done_f
  * have it again, as deep, when the end is told. The server is asked by the next leash_client_dispatch(), for which the
  * descriptor is readable; whether the owner holds the lock is looked at then, too.
  *
- * Until the end was told nothing else is to be done with the lock for this owner, and the handle of the lock must not
- * be freed. The condition may be. Cancelling ends the wait for the signal, but not the one for the lock, which is held
- * when LEASH_CANCELED is told. An owner that is freed meanwhile has nothing in the end.
+ * Until the end was told, do nothing else with the lock for this owner, and do not free the handle of the lock. The
+ * condition may be freed. A cancel ends the wait for the signal, but not the one for the lock, which is held when
+ * LEASH_CANCELED is told. An owner that is freed meanwhile has nothing in the end.
  *
  * @return as leash_lock_acquire_start(): unless it is LEASH_OK the lock is as it was. `done` is told what
  *         leash_condition_wait_with() says: LEASH_NOT_HELD, too, and with LEASH_NO_MEMORY the lock is not held any more
