@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -104,6 +105,7 @@ main(int argc, char **argv)
 
 	if (!guard_streams())
 		return EXIT_INTERNAL;
+	setlocale(LC_CTYPE, ""); /* only which letters there are */
 	if (name == NULL) {
 		print_help(stderr);
 		return EXIT_USAGE;

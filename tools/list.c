@@ -1,13 +1,15 @@
 /* leash list: the locks that are held, a line for each.
  *
- * They are printed as the scan comes by them, and none is kept, so the memory that this takes does not grow with
- * their number. That is why they come in no order. */
+ * In a pipe they are printed as the scan comes by them, in no order, and none is kept: so the memory that this takes
+ * does not grow with their number. On a terminal, where somebody reads them, they are sorted by name. */
 #include "tools/look.h"
 #include "tools/moment.h"
 #include "tools/table.h"
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 struct list {
@@ -16,7 +18,56 @@ struct list {
 	leash_client *client;
 	struct table table;
 	uint64_t count;
+	bool sorts;
+	struct row {
+		char *name, *line;
+	} *rows; /* then: as many as `count` */
+	size_t room;
+	bool no_memory;
 };
+
+/* ---- sorted ---- */
+
+static int
+by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct row *)a)->name, ((const struct row *)b)->name);
+}
+
+static bool
+keep_row(struct list *list, const char *name, const char *line)
+{
+	size_t room = 2 * list->room + 64;
+	struct row *rows = list->rows, row = {strdup(name), strdup(line)};
+
+	if (list->count == list->room && (rows = reallocarray(list->rows, room, sizeof *rows)) != NULL) {
+		list->rows = rows;
+		list->room = room;
+	}
+	list->no_memory = rows == NULL || row.name == NULL || row.line == NULL;
+	if (!list->no_memory) {
+		list->rows[list->count] = row;
+		return true;
+	}
+	free(row.name);
+	free(row.line);
+	return false;
+}
+
+static void
+print_rows(struct list *list)
+{
+	if (list->rows != NULL)
+		qsort(list->rows, list->count, sizeof *list->rows, by_name);
+	for (size_t i = 0; list->rows != NULL && i < list->count; i++) {
+		puts(list->rows[i].line);
+		free(list->rows[i].name);
+		free(list->rows[i].line);
+	}
+	free(list->rows);
+}
+
+/* ---- each ---- */
 
 static bool
 print_lock(void *arg, const leash_lock_info *info)
@@ -33,7 +84,11 @@ print_lock(void *arg, const leash_lock_info *info)
 
 		if (list->count == 0 && !list->cli.quiet)
 			puts(table_head(&list->table, line));
-		puts(table_line(&list->table, line, info, &now));
+		table_line(&list->table, line, info, &now);
+		if (list->sorts && !keep_row(list, info->name, line))
+			return false;
+		if (!list->sorts)
+			puts(line);
 	}
 	list->count++;
 	return !ferror(stdout); /* a full disk, say; cli_finish() tells */
@@ -43,12 +98,15 @@ static int
 print_locks(struct list *list, const char *pattern)
 {
 	leash_error err;
+	leash_status scanned = leash_client_scan(list->client, pattern, print_lock, list, &err);
 	int status;
 
-	if (leash_client_scan(list->client, pattern, print_lock, list, &err) != LEASH_OK) {
-		fflush(stdout); /* the locks first, then the error */
+	print_rows(list);
+	fflush(stdout); /* the locks first, then the error */
+	if (scanned != LEASH_OK)
 		return cli_fail_with(&list->cli, &err);
-	}
+	if (list->no_memory)
+		return cli_fail(&list->cli, EXIT_INTERNAL, "out of memory: not all locks are listed");
 	status = cli_finish(&list->cli, EXIT_OK);
 	if (status != EXIT_OK)
 		return status;
@@ -72,6 +130,7 @@ run(const struct command *command, int argc, char **argv)
 		status = cli_open_to_look(&list.cli, &list.client);
 	if (status != CLI_GO_ON)
 		return status;
+	list.sorts = !list.cli.json && isatty(STDOUT_FILENO) == 1;
 	table_fit(&list.table, list.wide ? 0 : table_terminal(STDOUT_FILENO));
 	status = print_locks(&list, argv[optind]);
 	leash_close(list.client);
@@ -90,7 +149,7 @@ const struct command command_list = {
 	.name = "list",
 	.summary = "list the locks that are held",
 	.usage = "[PATTERN]",
-	.about = "List the locks that are held, of whatever kind, in no order: name, holder (of several the one whose "
+	.about = "List the locks that are held, of whatever kind, by name on a terminal and else in no order: name, holder (of several the one whose "
 	         "lease ends last), program, since when, how long, the lease that is left, depth, how many wait, "
 	         "fence, kind, and how many are out. PATTERN is a glob over names, as the shell has it: 'nightly-*' "
 	         "(quote it). It goes through the server in small steps (SCAN), which block nobody. A lock that is "

@@ -1,5 +1,7 @@
 #include "tools/show.h"
 
+#include "tools/letter.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,19 +14,19 @@ cli_show(char *out, size_t size, const char *text)
 	static const char cut[] = "...";
 	size_t n = 0, fits = 0; /* `fits`: so far, with room for the dots */
 
-	for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
-		bool plain = *c >= ' ' && *c <= '~' && *c != '\\';
-		size_t more = plain ? 1 : 4;
+	for (const char *c = text; *c != '\0';) {
+		size_t letter = *c != '\\' ? letter_size(c) : 0, more = letter > 0 ? letter : 4;
 
 		if (n + more >= size) {
 			n = fits;
 			n += (size_t)snprintf(out + n, size - n, "%s", size - n > sizeof cut - 1 ? cut : "");
 			break;
 		}
-		if (plain)
-			out[n] = (char)*c;
+		if (letter > 0)
+			memcpy(out + n, c, letter);
 		else
-			snprintf(out + n, size - n, "\\x%02x", *c);
+			snprintf(out + n, size - n, "\\x%02x", (unsigned char)*c);
+		c += letter > 0 ? letter : 1;
 		n += more;
 		if (n + sizeof cut <= size)
 			fits = n;

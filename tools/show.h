@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Text of unknown origin, fit for a terminal: what is not printable ASCII, and a \, becomes \xHH, which --escaped
+/* Text of unknown origin, fit for a terminal: what is not a letter (letter.h), and a \, becomes \xHH, which --escaped
  * reads back. Text that is too long is cut, and ends in "...". Returns `out`. */
 char *cli_show(char *out, size_t size, const char *text);
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FIRST = 10 };
+enum { FIRST = 10, EXIT_FREE = 1 };
 
 struct query {
 	struct cli cli;
@@ -264,7 +264,7 @@ answer_all(struct query *q, int count, char **names)
 		if (status == EXIT_OK)
 			status = cli_exit_of(err.status);
 	}
-	return status == EXIT_OK && q->cli.quiet && q->held ? EXIT_CONFLICT : status;
+	return status == EXIT_OK && q->cli.quiet && !q->held ? EXIT_FREE : status;
 }
 
 static int
@@ -302,10 +302,10 @@ const struct command command_status = {
 	         "share, as permits are: each, up to 100. Of a latch: who has arrived.\n",
 	.groups = groups,
 	.notes = "With --json: one object for each name, a line each; with \"error\" where there is no answer. -q "
-	         "prints nothing (but JSON), and exits with 75 if one is held. -v says since when their processes "
-	         "run. Times are by this machine's clock. A holder that has died is named, too, until its lease ends. "
+	         "prints nothing (but JSON), as grep does: 0 one of them is held, 1 all are free. -v says since when "
+	         "their processes run. Times are by this machine's clock. A holder that has died is named, too, until its lease ends. "
 	         "What clients say of themselves (host, pid, program) nobody vouches for.\n"
-	         "Exit: 0 all were answered, with -q all are free; 75 with -q one of them is held; 64 usage; 69 the "
+	         "Exit: 0 all were answered; with -q 0 one is held, 1 all are free; 64 usage; 69 the "
 	         "server cannot be reached; 77 it does not permit it; 78 it has something else under a name; 70 "
 	         "internal error. A name that fails does not stop the others; the first failure counts.\n",
 	.operands = NAMES,

@@ -1,8 +1,11 @@
 #include "tools/table.h"
 
 #include "tools/cli.h"
+#include "tools/letter.h"
+#include "tools/value.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -73,10 +76,14 @@ table_fit(struct table *table, int width)
 int
 table_terminal(int fd)
 {
+	const char *columns_said = getenv("COLUMNS");
 	struct winsize size;
+	int width;
 
 	if (isatty(fd) != 1)
 		return 0;
+	if (columns_said != NULL && cli_number(columns_said, 10000, &width) && width > 0)
+		return width;
 	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
@@ -233,12 +240,11 @@ put_cell(const struct table *table, enum table_column column, const char *line, 
 
 	if (width == 0)
 		return at;
-	if (table->cut && strlen(cell) > (size_t)width) {
-		cell[width] = '\0';
-		cell[width - 1] = '~';
-	}
+	if (table->cut && letter_columns(cell) > width)
+		strcpy(cell + letter_fit(cell, width - 1), "~");
 	if (at != line)
 		*at++ = ' ';
+	width += (int)strlen(cell) - letter_columns(cell);
 	return at + sprintf(at, columns[column].right ? "%*s" : "%-*s", width, cell);
 }
 
