@@ -159,20 +159,6 @@ look(struct breaking *b)
 	return CLI_GO_ON;
 }
 
-/* By a handle of its kind. What is shared is all one to the server. */
-static leash_status
-break_it(struct breaking *b, leash_error *err)
-{
-	leash_status st = LEASH_OK;
-
-	if (b->look.info.kind != LEASH_KIND_MUTEX) {
-		leash_lock_free(b->lock);
-		b->lock = NULL;
-		st = leash_lock_new(&b->lock, b->client, b->name, LEASH_LOCK_OPTIONS(.mode = LEASH_READ), err);
-	}
-	return st == LEASH_OK ? leash_lock_break(b->lock, err) : st;
-}
-
 static void
 tell(const struct breaking *b)
 {
@@ -196,35 +182,17 @@ static int
 take_away(struct breaking *b)
 {
 	leash_error err;
-	leash_status st = break_it(b, &err);
+	leash_status st;
 
+	leash_lock_free(b->lock); /* which need not be of its kind */
+	b->lock = NULL;
+	st = look_break(&b->look, b->client, &err);
 	if (st == LEASH_NOT_HELD)
 		return nobody_has_it(b);
 	if (st != LEASH_OK)
 		return cli_fail_with(&b->cli, &err);
 	tell(b);
 	return end(b, EXIT_OK, true);
-}
-
-static bool
-has_it(const struct look *look, const leash_party *who)
-{
-	size_t i = 0;
-
-	while (i < look->count && strcmp(look->holds[i].who.token, who->token) != 0)
-		i++;
-	return i < look->count;
-}
-
-/* None has it who did not before. */
-static bool
-is_the_same(const struct look *before, const struct look *now)
-{
-	for (size_t i = 0; i < now->count; i++)
-		if (!has_it(before, &now->holds[i].who))
-			return false;
-	return before->info.kind == now->info.kind &&
-	       (now->info.kind != LEASH_KIND_MUTEX || before->info.fence == now->info.fence);
 }
 
 static int
@@ -247,7 +215,7 @@ break_lock(struct breaking *b)
 		return status;
 	if (!b->look.info.held)
 		return nobody_has_it(b);
-	if (!is_the_same(&before, &b->look))
+	if (!look_is_the_same(&before, &b->look))
 		return left_alone(b, "meanwhile somebody else has got it");
 	return take_away(b);
 }

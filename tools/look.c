@@ -1,6 +1,7 @@
 #include "tools/look.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static bool
 note(void *arg, const leash_hold_info *hold)
@@ -34,6 +35,41 @@ look_further(struct look *look, leash_client *client, const leash_lock_info *inf
 	look->holds[look->count++] = (leash_hold_info){
 		.who = info->holder, .count = info->count, .limit = info->permits, .remaining_ms = info->remaining_ms,
 	};
+}
+
+static bool
+has_it(const struct look *look, const leash_party *who)
+{
+	size_t i = 0;
+
+	while (i < look->count && strcmp(look->holds[i].who.token, who->token) != 0)
+		i++;
+	return i < look->count;
+}
+
+bool
+look_is_the_same(const struct look *before, const struct look *now)
+{
+	for (size_t i = 0; i < now->count; i++)
+		if (!has_it(before, &now->holds[i].who))
+			return false;
+	return before->info.kind == now->info.kind &&
+	       (now->info.kind != LEASH_KIND_MUTEX || before->info.fence == now->info.fence);
+}
+
+/* What is shared is all one to the server. */
+leash_status
+look_break(const struct look *look, leash_client *client, leash_error *err)
+{
+	leash_mode mode = look->info.kind == LEASH_KIND_MUTEX ? LEASH_MUTEX : LEASH_READ;
+	leash_lock *lock = NULL;
+	leash_status st = leash_lock_new(&lock, client, look->info.name, LEASH_LOCK_OPTIONS(
+		.lease_ms = 100, .mode = mode, .restart_guard_ms = 100), err);
+
+	if (st == LEASH_OK)
+		st = leash_lock_break(lock, err);
+	leash_lock_free(lock);
+	return st;
 }
 
 const char *

@@ -16,6 +16,12 @@ leash_status look_at(struct look *look, leash_lock *lock, leash_error *err);
 /* From what a scan told of a lock: its holder; and all others, if there are some and the server says who. */
 void look_further(struct look *look, leash_client *client, const leash_lock_info *info);
 
+/* Has none of them the lock now who did not before? */
+bool look_is_the_same(const struct look *before, const struct look *now);
+
+/* Take it from those who have it, by a handle of its kind: the client has no other one of that name open. */
+leash_status look_break(const struct look *look, leash_client *client, leash_error *err);
+
 /* What messages call it: "lock", "read-write lock", "semaphore", "latch", "barrier". */
 const char *look_noun(const leash_lock_info *info);
 

@@ -67,12 +67,19 @@ is_after(const struct ranking *r, size_t a, size_t b)
 }
 
 static void
+put(struct ranking *r, size_t i, struct rank_row *row)
+{
+	r->at[i] = row;
+	row->at = i;
+}
+
+static void
 swap(struct ranking *r, size_t a, size_t b)
 {
 	struct rank_row *row = r->at[a];
 
-	r->at[a] = r->at[b];
-	r->at[b] = row;
+	put(r, a, r->at[b]);
+	put(r, b, row);
 }
 
 static void
@@ -98,7 +105,9 @@ sift_down(struct ranking *r, size_t i)
 	}
 }
 
-/* FNV-1a: so that few names are compared in full. */
+/* ---- by name ---- */
+
+/* FNV-1a */
 static uint32_t
 hash_of(const char *name)
 {
@@ -109,15 +118,40 @@ hash_of(const char *name)
 	return hash;
 }
 
-/* Where a name is in the heap; `count`: nowhere. */
-static size_t
+static struct rank_row **
+bucket_of(const struct ranking *r, uint32_t hash)
+{
+	return &r->buckets[hash & (r->bucket_count - 1)];
+}
+
+static struct rank_row *
 find(const struct ranking *r, const char *name, uint32_t hash)
 {
-	size_t i = 0;
+	struct rank_row *row = *bucket_of(r, hash);
 
-	while (i < r->count && (r->at[i]->hash != hash || strcmp(r->at[i]->info.name, name) != 0))
-		i++;
-	return i;
+	while (row != NULL && (row->hash != hash || strcmp(row->info.name, name) != 0))
+		row = row->next;
+	return row;
+}
+
+static void
+forget(const struct ranking *r, const struct rank_row *row)
+{
+	struct rank_row **at = bucket_of(r, row->hash);
+
+	while (*at != row)
+		at = &(*at)->next;
+	*at = row->next;
+}
+
+static void
+remember(const struct ranking *r, struct rank_row *row, uint32_t hash)
+{
+	struct rank_row **at = bucket_of(r, hash);
+
+	row->hash = hash;
+	row->next = *at;
+	*at = row;
 }
 
 /* ---- from outside ---- */
@@ -125,15 +159,16 @@ find(const struct ranking *r, const char *name, uint32_t hash)
 bool
 ranking_init(struct ranking *r, size_t room)
 {
-	*r = (struct ranking){.room = room};
+	*r = (struct ranking){.room = room, .bucket_count = 16};
+	while (r->bucket_count < room)
+		r->bucket_count *= 2;
 	r->rows = calloc(room, sizeof *r->rows);
 	r->at = calloc(room, sizeof(struct rank_row *));
-	if (r->rows == NULL || r->at == NULL) {
-		ranking_destroy(r);
-		return false;
-	}
-	ranking_clear(r, r->order);
-	return true;
+	r->buckets = calloc(r->bucket_count, sizeof(struct rank_row *));
+	if (r->rows != NULL && r->at != NULL && r->buckets != NULL)
+		return true;
+	ranking_destroy(r);
+	return false;
 }
 
 void
@@ -141,6 +176,7 @@ ranking_destroy(struct ranking *r)
 {
 	free(r->rows);
 	free(r->at);
+	free(r->buckets);
 	*r = (struct ranking){.room = 0};
 }
 
@@ -149,29 +185,37 @@ ranking_clear(struct ranking *r, struct order order)
 {
 	r->order = order;
 	r->count = 0;
-	for (size_t i = 0; i < r->room; i++)
-		r->at[i] = &r->rows[i];
+	memset(r->buckets, 0, r->bucket_count * sizeof(struct rank_row *));
 }
 
-void
+const struct rank_row *
+ranking_find(const struct ranking *r, const char *name)
+{
+	return find(r, name, hash_of(name));
+}
+
+bool
 ranking_add(struct ranking *r, const leash_lock_info *info)
 {
-	bool full = r->count == r->room;
-	uint32_t hash;
-	size_t i;
+	uint32_t hash = hash_of(info->name);
+	struct rank_row *row = find(r, info->name, hash);
+	bool is_new = row == NULL;
 
-	if (r->room == 0 || (full && compare(r->order, info, &r->at[0]->info) >= 0))
-		return;
-	hash = hash_of(info->name);
-	i = find(r, info->name, hash);
-	if (i == r->count && full)
-		i = 0; /* the last one is dropped */
-	else if (i == r->count)
-		r->count++;
-	r->at[i]->hash = hash;
-	r->at[i]->info = *info;
-	sift_up(r, i);
-	sift_down(r, i);
+	if (is_new && r->count == r->room) {
+		if (r->room == 0 || compare(r->order, info, &r->at[0]->info) >= 0)
+			return true;
+		row = r->at[0]; /* the last one is dropped */
+		forget(r, row);
+	} else if (is_new) {
+		row = &r->rows[r->count]; /* they are used in their order */
+		put(r, r->count++, row);
+	}
+	if (is_new)
+		remember(r, row, hash);
+	row->info = *info;
+	sift_up(r, row->at);
+	sift_down(r, row->at);
+	return is_new;
 }
 
 void
