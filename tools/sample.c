@@ -24,16 +24,35 @@ name_server(char *out, size_t size, const char *uri)
 	cli_show(out, size, plain);
 }
 
+void
+subject_begin(struct subject *s, const struct cli *cli, const char *pattern)
+{
+	*s = (struct subject){.cli = cli, .pattern = pattern};
+	name_server(s->server, sizeof s->server, cli->uri != NULL ? cli->uri : "redis://127.0.0.1:6379");
+}
+
+leash_status
+subject_reach(struct subject *s, leash_error *err)
+{
+	leash_options options = cli_client_options(s->cli, NULL);
+	leash_status st = LEASH_OK;
+
+	if (s->client == NULL)
+		st = leash_open(&s->client, &options, err);
+	if (st == LEASH_OK && s->probe == NULL)
+		st = leash_lock_new(&s->probe, s->client, "leash-top", CLI_LOOKING, err);
+	return st;
+}
+
 int
 subject_open(struct subject *s, const struct cli *cli, const char *pattern)
 {
 	leash_error err;
 	int status;
 
-	*s = (struct subject){.cli = cli, .pattern = pattern};
-	name_server(s->server, sizeof s->server, cli->uri != NULL ? cli->uri : "redis://127.0.0.1:6379");
+	subject_begin(s, cli, pattern);
 	status = cli_open_to_look(cli, &s->client);
-	if (status == CLI_GO_ON && leash_lock_new(&s->probe, s->client, "leash-top", CLI_LOOKING, &err) != LEASH_OK)
+	if (status == CLI_GO_ON && subject_reach(s, &err) != LEASH_OK)
 		return cli_fail_with(cli, &err);
 	return status;
 }
@@ -50,19 +69,27 @@ subject_close(struct subject *s)
 /* ---- looking ---- */
 
 bool
+wish_fits(const struct wish *wish, const char *name)
+{
+	return strcasestr(name, wish->part) != NULL;
+}
+
+bool
 sample_init(struct sample *sample, size_t rows)
 {
-	*sample = (struct sample){.locks = 0};
-	return ranking_init(&sample->ranking, rows);
+	*sample = (struct sample){.circles = circles_new()};
+	return ranking_init(&sample->ranking, rows) && sample->circles != NULL;
 }
 
 void
 sample_destroy(struct sample *sample)
 {
 	ranking_destroy(&sample->ranking);
+	circles_free(sample->circles);
+	sample->circles = NULL;
 }
 
-struct look {
+struct scan {
 	struct sample *sample;
 	int64_t since_ms; /* by the server's clock: locks held since later were taken after the last sample */
 	const atomic_bool *stop;
@@ -71,18 +98,25 @@ struct look {
 static bool
 note_lock(void *arg, const leash_lock_info *info)
 {
-	struct look *look = arg;
-	struct sample *s = look->sample;
+	struct scan *scan = arg;
+	struct sample *s = scan->sample;
 
+	if (wish_fits(&s->wish, info->name)) {
+		if (!ranking_add(&s->ranking, info))
+			return true; /* it was counted before */
+		s->fitting++;
+	}
 	s->locks++;
 	s->waiting += info->waiting;
 	s->contended += info->waiting > 0;
 	s->no_queues |= info->no_queue;
+	s->queues |= !info->no_queue;
 	s->ending += info->remaining_ms >= 0 && info->remaining_ms <= SAMPLE_ENDING_MS;
 	s->endless += info->remaining_ms < 0;
-	s->taken += look->since_ms > 0 && info->held_since_ms > look->since_ms;
-	ranking_add(&s->ranking, info);
-	return look->stop == NULL || !atomic_load_explicit(look->stop, memory_order_relaxed);
+	s->taken += scan->since_ms > 0 && info->held_since_ms > scan->since_ms;
+	if (info->waiting > 0)
+		circles_note(s->circles, info);
+	return scan->stop == NULL || !atomic_load_explicit(scan->stop, memory_order_relaxed);
 }
 
 static leash_status
@@ -97,28 +131,32 @@ measure_trip(struct sample *sample, const struct subject *subject, leash_error *
 }
 
 leash_status
-sample_take(struct sample *sample, const struct subject *subject, struct order order, int64_t before_ms,
+sample_take(struct sample *sample, struct subject *subject, const struct wish *wish, int64_t before_ms,
             const atomic_bool *stop, leash_error *err)
 {
-	struct ranking ranking = sample->ranking;
-	struct look look = {.sample = sample, .stop = stop};
+	struct scan scan = {.sample = sample, .stop = stop};
 	leash_status st;
 	int64_t from_ns;
 
-	*sample = (struct sample){.ranking = ranking};
-	ranking_clear(&sample->ranking, order);
-	st = measure_trip(sample, subject, err);
+	*sample = (struct sample){.wish = *wish, .ranking = sample->ranking, .circles = sample->circles};
+	ranking_clear(&sample->ranking, wish->order);
+	circles_clear(sample->circles);
+	st = subject_reach(subject, err);
+	if (st == LEASH_OK)
+		st = measure_trip(sample, subject, err);
 	if (st != LEASH_OK)
 		return st;
 	sample->moment = moment_now(subject->client);
 	if (before_ms > 0 && before_ms < sample->moment.here_ms) {
 		sample->taken_in_ms = sample->moment.here_ms - before_ms;
-		look.since_ms = before_ms + sample->moment.ahead_ms;
+		scan.since_ms = before_ms + sample->moment.ahead_ms;
 	}
 	from_ns = clock_steady_ns();
-	st = leash_client_scan(subject->client, subject->pattern, note_lock, &look, err);
+	st = leash_client_scan(subject->client, subject->pattern, note_lock, &scan, err);
 	sample->scan_ns = clock_steady_ns() - from_ns;
-	ranking_sort(&sample->ranking, order);
+	ranking_sort(&sample->ranking, wish->order);
+	if (st == LEASH_OK)
+		circles_find(sample->circles, subject->client, &sample->moment, stop);
 	return st;
 }
 

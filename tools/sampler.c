@@ -1,14 +1,14 @@
 #include "tools/sampler.h"
 
 #include "tools/clock.h"
+#include "tools/thread.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { BLINK_MS = 100, BREATH_MS = 50 };
+enum { BREATH_MS = 50 };
 
 static void
 ring(struct sampler *s)
@@ -37,14 +37,16 @@ take_over(struct sampler *s, struct sample *taken, leash_status st, const leash_
 {
 	s->rounds++;
 	if (st != LEASH_OK) {
+		s->failed++;
 		s->failure = *err;
 		return;
 	}
 	s->failure.status = LEASH_OK;
 	s->fresh_ns = clock_steady_ns();
+	history_note(&s->history, s->shown, taken);
 	s->shown = taken;
-	if (taken->ranking.order.by != s->order.by || taken->ranking.order.reverse != s->order.reverse)
-		ranking_sort(&taken->ranking, s->order);
+	if (taken->ranking.order.by != s->wish.order.by || taken->ranking.order.reverse != s->wish.order.reverse)
+		ranking_sort(&taken->ranking, s->wish.order);
 }
 
 /* mutex held at entry and return */
@@ -53,13 +55,13 @@ take_one(struct sampler *s)
 {
 	struct sample *spare = s->shown == &s->samples[0] ? &s->samples[1] : &s->samples[0];
 	int64_t before_ms = s->shown != NULL ? s->shown->moment.here_ms : 0, from_ns, end_ns, due_ns;
-	struct order order = s->order;
+	struct wish wish = s->wish;
 	leash_error err;
 	leash_status st;
 
 	pthread_mutex_unlock(&s->mutex);
 	from_ns = clock_steady_ns();
-	st = sample_take(spare, s->subject, order, before_ms, &s->stop, &err);
+	st = sample_take(spare, s->subject, &wish, before_ms, &s->stop, &err);
 	end_ns = clock_steady_ns();
 	pthread_mutex_lock(&s->mutex);
 	if (atomic_load(&s->stop))
@@ -89,32 +91,6 @@ work(void *arg)
 
 /* ---- from outside ---- */
 
-/* The thread gets no signals: they are for the screen. */
-static int
-start_thread(struct sampler *s)
-{
-	sigset_t all, before;
-	int error;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&s->thread, NULL, work, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return error;
-}
-
-static void
-init_locks(struct sampler *s)
-{
-	pthread_condattr_t monotonic;
-
-	pthread_mutex_init(&s->mutex, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
-}
-
 static void
 free_all(struct sampler *s)
 {
@@ -122,17 +98,19 @@ free_all(struct sampler *s)
 		close(s->event);
 	sample_destroy(&s->samples[0]);
 	sample_destroy(&s->samples[1]);
+	history_destroy(&s->history);
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->mutex);
 }
 
 int
-sampler_start(struct sampler *s, const struct subject *subject, int64_t every_ms, struct order order, size_t rows)
+sampler_start(struct sampler *s, struct subject *subject, int64_t every_ms, struct order order, size_t rows)
 {
-	*s = (struct sampler){.subject = subject, .every_ms = every_ms, .order = order, .fresh_ns = clock_steady_ns()};
-	init_locks(s);
+	*s = (struct sampler){.subject = subject, .every_ms = every_ms, .wish.order = order, .fresh_ns = clock_steady_ns()};
+	thread_init_monitor(&s->mutex, &s->changed);
 	s->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->event >= 0 && sample_init(&s->samples[0], rows) && sample_init(&s->samples[1], rows) && start_thread(s) == 0)
+	if (s->event >= 0 && history_init(&s->history) && sample_init(&s->samples[0], rows) &&
+	    sample_init(&s->samples[1], rows) && thread_start(&s->thread, work, s))
 		return CLI_GO_ON;
 	free_all(s);
 	return cli_fail(subject->cli, EXIT_INTERNAL, "out of memory, threads or descriptors");
@@ -146,14 +124,21 @@ wake(struct sampler *s)
 	pthread_cond_broadcast(&s->changed);
 }
 
+/* Mutex held. Is it in the sample that is shown, or just not held? */
+static bool
+is_answered(const struct sampler *s, const struct wish *wish)
+{
+	return s->shown->fitting == s->shown->ranking.count && wish_fits(&s->shown->wish, wish->part);
+}
+
 void
-sampler_reorder(struct sampler *s, struct order order)
+sampler_wish(struct sampler *s, const struct wish *wish)
 {
 	pthread_mutex_lock(&s->mutex);
-	s->order = order;
+	s->wish = *wish;
 	if (s->shown != NULL) {
-		ranking_sort(&s->shown->ranking, order);
-		if (s->shown->locks > s->shown->ranking.count && !s->paused)
+		ranking_sort(&s->shown->ranking, wish->order);
+		if (!is_answered(s, wish) && !s->paused)
 			wake(s);
 	}
 	pthread_mutex_unlock(&s->mutex);
@@ -182,16 +167,12 @@ sampler_pause(struct sampler *s, bool paused)
 bool
 sampler_stop(struct sampler *s)
 {
-	int64_t limit_ns = clock_steady_ns() + BLINK_MS * MS;
-	struct timespec limit = {.tv_sec = limit_ns / 1000000000, .tv_nsec = limit_ns % 1000000000};
 	bool ended;
 
 	pthread_mutex_lock(&s->mutex);
 	atomic_store(&s->stop, true);
 	wake(s);
-	while (!s->ended && pthread_cond_timedwait(&s->changed, &s->mutex, &limit) == 0)
-		continue;
-	ended = s->ended;
+	ended = thread_await(&s->mutex, &s->changed, &s->ended, THREAD_BLINK_MS);
 	pthread_mutex_unlock(&s->mutex);
 	if (!ended)
 		return false;

@@ -13,12 +13,13 @@
 #ifndef LEASH_TOOLS_SAMPLER_H
 #define LEASH_TOOLS_SAMPLER_H
 
+#include "tools/history.h"
 #include "tools/sample.h"
 
 #include <pthread.h>
 
 struct sampler {
-	const struct subject *subject;
+	struct subject *subject;
 	int64_t every_ms;
 	pthread_t thread;
 	int event; /* an eventfd, to be read from when there is news */
@@ -26,23 +27,23 @@ struct sampler {
 
 	pthread_mutex_t mutex; /* guards the rest */
 	pthread_cond_t changed;
-	struct order order; /* wanted */
+	struct wish wish;
 	bool hurry, paused;
 	bool ended;
 	struct sample samples[2];
 	struct sample *shown;      /* the last that is complete */
-	uint64_t rounds;           /* samples so far, failed ones included */
+	struct history history;
+	uint64_t rounds, failed;   /* samples so far, and those of them that failed */
 	leash_error failure;       /* why the last one failed; LEASH_OK: it did not */
 	int64_t fresh_ns;          /* when the last answer came, by clock_steady_ns(); none: when it began */
 };
 
 /* CLI_GO_ON, or what to exit with; then it has been told. */
-int sampler_start(struct sampler *sampler, const struct subject *subject, int64_t every_ms, struct order order,
-                  size_t rows);
+int sampler_start(struct sampler *sampler, struct subject *subject, int64_t every_ms, struct order order, size_t rows);
 
-/* The order has changed: what is there is put into it at once. If that was not all, another sample is taken. Mutex
- * not held. */
-void sampler_reorder(struct sampler *sampler, struct order order);
+/* The wish has changed: what is there is put into its order at once. If that was not all of which the wish speaks,
+ * another sample is taken. Mutex not held. */
+void sampler_wish(struct sampler *sampler, const struct wish *wish);
 
 void sampler_hurry(struct sampler *sampler);
 void sampler_pause(struct sampler *sampler, bool paused);

@@ -1,16 +1,14 @@
 /* The live screen of leash top. See screen.h.
  *
- * One thread draws, and reads keys; it waits for a key, for news of the sampler, or for a signal, whichever comes
- * first, so a key is obeyed at once also while a scan runs or a server does not answer. Each frame is drawn anew
- * into ncurses' memory (erase(), never clear()), and ncurses sends what has changed.
+ * One thread draws, and reads keys; it waits for a key, for news of the threads that ask the server, or for a signal,
+ * whichever comes first, so a key is obeyed at once also while a scan runs or a server does not answer.
  *
  * Signals are let in only while it waits: one that came a moment before would be forgotten over the wait otherwise.
  * INT, TERM, HUP and QUIT end the loop; WINCH and TSTP are ncurses'. */
 #include "tools/screen.h"
 
 #include "tools/clock.h"
-#include "tools/sampler.h"
-#include "tools/table.h"
+#include "tools/paint.h"
 
 #include <curses.h>
 #include <poll.h>
@@ -22,24 +20,11 @@
 #include <unistd.h>
 
 enum {
-	ROWS = 1000,       /* kept, to scroll through */
-	TICK_MS = 1000,    /* the clock in the first line */
-	ROOMY = 8,         /* lines: with fewer only one stands above the table */
-	HEAD_LINES = 3,
+	TICK_MS = 1000, /* of the clock in the first line */
+	READ_MS = 300,  /* nobody reads a question in less */
 };
 
-enum colour { PLAIN, ENDING, URGENT, OWN, ENDLESS, TROUBLE };
-
-struct screen {
-	const struct subject *subject;
-	struct sampler sampler;
-	struct order order;
-	bool paused, help, quit, coloured;
-	size_t top; /* the row that is shown first */
-	size_t fits; /* rows, as of the last frame */
-	uint64_t rounds;
-	char host[LEASH_HOST_SIZE];
-};
+enum { ESCAPE = 27, CTRL_H = 8, CTRL_L = 12, DELETE = 127 };
 
 static volatile sig_atomic_t caught;
 
@@ -49,262 +34,76 @@ catch(int number)
 	caught = number;
 }
 
-/* ---- drawing: sampler's mutex held, memory only ---- */
-
-static int
-attribute(const struct screen *s, enum colour colour)
-{
-	static const int plain[] = {A_NORMAL, A_BOLD, A_BOLD | A_UNDERLINE, A_NORMAL, A_BOLD, A_REVERSE};
-
-	if (!s->coloured || colour == PLAIN)
-		return plain[colour];
-	return (int)COLOR_PAIR(colour) | (colour == URGENT || colour == TROUBLE ? (int)A_BOLD : 0);
-}
-
-/* At most a line, and never beyond the screen. */
-static void
-put(int y, int x, int attributes, const char *text)
-{
-	if (y < 0 || y >= LINES || x < 0 || x >= COLS)
-		return;
-	attrset(attributes);
-	mvaddnstr(y, x, text, COLS - x);
-	attrset(A_NORMAL);
-}
-
-static void
-draw_first_line(const struct screen *s, int y)
-{
-	const struct sample *sample = s->sampler.shown;
-	char line[400], time[CLI_TIME_SIZE];
-	struct moment now = moment_now(s->subject->client);
-	int n;
-
-	cli_time(time, now.here_ms);
-	n = snprintf(line, sizeof line, "leash top  %s  %s", strchr(time, ' ') != NULL ? strchr(time, ' ') + 1 : time,
-	             s->subject->server);
-	if (s->subject->pattern != NULL) {
-		char shown[100];
-
-		n += snprintf(line + n, sizeof line - (size_t)n, "  %s", cli_show(shown, sizeof shown, s->subject->pattern));
-	}
-	if (sample != NULL && s->sampler.failure.status == LEASH_OK)
-		snprintf(line + n, sizeof line - (size_t)n, "  round trip %.2f ms, scan %.0f ms", (double)sample->trip_ns / 1e6,
-		         (double)sample->scan_ns / 1e6);
-	put(y, 0, A_NORMAL, line);
-}
-
-/* The counts, or that there is no answer. */
-static void
-draw_counts(const struct screen *s, int y)
-{
-	const struct sampler *sampler = &s->sampler;
-	char text[SAMPLE_TEXT_SIZE], span[TABLE_SPAN_SIZE];
-
-	if (sampler->failure.status != LEASH_OK) {
-		snprintf(text, sizeof text, "NO ANSWER for %s%s",
-		         table_span(span, (clock_steady_ns() - sampler->fresh_ns) / 1000000),
-		         sampler->shown != NULL ? ": what is shown is old" : "");
-		put(y, 0, attribute(s, TROUBLE), text);
-	} else if (sampler->shown == NULL) {
-		put(y, 0, A_NORMAL, "looking ...");
-	} else {
-		put(y, 0, A_BOLD, sample_text(text, sampler->shown));
-	}
-}
-
-/* Why there is no answer. Without the name of the server, which stands above. */
-static void
-draw_failure(const struct screen *s, int y)
-{
-	const char *text = s->sampler.failure.text, *server = strstr(text, s->subject->server);
-	size_t size = strlen(s->subject->server);
-
-	put(y, 0, A_BOLD, server != NULL && server[size] == ':' ? server + size + 2 : text);
-}
-
-static void
-draw_order(const struct screen *s, int y)
-{
-	const struct sample *sample = s->sampler.shown;
-	size_t count = sample != NULL ? sample->ranking.count : 0;
-	size_t last = s->top + s->fits < count ? s->top + s->fits : count;
-	char line[200];
-	int n = snprintf(line, sizeof line, "%s%s", s->paused ? "PAUSED, " : "", order_text(s->order));
-
-	if (count > s->fits && s->fits > 0)
-		n += snprintf(line + n, sizeof line - (size_t)n, ", %zu to %zu of ", s->top + 1, last);
-	if (count > s->fits && s->fits > 0 && sample->locks > count)
-		snprintf(line + n, sizeof line - (size_t)n, "the first %zu", count);
-	else if (count > s->fits && s->fits > 0)
-		snprintf(line + n, sizeof line - (size_t)n, "%zu", count);
-	put(y, 0, A_NORMAL, line);
-	if (COLS >= (int)strlen(line) + 2 + 14)
-		put(y, COLS - 14, A_NORMAL, "h help  q quit");
-}
-
-static void
-draw_titles(const struct screen *s, const struct table *table, int y)
-{
-	static const enum table_column columns[RANKS] = {
-		[RANK_WAITING] = TABLE_WAITING, [RANK_HELD] = TABLE_HELD, [RANK_LEASE] = TABLE_LEASE, [RANK_NAME] = TABLE_NAME,
-	};
-	enum table_column sorted = columns[s->order.by];
-	char line[TABLE_LINE_SIZE];
-	int at = table_at(table, sorted);
-
-	table_head(table, line);
-	put(y, 0, A_REVERSE, line);
-	for (int x = (int)strlen(line); x < COLS; x++)
-		put(y, x, A_REVERSE, " ");
-	if (at >= 0 && y < LINES)
-		mvchgat(y, at, table->width[sorted], A_REVERSE | A_BOLD | A_UNDERLINE, 0, NULL);
-}
-
-static int
-attributes_of(const struct screen *s, const leash_lock_info *info)
-{
-	enum colour colour = PLAIN;
-
-	if (s->sampler.failure.status != LEASH_OK)
-		return A_DIM;
-	if (info->remaining_ms < 0)
-		colour = ENDLESS;
-	else if (info->remaining_ms <= SAMPLE_URGENT_MS)
-		colour = URGENT;
-	else if (info->remaining_ms <= SAMPLE_ENDING_MS)
-		colour = ENDING;
-	else if (s->host[0] != '\0' && strcmp(s->host, info->holder.host) == 0)
-		colour = OWN;
-	return attribute(s, colour) | (info->waiting > 0 ? (int)A_BOLD : 0);
-}
-
-/* If not all locks were kept, a last row says how many are missing. */
-static void
-draw_rows(struct screen *s, const struct table *table, int y)
-{
-	const struct sample *sample = s->sampler.shown;
-	size_t count = sample != NULL ? sample->ranking.count : 0;
-	bool more = sample != NULL && sample->locks > count;
-	char line[TABLE_LINE_SIZE];
-
-	s->fits = LINES > y ? (size_t)(LINES - y) : 0;
-	if (s->top + s->fits > count + more)
-		s->top = count + more > s->fits ? count + more - s->fits : 0;
-	for (size_t i = s->top; i < count && y < LINES; i++, y++) {
-		const leash_lock_info *info = &sample->ranking.at[i]->info;
-
-		put(y, 0, attributes_of(s, info), table_line(table, line, info, &sample->moment));
-	}
-	if (more && y < LINES) {
-		snprintf(line, sizeof line, "%llu more are not shown: narrow it by a PATTERN, or sort by something else",
-		         (unsigned long long)(sample->locks - count));
-		put(y, 0, A_BOLD, line);
-	}
-}
-
-static void
-draw_help(const struct screen *s, int y)
-{
-	static const struct {
-		enum colour colour;
-		const char *text;
-	} lines[] = {
-		{PLAIN, "q               quit"},
-		{PLAIN, "s > < arrows    sort by the next, or the last, of: waiting, held, lease, name"},
-		{PLAIN, "r               reverse the order"},
-		{PLAIN, "j k PgUp PgDn   scroll; arrows, Home and End, too"},
-		{PLAIN, "p space         pause, and go on"},
-		{PLAIN, "Enter           look at once"},
-		{PLAIN, "h ?             this help"},
-		{PLAIN, ""},
-		{ENDING, "the lease ends within 5 s, if nobody renews it"},
-		{URGENT, "... within 2 s"},
-		{OWN, "held by a process on this machine"},
-		{ENDLESS, "the key has no expiry: leash did not make it"},
-	};
-
-	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-		put(y++, 0, attribute(s, lines[i].colour), lines[i].text);
-	put(y, 0, A_BOLD, "somebody waits for it");
-}
-
-static void
-draw(struct screen *s)
-{
-	bool roomy = LINES >= ROOMY;
-	int y = roomy ? HEAD_LINES : 1;
-	struct table table;
-
-	table_fit(&table, COLS > 0 ? COLS : 1);
-	erase();
-	pthread_mutex_lock(&s->sampler.mutex);
-	if (s->help) {
-		draw_help(s, y);
-	} else {
-		draw_titles(s, &table, y);
-		draw_rows(s, &table, y + 1);
-	}
-	if (roomy) {
-		draw_first_line(s, 0);
-		if (s->sampler.failure.status != LEASH_OK)
-			draw_failure(s, 2);
-		else
-			draw_order(s, 2);
-	}
-	draw_counts(s, roomy ? 1 : 0);
-	pthread_mutex_unlock(&s->sampler.mutex);
-	move(0, 0);
-	refresh();
-}
-
 /* ---- keys ---- */
 
+/* What is at the top then is what people want to see. */
 static void
-reorder(struct screen *s, int step, bool reverse)
+wish(struct view *v)
 {
-	s->order.by = (enum rank_by)(((int)s->order.by + step + RANKS) % RANKS);
-	s->order.reverse = reverse;
-	s->top = 0;
-	sampler_reorder(&s->sampler, s->order);
+	v->cursor = v->top = 0;
+	v->moved = true;
+	sampler_wish(&v->sampler, &v->wish);
 }
 
-/* draw() keeps it before the end. */
 static void
-scroll_by(struct screen *s, long rows)
+reorder(struct view *v, int step, bool reverse)
 {
-	if (rows < 0 && s->top < (size_t)-rows)
-		s->top = 0;
+	v->wish.order.by = (enum rank_by)(((int)v->wish.order.by + step + RANKS) % RANKS);
+	v->wish.order.reverse = reverse;
+	wish(v);
+}
+
+/* view_settle() keeps it before the end. */
+static void
+move_to(struct view *v, size_t row)
+{
+	v->cursor = row;
+	v->skip = 0;
+	v->moved = true;
+	view_settle(v);
+}
+
+static void
+move_by(struct view *v, long rows)
+{
+	move_to(v, rows < 0 && v->cursor < (size_t)-rows ? 0 : v->cursor + (size_t)rows);
+}
+
+static void
+turn_page(struct view *v, bool forward)
+{
+	size_t page = v->fits > 1 ? v->fits - 1 : 1, step = 4; /* of the details, which are few lines */
+
+	if (v->details && forward)
+		v->skip += v->beyond < step ? v->beyond : step;
+	else if (v->details)
+		v->skip -= v->skip < step ? v->skip : step;
 	else
-		s->top += (size_t)rows;
+		move_by(v, forward ? (long)page : -(long)page);
 }
 
 /* False: that is none of its keys. */
 static bool
-obey_scrolling(struct screen *s, int key)
+obey_moving(struct view *v, int key)
 {
-	long page = s->fits > 1 ? (long)s->fits - 1 : 1;
-
 	switch (key) {
 	case 'j':
 	case KEY_DOWN:
-		scroll_by(s, 1);
+		move_by(v, 1);
 		return true;
 	case 'k':
 	case KEY_UP:
-		scroll_by(s, -1);
+		move_by(v, -1);
 		return true;
 	case KEY_NPAGE:
-		scroll_by(s, page);
-		return true;
 	case KEY_PPAGE:
-		scroll_by(s, -page);
+		turn_page(v, key == KEY_NPAGE);
 		return true;
 	case KEY_HOME:
-		s->top = 0;
+		move_to(v, 0);
 		return true;
 	case KEY_END:
-		s->top = ROWS + 1;
+		move_to(v, SIZE_MAX);
 		return true;
 	default:
 		return false;
@@ -312,21 +111,21 @@ obey_scrolling(struct screen *s, int key)
 }
 
 static bool
-obey_sorting(struct screen *s, int key)
+obey_sorting(struct view *v, int key)
 {
 	switch (key) {
 	case 's':
 	case '>':
 	case KEY_RIGHT:
-		reorder(s, 1, false);
+		reorder(v, 1, false);
 		return true;
 	case '<':
 	case KEY_LEFT:
-		reorder(s, -1, false);
+		reorder(v, -1, false);
 		return true;
 	case 'r':
 	case 'R':
-		reorder(s, 0, !s->order.reverse);
+		reorder(v, 0, !v->wish.order.reverse);
 		return true;
 	default:
 		return false;
@@ -334,41 +133,153 @@ obey_sorting(struct screen *s, int key)
 }
 
 static void
-obey(struct screen *s, int key)
+show_details(struct view *v, bool shown)
 {
-	if (obey_scrolling(s, key) || obey_sorting(s, key))
+	view_settle(v);
+	v->details = shown;
+	v->skip = 0;
+}
+
+static void
+ask_whether_to_break(struct view *v)
+{
+	view_settle(v);
+	if (v->under[0] == '\0')
 		return;
+	strcpy(v->target, v->under);
+	v->asked.info.name[0] = '\0';
+	v->is_asked = false;
+	strcpy(v->inquired, v->target);
+	v->question = inquiry_ask(v->inquiry, v->target);
+	v->mode = MODE_BREAK;
+}
+
+/* Nothing but a y to a question that could be read. What comes too early for that was typed for something else. */
+static void
+obey_answer(struct view *v, int key)
+{
+	char shown[4 * LEASH_NAME_MAX + 1];
+
+	if (key == KEY_RESIZE || (v->is_asked && clock_steady_ns() - v->asked_ns < READ_MS * MS))
+		return;
+	if (v->is_asked && key == 'y') {
+		inquiry_break(v->inquiry, &v->asked);
+		snprintf(v->note, sizeof v->note, "breaking '%s' ...", cli_show(shown, sizeof shown, v->target));
+	} else {
+		snprintf(v->note, sizeof v->note, "'%s' was left alone", cli_show(shown, sizeof shown, v->target));
+	}
+	v->mode = MODE_TABLE;
+}
+
+static void
+clear_filter(struct view *v)
+{
+	v->mode = MODE_TABLE;
+	v->wish.part[0] = '\0';
+	wish(v);
+}
+
+static void
+obey_typing(struct view *v, int key)
+{
+	size_t n = strlen(v->wish.part);
+
+	if (key == ESCAPE) {
+		clear_filter(v);
+	} else if (key == '\r' || key == '\n' || key == KEY_ENTER) {
+		v->mode = MODE_TABLE;
+	} else if ((key == KEY_BACKSPACE || key == CTRL_H || key == DELETE) && n > 0) {
+		v->wish.part[n - 1] = '\0';
+		wish(v);
+	} else if (key >= ' ' && key < 256 && key != DELETE && n + 1 < sizeof v->wish.part) {
+		v->wish.part[n] = (char)key;
+		v->wish.part[n + 1] = '\0';
+		wish(v);
+	}
+}
+
+static void
+obey_escape(struct view *v)
+{
+	if (v->mode == MODE_HELP)
+		v->mode = MODE_TABLE;
+	else if (v->details)
+		show_details(v, false);
+	else
+		clear_filter(v);
+}
+
+static void
+obey_command(struct view *v, int key)
+{
 	switch (key) {
 	case 'q':
 	case 'Q':
-		s->quit = true;
+		v->quit = true;
 		break;
 	case 'p':
 	case ' ':
-		s->paused = !s->paused;
-		sampler_pause(&s->sampler, s->paused);
+		v->paused = !v->paused;
+		sampler_pause(&v->sampler, v->paused);
 		break;
 	case '\n':
 	case '\r':
 	case KEY_ENTER:
-		sampler_hurry(&s->sampler);
+		show_details(v, !v->details);
+		break;
+	case '/':
+		v->mode = MODE_FILTER;
+		break;
+	case 'b':
+		ask_whether_to_break(v);
+		break;
+	case ESCAPE:
+		obey_escape(v);
+		break;
+	case CTRL_L:
+		sampler_hurry(&v->sampler);
 		break;
 	case 'h':
 	case '?':
-		s->help = !s->help;
+		v->mode = v->mode == MODE_HELP ? MODE_TABLE : MODE_HELP;
 		break;
 	default: /* KEY_RESIZE: the next frame has the new size */
 		break;
 	}
 }
 
+static void
+obey(struct view *v, int key)
+{
+	v->note[0] = '\0';
+	if (v->mode == MODE_FILTER)
+		obey_typing(v, key);
+	else if (v->mode == MODE_BREAK)
+		obey_answer(v, key);
+	else if (!obey_moving(v, key) && !obey_sorting(v, key))
+		obey_command(v, key);
+}
+
 /* ---- the loop ---- */
+
+/* Have that lock looked at which is to be shown, or broken. */
+static void
+inquire(struct view *v)
+{
+	const char *name = v->mode == MODE_BREAK ? v->target : v->details ? v->under : "";
+
+	view_settle(v);
+	if (strcmp(name, v->inquired) == 0)
+		return;
+	strcpy(v->inquired, name);
+	inquiry_ask(v->inquiry, name);
+}
 
 /* Wait until there is something to draw. False: the terminal is gone. */
 static bool
-wait_for_news(struct screen *s, const sigset_t *let_in)
+wait_for_news(struct view *v, const sigset_t *let_in)
 {
-	struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = s->sampler.event, .events = POLLIN}};
+	struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = v->sampler.event, .events = POLLIN}};
 	struct timespec tick = {.tv_nsec = TICK_MS % 1000 * 1000000, .tv_sec = TICK_MS / 1000};
 	eventfd_t news;
 	int key;
@@ -376,36 +287,36 @@ wait_for_news(struct screen *s, const sigset_t *let_in)
 	if (ppoll(fds, 2, &tick, let_in) < 0)
 		fds[0].revents = fds[1].revents = 0; /* a signal */
 	if (fds[1].revents != 0)
-		eventfd_read(s->sampler.event, &news);
-	while ((key = getch()) != ERR && !s->quit)
-		obey(s, key);
+		eventfd_read(v->sampler.event, &news);
+	while ((key = getch()) != ERR && !v->quit)
+		obey(v, key);
 	return (fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)) == 0;
 }
 
 static bool
-was_last_round(struct screen *s)
+was_last_round(struct view *v)
 {
 	bool last;
 
-	pthread_mutex_lock(&s->sampler.mutex);
-	last = s->rounds > 0 && s->sampler.rounds >= s->rounds;
-	pthread_mutex_unlock(&s->sampler.mutex);
+	pthread_mutex_lock(&v->sampler.mutex);
+	last = v->rounds > 0 && v->sampler.rounds >= v->rounds;
+	pthread_mutex_unlock(&v->sampler.mutex);
 	return last;
 }
 
 static leash_status
-last_status(struct screen *s)
+last_status(struct view *v)
 {
 	leash_status status;
 
-	pthread_mutex_lock(&s->sampler.mutex);
-	status = s->sampler.failure.status;
-	pthread_mutex_unlock(&s->sampler.mutex);
+	pthread_mutex_lock(&v->sampler.mutex);
+	status = v->sampler.failure.status;
+	pthread_mutex_unlock(&v->sampler.mutex);
 	return status;
 }
 
 static void
-start_curses(struct screen *s)
+start_curses(struct view *v)
 {
 	cbreak();
 	noecho();
@@ -414,15 +325,7 @@ start_curses(struct screen *s)
 	keypad(stdscr, TRUE);
 	set_escdelay(25);
 	curs_set(0);
-	s->coloured = cli_has_colour(STDOUT_FILENO) && has_colors() && start_color() == OK;
-	if (!s->coloured)
-		return;
-	use_default_colors();
-	init_pair(ENDING, COLOR_YELLOW, -1);
-	init_pair(URGENT, COLOR_RED, -1);
-	init_pair(OWN, COLOR_CYAN, -1);
-	init_pair(ENDLESS, COLOR_MAGENTA, -1);
-	init_pair(TROUBLE, COLOR_WHITE, COLOR_RED);
+	paint_begin(v);
 }
 
 /* Before newterm(), which leaves signals alone that have handlers. Ignored signals stay ignored: nohup. */
@@ -447,12 +350,12 @@ catch_signals(sigset_t *let_in)
 }
 
 static int
-end(struct screen *s, const sigset_t *let_in)
+end(struct view *v, const sigset_t *let_in)
 {
-	leash_status last = last_status(s);
-	int status = s->rounds > 0 ? cli_exit_of(last) : EXIT_OK;
+	leash_status last = last_status(v);
+	int status = v->rounds > 0 ? cli_exit_of(last) : EXIT_OK;
 
-	if (caught == 0 && sampler_stop(&s->sampler) && last == LEASH_OK)
+	if (caught == 0 && inquiry_stop(v->inquiry) && sampler_stop(&v->sampler) && last == LEASH_OK)
 		return status;
 	if (caught != 0) {
 		signal(caught, SIG_DFL);
@@ -463,32 +366,66 @@ end(struct screen *s, const sigset_t *let_in)
 	_exit(caught != 0 ? EXIT_BY_SIGNAL + caught : status);
 }
 
-int
-screen_run(const struct subject *subject, int64_t every_ms, uint64_t rounds, struct order order)
+/* CLI_GO_ON, or what to exit with; then it has been told. */
+static int
+start(struct view *v, size_t rows)
 {
-	struct screen s = {.subject = subject, .order = order, .rounds = rounds};
+	int status = sampler_start(&v->sampler, v->subject, v->every_ms, v->wish.order, rows);
+
+	if (status != CLI_GO_ON)
+		return status;
+	v->rows = calloc(rows, sizeof(struct rank_row *));
+	v->inquiry = v->rows != NULL ? inquiry_start(v->subject, v->sampler.event) : NULL;
+	if (v->inquiry != NULL)
+		return CLI_GO_ON;
+	sampler_stop(&v->sampler);
+	return cli_fail(v->subject->cli, EXIT_INTERNAL, "out of memory or threads");
+}
+
+static int
+show(struct view *v)
+{
 	const char *term = getenv("TERM");
 	char shown[80];
 	sigset_t let_in;
 	SCREEN *terminal;
-	int status = sampler_start(&s.sampler, subject, every_ms, order, ROWS);
 
-	if (status != CLI_GO_ON)
-		return status;
-	if (gethostname(s.host, sizeof s.host - 1) != 0)
-		s.host[0] = '\0';
 	catch_signals(&let_in);
 	terminal = newterm(NULL, stdout, stdin);
 	if (terminal == NULL) {
-		sampler_stop(&s.sampler);
-		return cli_fail(subject->cli, EXIT_USAGE,
+		inquiry_stop(v->inquiry);
+		sampler_stop(&v->sampler);
+		return cli_fail(v->subject->cli, EXIT_USAGE,
 		                "TERM=%s is no terminal that a screen can be drawn on: set TERM, or use --batch",
 		                cli_show(shown, sizeof shown, term != NULL ? term : ""));
 	}
-	start_curses(&s);
-	do
-		draw(&s);
-	while (wait_for_news(&s, &let_in) && caught == 0 && !s.quit && !was_last_round(&s));
+	start_curses(v);
+	do {
+		inquire(v);
+		paint(v);
+	} while (wait_for_news(v, &let_in) && caught == 0 && !v->quit && !was_last_round(v));
 	endwin();
-	return end(&s, &let_in);
+	return end(v, &let_in);
+}
+
+int
+screen_run(struct subject *subject, int64_t every_ms, uint64_t rounds, struct order order, size_t rows)
+{
+	struct view *v = calloc(1, sizeof *v);
+	int status;
+
+	if (v == NULL)
+		return cli_fail(subject->cli, EXIT_INTERNAL, "out of memory");
+	v->subject = subject;
+	v->every_ms = every_ms;
+	v->rounds = rounds;
+	v->wish.order = order;
+	if (gethostname(v->host, sizeof v->host - 1) != 0)
+		v->host[0] = '\0';
+	status = start(v, rows);
+	if (status == CLI_GO_ON)
+		status = show(v);
+	free(v->rows);
+	free(v);
+	return status;
 }

@@ -2,6 +2,7 @@
  * where there is no terminal, or none that can do that. */
 #include "tools/cli.h"
 #include "tools/clock.h"
+#include "tools/exposition.h"
 #include "tools/look.h"
 #include "tools/sample.h"
 #include "tools/screen.h"
@@ -17,7 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EVERY_MS = 2000, LEAST_MS = 100, MOST_MS = 86400000, ROWS = 1000, MOST_ROWS = 1000000 };
+enum { EVERY_MS = 2000, LEAST_MS = 100, MOST_MS = 86400000, MOST_ROWS = 1000000 };
+enum { ROWS = 1000, ROWS_OF_SCREEN = 100000, ROWS_OF_PROMETHEUS = 10000 };
 
 struct top {
 	struct cli cli;
@@ -26,10 +28,20 @@ struct top {
 	int rounds; /* 0: for ever */
 	int rows;
 	struct order order;
-	bool batch;
+	bool batch, prometheus;
 };
 
 /* ---- plain lines ---- */
+
+static void
+print_circles(const struct circles *circles)
+{
+	char text[CIRCLE_TEXT_SIZE], span[CLI_TIME_SIZE];
+
+	for (size_t i = 0; i < circles->count; i++)
+		printf("may be a deadlock, for %s: %s\n", cli_span(span, circles->at[i].age_ms),
+		       circle_text(text, &circles->at[i]));
+}
 
 static void
 print_table(const struct top *top, const struct subject *subject, const struct sample *s)
@@ -41,6 +53,7 @@ print_table(const struct top *top, const struct subject *subject, const struct s
 		printf("leash top  %s  %s  round trip %.2f ms, scan %.1f ms\n", cli_time(time, s->moment.here_ms),
 		       subject->server, (double)s->trip_ns / 1e6, (double)s->scan_ns / 1e6);
 		puts(sample_text(text, s));
+		print_circles(s->circles);
 	}
 	table_fit(&table, table_terminal(STDOUT_FILENO));
 	if (s->ranking.count > 0 && !top->cli.quiet)
@@ -49,23 +62,42 @@ print_table(const struct top *top, const struct subject *subject, const struct s
 		puts(table_line(&table, text, &s->ranking.at[i]->info, &s->moment));
 	if (top->cli.quiet)
 		return;
-	if (s->locks > s->ranking.count)
-		printf("and %" PRIu64 " more\n", s->locks - s->ranking.count);
+	if (s->fitting > s->ranking.count)
+		printf("and %" PRIu64 " more\n", s->fitting - s->ranking.count);
 	putchar('\n');
+}
+
+/* Of each an array of links: who has which lock, and waits for the next one. */
+static json_t *
+circles_json(const struct circles *circles)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < circles->count; i++) {
+		const struct circle *circle = &circles->at[i];
+		json_t *links = json_array();
+
+		for (size_t n = 0; n < circle->count; n++)
+			json_array_append_new(links, cli_json_named(circle->link[n].lock, json_pack("{so sI so}",
+				"host", cli_json_text(circle->link[n].who.host), "pid", (json_int_t)circle->link[n].who.pid,
+				"program", cli_json_text(circle->link[n].who.program))));
+		json_array_append_new(all, json_pack("{sI so}", "age_ms", (json_int_t)circle->age_ms, "links", links));
+	}
+	return all;
 }
 
 static void
 print_objects(const struct subject *subject, const struct sample *s, uint64_t round)
 {
 	struct look look;
-	json_t *object = json_pack("{sI sI ss sI sI sI sI sI sI sI sI sI sI}", "round", (json_int_t)round,
+	json_t *object = json_pack("{sI sI ss sI sI sI sI sI sI sI sI sI sI so}", "round", (json_int_t)round,
 	                           "time_ms", (json_int_t)s->moment.here_ms, "server", subject->server,
 	                           "locks", (json_int_t)s->locks, "shown", (json_int_t)s->ranking.count,
 	                           "waiting", (json_int_t)s->waiting, "contended", (json_int_t)s->contended,
 	                           "ending", (json_int_t)s->ending, "endless", (json_int_t)s->endless,
 	                           "taken", (json_int_t)s->taken, "taken_in_ms", (json_int_t)s->taken_in_ms,
 	                           "round_trip_us", (json_int_t)(s->trip_ns / 1000),
-	                           "scan_us", (json_int_t)(s->scan_ns / 1000));
+	                           "scan_us", (json_int_t)(s->scan_ns / 1000), "circles", circles_json(s->circles));
 
 	cli_print(object);
 	for (size_t i = 0; i < s->ranking.count; i++) {
@@ -103,8 +135,9 @@ sleep_until(const struct top *top, int64_t from_ns)
 
 /* The status of the last look. */
 static int
-print_rounds(const struct top *top, const struct subject *subject, struct sample *sample)
+print_rounds(const struct top *top, struct subject *subject, struct sample *sample)
 {
+	struct wish wish = {.order = top->order};
 	int64_t before_ms = 0, from_ns;
 	int status = EXIT_OK;
 	leash_error err;
@@ -112,7 +145,7 @@ print_rounds(const struct top *top, const struct subject *subject, struct sample
 	for (uint64_t round = 1;; round++) {
 		from_ns = clock_steady_ns();
 		status = EXIT_OK;
-		if (sample_take(sample, subject, top->order, before_ms, NULL, &err) != LEASH_OK) {
+		if (sample_take(sample, subject, &wish, before_ms, NULL, &err) != LEASH_OK) {
 			status = cli_fail_with(&top->cli, &err);
 			if (top->cli.json)
 				print_failure(subject, round, &err);
@@ -130,7 +163,7 @@ print_rounds(const struct top *top, const struct subject *subject, struct sample
 }
 
 static int
-run_batch(const struct top *top, const struct subject *subject)
+run_batch(const struct top *top, struct subject *subject)
 {
 	struct sample sample;
 	int status;
@@ -140,6 +173,26 @@ run_batch(const struct top *top, const struct subject *subject)
 	status = print_rounds(top, subject, &sample);
 	sample_destroy(&sample);
 	return cli_finish(&top->cli, status);
+}
+
+/* Whoever collects it learns in the text, too, that there was no answer. */
+static int
+print_exposition(const struct top *top, struct subject *subject, int status)
+{
+	struct wish wish = {.order.by = RANK_NAME};
+	struct exposition what = {.subject = subject};
+	struct sample sample = {.locks = 0};
+	leash_error err;
+
+	if (!sample_init(&sample, (size_t)top->rows))
+		status = cli_fail(&top->cli, EXIT_INTERNAL, "no memory for %d rows: ask for less, --rows", top->rows);
+	else if (status == CLI_GO_ON && sample_take(&sample, subject, &wish, 0, NULL, &err) != LEASH_OK)
+		status = cli_fail_with(&top->cli, &err);
+	if (status == CLI_GO_ON)
+		what.sample = &sample;
+	exposition_write(stdout, &what);
+	sample_destroy(&sample);
+	return cli_finish(&top->cli, status == CLI_GO_ON ? EXIT_OK : status);
 }
 
 /* ---- options ---- */
@@ -182,7 +235,10 @@ static const struct cli_option options[] = {
 	{.letter = 'b', .name = "batch", .take = cli_take_flag, .at = offsetof(struct top, batch),
 	 .help = "plain lines, also on a terminal"},
 	{.name = "rows", .value = "N", .take = cli_take_number, .at = offsetof(struct top, rows), .least = 1,
-	 .most = MOST_ROWS, .help = "the first N locks of each look, in plain lines (default 1000; on a screen always)"},
+	 .most = MOST_ROWS, .help = "keep the first N locks of each look (default 1000; on a screen 100000, for "
+	                             "Prometheus 10000), and say how many more there are"},
+	{.name = "prometheus", .take = cli_take_flag, .at = offsetof(struct top, prometheus),
+	 .help = "look once, and print it in the text format of Prometheus"},
 	{.name = NULL},
 };
 
@@ -198,7 +254,7 @@ has_screen(void)
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	struct top top = {.every_ms = EVERY_MS, .rows = ROWS};
+	struct top top = {.every_ms = EVERY_MS};
 	struct subject subject;
 	int status = cli_read(&top, command, argc, argv);
 
@@ -208,14 +264,19 @@ run(const struct command *command, int argc, char **argv)
 	if (status != CLI_GO_ON)
 		return status;
 	top.pattern = argv[optind];
-	if (top.cli.json || !has_screen())
+	if (top.cli.json || top.prometheus || !has_screen())
 		top.batch = true;
+	if (top.rows == 0)
+		top.rows = top.prometheus ? ROWS_OF_PROMETHEUS : top.batch ? ROWS : ROWS_OF_SCREEN;
 	if (!top.batch)
 		top.cli.verbose = false; /* log lines would spoil the screen */
 	status = subject_open(&subject, &top.cli, top.pattern);
-	if (status == CLI_GO_ON)
+	if (top.prometheus)
+		status = print_exposition(&top, &subject, status);
+	else if (status == CLI_GO_ON)
 		status = top.batch ? run_batch(&top, &subject)
-		                   : screen_run(&subject, top.every_ms, (uint64_t)top.rounds, top.order);
+		                   : screen_run(&subject, top.every_ms, (uint64_t)top.rounds, top.order,
+		                                (size_t)top.rows);
 	subject_close(&subject);
 	return status;
 }

@@ -2,4 +2,5 @@
 #include "tests/support/test.h"
 #include "tests/tools/play.h"
 
-PLAY("config", "hold", "wait", "break", "status", "list", "kinds", "cli", "acknowledged", "scripts", "top", "screen");
+PLAY("config", "hold", "wait", "break", "status", "list", "kinds", "cli", "acknowledged", "scripts", "top", "screen",
+     "circles");
