@@ -22,7 +22,7 @@ test_scripts += tests/fault/test_defences.sh tests/fault/test_nemesis.sh tests/i
 test_scripts += tests/install/english.sh tests/install/installed.sh tests/install/layers.sh tests/install/man.sh
 test_scripts += tests/install/operations.sh tests/install/rows.sh
 test_scripts += tests/install/shape.sh tests/install/static.sh tests/install/test_readme.sh tests/python/test_python.sh
-test_scripts += tests/tools/test_completion.sh
+test_scripts += tests/tools/test_completion.sh tests/tools/test_exporter.sh
 
 # What they share.
 EXTRA_DIST += $(test_scripts)
@@ -30,7 +30,7 @@ EXTRA_DIST += tests/cpp/condition.cpp tests/cpp/errors.cpp tests/cpp/gate.cpp te
 EXTRA_DIST += tests/cpp/readwrite.cpp tests/cpp/semaphore.cpp tests/cpp/sentence.hpp tests/cpp/types.cpp
 EXTRA_DIST += tests/install/debian.sh tests/install/phrases tests/install/prose.py tests/install/proselint.json tests/install/shape.known
 EXTRA_DIST += tests/install/words
-EXTRA_DIST += tests/contract/metrics.py tests/support/tap.sh
+EXTRA_DIST += tests/contract/metrics.py tests/support/tap.sh tests/tools/exporter.py
 
 if TESTS_ENABLED
 

@@ -35,7 +35,7 @@ struct command {
 };
 
 extern const struct command command_acquire, command_arrive, command_await, command_bench, command_break,
-	command_doctor, command_elect, command_leader, command_limit, command_list, command_release, command_renew,
-	command_run, command_scripts, command_status, command_top, command_wait, command_watch;
+	command_doctor, command_elect, command_exporter, command_leader, command_limit, command_list, command_release,
+	command_renew, command_run, command_scripts, command_status, command_top, command_wait, command_watch;
 
 #endif

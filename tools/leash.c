@@ -15,7 +15,8 @@
 static const struct command *const commands[] = {
 	&command_run,   &command_acquire, &command_renew,  &command_release, &command_status, &command_list,
 	&command_wait,  &command_break,   &command_limit,  &command_elect,   &command_leader, &command_watch,
-	&command_arrive, &command_await,  &command_top,    &command_doctor,  &command_scripts, &command_bench,
+	&command_arrive, &command_await,  &command_top,    &command_exporter, &command_doctor, &command_scripts,
+	&command_bench,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -28,8 +29,7 @@ print_help(FILE *to)
 	      to);
 	for (int i = 0; i < COMMANDS; i++)
 		fprintf(to, "  leash %-9s %s\n", commands[i]->name, commands[i]->summary);
-	fputs("\nEach has --help, --json, -q, -v. Server: -r URI, $LEASH_URI or /etc/leash.conf.\n",
-	      to);
+	fputs("\nEach has --help, --json, -q, -v. Server: -r URI, $LEASH_URI or /etc/leash.conf.\n", to);
 }
 
 static const struct command *
