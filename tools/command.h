@@ -7,6 +7,7 @@
 /* Scripts rely on these; sysexits.h, timeout(1) and the shell have the same numbers for the same things. */
 enum {
 	EXIT_OK = 0,
+	EXIT_FREE = 1,         /* leash status -q: nobody has it */
 	EXIT_USAGE = 64,       /* the command line */
 	EXIT_NO_SERVER = 69,   /* the server cannot be reached */
 	EXIT_INTERNAL = 70,    /* out of memory, or leash is wrong */

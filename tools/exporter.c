@@ -476,7 +476,7 @@ static const struct cli_option options[] = {
 	 .at = offsetof(struct exporter, listen),
 	 .help = "where (default " LISTEN "; [::1]:PORT for IPv6, :PORT for all addresses)"},
 	{.name = "rows", .value = "N", .take = cli_take_number, .at = offsetof(struct exporter, rows), .least = 1,
-	 .most = MOST_ROWS, .help = "at most so many locks have samples of their own, the first by name (default 10000); "
+	 .most = MOST_ROWS, .help = "only the first N locks by name have samples of their own (default 10000); "
 	                            "leash_locks_left_out counts the others"},
 	{.name = NULL},
 };

@@ -376,7 +376,7 @@ keep_a_while(struct run *r)
 	int64_t until_ns = r->acquired_ns + r->asked.at_least_ms * MS, left_ms = (until_ns - clock_boot_ns()) / MS;
 	char left[CLI_TIME_SIZE];
 
-	if (left_ms > 0 && r->supervisor.was_held && hold_set_leave(&r->held, left_ms)) {
+	if (left_ms > 0 && r->supervisor.passed_on == 0 && r->supervisor.was_held && hold_set_leave(&r->held, left_ms)) {
 		r->left = true;
 		writer_say(r->writer, CLI_DETAIL, "%s stays for %s", r->held.held->shown, cli_span(left, left_ms));
 		return;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FIRST = 10, EXIT_FREE = 1 };
+enum { FIRST = 10 };
 
 struct query {
 	struct cli cli;
@@ -303,10 +303,11 @@ const struct command command_status = {
 	.groups = groups,
 	.notes = "With --json: one object for each name, a line each; with \"error\" where there is no answer. -q "
 	         "prints nothing (but JSON), as grep does: 0 one of them is held, 1 all are free. -v says since when "
-	         "their processes run. Times are by this machine's clock. A holder that has died is named, too, until its lease ends. "
+	         "their processes run. Times are by this machine's clock. A holder that has died is named, too, until "
+	         "its lease ends. "
 	         "What clients say of themselves (host, pid, program) nobody vouches for.\n"
-	         "Exit: 0 all were answered; with -q 0 one is held, 1 all are free; 64 usage; 69 the "
-	         "server cannot be reached; 77 it does not permit it; 78 it has something else under a name; 70 "
+	         "Exit: 0 all were answered; with -q 0 one is held, 1 all are free; 64 usage; 69 "
+	         "the server cannot be reached; 77 it does not permit it; 78 it has something else under a name; 70 "
 	         "internal error. A name that fails does not stop the others; the first failure counts.\n",
 	.operands = NAMES,
 	.run = run,

@@ -24,6 +24,7 @@ begin(void)
 
 	gethostname(host, sizeof host - 1);
 	freeReplyObject(server_command(server, "FLUSHALL"));
+	tool_setenv("LEASH_CONFIG", ""); /* not that of this machine */
 	/* a machine that stands still is no server that is away */
 	snprintf(play.where, sizeof play.where, "%s?timeout=60000", uri);
 	play_set("uri", "%s", uri);
@@ -132,5 +133,4 @@ play_begin(void)
 {
 	start_server();
 	tool_setenv("LEASH", tool_path());
-	tool_setenv("LEASH_CONFIG", ""); /* not that of this machine */
 }

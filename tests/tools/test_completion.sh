@@ -105,7 +105,7 @@ offers_the_commands() {
 offers_the_options_of_its_help() { # COMMAND
 	"$leash" "$1" --help | grep -oE '(^|[[:space:],])--[a-z][a-z-]*' | tr -d ' \t,' | sort -u >"$dir/help"
 	printf '%s\n' --escaped --help --json --prefix --quiet --redis --verbose | sort -u - "$dir/help" >"$dir/wanted"
-	offers "leash $1 --" | sed 's/=$//' | diff "$dir/wanted" -
+	offers "leash $1 --" | sed 's/=$//' | sort | diff "$dir/wanted" -
 }
 
 wants_argument() { # COMMAND OPTION: yes or no, as getopt_long says; nothing if it ends the command well, as --help does
