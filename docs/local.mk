@@ -7,6 +7,23 @@ if COMMAND_ENABLED
 dist_man1_MANS += docs/leash.1
 endif
 
+# A man page for each call and type, made from the headers. Which ones there are, only the headers know.
+EXTRA_DIST += docs/man3.awk
+public_headers = $(include_HEADERS) $(leashinclude_HEADERS)
+docs/man3/.made: docs/man3.awk docs/leash.3 $(public_headers)
+	$(AM_V_GEN)rm -rf docs/man3 && $(MKDIR_P) docs/man3 && \
+	date=$$(sed -n 's/^\.Dd //p' $(srcdir)/docs/leash.3) && \
+	$(AWK) -f $(srcdir)/docs/man3.awk -v folder=docs/man3 -v date="$$date" $(srcdir)/include/leash/*.h && touch $@
+all-local: docs/man3/.made
+install-data-local: docs/man3/.made
+	$(MKDIR_P) '$(DESTDIR)$(man3dir)'
+	$(INSTALL_DATA) docs/man3/*.3 '$(DESTDIR)$(man3dir)'
+uninstall-local: docs/man3/.made
+	cd docs/man3 && for page in *.3; do rm -f '$(DESTDIR)$(man3dir)'/"$$page"; done
+
+clean-local:
+	rm -rf docs/man3
+
 # README.md is installed, and these lie beside it as they do here, so that its links lead somewhere.
 nobase_dist_doc_DATA =
 nobase_dist_doc_DATA += bindings/python/README.md

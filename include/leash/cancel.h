@@ -14,7 +14,7 @@ LEASH_BEGIN_DECLS
 typedef struct leash_cancel leash_cancel;
 
 /**
- * Make one, that has not been fired. Talks to nobody.
+ * Make a cancel, which has not been fired. Talks to nobody.
  *
  * @param out  receives it; untouched unless the result is LEASH_OK. Free it with leash_cancel_free().
  * @param err  filled in unless the result is LEASH_OK; may be NULL.
@@ -40,15 +40,16 @@ LEASH_API LEASH_MUST_CHECK leash_status leash_cancel_new(leash_cancel **out, lea
 LEASH_API void leash_cancel_fire(leash_cancel *cancel);
 
 /**
- * Has it been fired? False for NULL.
+ * Has a cancel been fired? False for NULL.
  *
  * Threads: any; allowed in callbacks and in signal handlers. Since 0.1.
  */
 LEASH_API bool leash_cancel_is_fired(const leash_cancel *cancel);
 
 /**
- * A descriptor that is readable while it is fired: for poll(), or the loop of the program. Made by the first call, and
- * the same until it is freed. Do nothing else with it: leash_cancel_reset() takes back what is readable.
+ * A descriptor that is readable while a cancel is fired: for poll(), or the loop of the program. Made by the first
+ * call, and the same until the cancel is freed. Do nothing else with it: leash_cancel_reset() takes back what is
+ * readable.
  *
  * @param fd   receives it; untouched unless the result is LEASH_OK
  * @param err  filled in unless the result is LEASH_OK; may be NULL
@@ -63,7 +64,7 @@ LEASH_API bool leash_cancel_is_fired(const leash_cancel *cancel);
 LEASH_API LEASH_MUST_CHECK leash_status leash_cancel_fd(leash_cancel *cancel, int *fd, leash_error *err);
 
 /**
- * It is not fired any more, and can be fired again: between two jobs of a thread, say. NULL is allowed; in a forked
+ * Undo the firing, so that a cancel can be fired again: between two jobs of a thread, say. NULL is allowed; in a forked
  * child nothing is done to one of the parent's.
  *
  * If it is fired at the same moment, its descriptor may stay readable though it is not fired: reset it again then.
@@ -73,7 +74,7 @@ LEASH_API LEASH_MUST_CHECK leash_status leash_cancel_fd(leash_cancel *cancel, in
 LEASH_API void leash_cancel_reset(leash_cancel *cancel);
 
 /**
- * Free it. NULL is allowed. Handles that have it as `.on_lost` go on; with the last of them its
+ * Free a cancel. NULL is allowed. Handles that have it as `.on_lost` go on; with the last of them its
  * descriptor is closed.
  *
  * Threads: any, when no acquire uses it and nobody will fire it any more. Since 0.1.

@@ -9,6 +9,7 @@
 
 LEASH_BEGIN_DECLS
 
+/** A client: one deployment, and the locks that are held through it. leash_open() makes one. */
 typedef struct leash_client leash_client;
 
 /**

@@ -31,7 +31,7 @@ enum {
 	LEASH_SIGNALS_MAX = 1000, /**< who are woken by one broadcast */
 };
 
-/** Zero means the default; build it with LEASH_CONDITION_OPTIONS(). */
+/** How to wait for a condition. Zero means the default; build it with LEASH_CONDITION_OPTIONS(). */
 typedef struct leash_condition_options {
 	size_t size;           /**< set by LEASH_CONDITION_OPTIONS() */
 	int64_t recheck_ms;    /**< a wait ends after at most this long, as if signaled; 100 to 86400000; default: the

@@ -107,7 +107,7 @@ LEASH_API leash_status leash_latch_break(leash_latch *latch, leash_error *err);
 LEASH_API LEASH_MUST_CHECK leash_status leash_latch_await(leash_latch *latch, int64_t wait_ms, leash_error *err);
 
 /**
- * The same, as `how` says: with a wait that can be canceled. Its lease changes nothing.
+ * Wait at `latch` as `how` says: with a wait that can be canceled. Its lease changes nothing.
  *
  * @param how  NULL means LEASH_ACQUIRE(): ask once.
  *
@@ -167,7 +167,7 @@ LEASH_API void leash_barrier_free(leash_barrier *barrier);
 LEASH_API LEASH_MUST_CHECK leash_status leash_barrier_wait(leash_barrier *barrier, int64_t wait_ms, leash_error *err);
 
 /**
- * The same, as `how` says: with a wait that can be canceled. Its lease changes nothing.
+ * Be one of the parties at `barrier` as `how` says: with a wait that can be canceled. Its lease changes nothing.
  *
  * @param how  NULL means LEASH_ACQUIRE(): is this the last one?
  *

@@ -115,7 +115,8 @@ LEASH_API leash_status
 leash_watch_next(leash_watch *watch, int64_t wait_ms, leash_leader *leader, leash_error *err);
 
 /**
- * The same, with LEASH_ACQUIRE(...): `.wait_ms`, and a `.cancel` that ends it with LEASH_CANCELED. All else is ignored.
+ * Wait for news of who leads as `how` says: `.wait_ms`, and a `.cancel` that ends it with LEASH_CANCELED. All else is
+ * ignored.
  *
  * Threads: as leash_watch_next(). Since 0.1.
  */

@@ -22,8 +22,9 @@ typedef enum leash_mode {
 } leash_mode;
 
 /**
- * Zero means the default; build it with LEASH_LOCK_OPTIONS(). The handle of the outermost acquire rules. An option that
- * would do nothing beside another one is refused (LEASH_INVALID): which are not for each other is said of them.
+ * How a lock behaves. Zero means the default; build it with LEASH_LOCK_OPTIONS(). The handle of the outermost acquire
+ * rules. An option that would do nothing beside another one is refused (LEASH_INVALID): which are not for each other is
+ * said of them.
  *
  * With `min_replicas` = n leash_lock_acquire() returns LEASH_OK, and leash_lock_held() is true, only once n replicas of
  * the server have the lock as well, with all of its lease (WAIT), and a renewal counts only once they have that. So the

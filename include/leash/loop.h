@@ -69,8 +69,8 @@ LEASH_API LEASH_MUST_CHECK leash_status
 leash_open_start(leash_opening **opening, int *fd, const leash_options *options, leash_error *err);
 
 /**
- * The end of it. It waits, if it is not over: fire the `open_cancel` before, if it is not wanted any more. Frees the
- * opening, whatever it returns.
+ * Receive what leash_open_start() has opened. Waits until that is over: fire the `open_cancel` before, if it is not
+ * wanted any more. Frees the opening, whatever it returns.
  *
  * @param client  receives the client if the result is LEASH_OK, else it is untouched. NULL: it is not wanted: closed
  * @param err     filled in unless the result is LEASH_OK; may be NULL
@@ -120,8 +120,8 @@ LEASH_API LEASH_MUST_CHECK leash_status leash_client_fd(leash_client *client, in
 LEASH_API leash_status leash_client_dispatch(leash_client *client, leash_error *err);
 
 /**
- * The operation is not wanted any more. An acquire ends with LEASH_CANCELED soon, unless it has ended otherwise
- * meanwhile; others go on. Its end is told as always. Calling it again does nothing.
+ * Cancel an operation that is not wanted any more. An acquire ends with LEASH_CANCELED soon, unless it has ended
+ * otherwise meanwhile; others go on. Its end is told as always. Calling it again does nothing.
  *
  * @param op  under way, or over and not told yet; NULL does nothing
  *

@@ -149,20 +149,20 @@ LEASH_API leash_status leash_permit_release_some(leash_permit *permit, int64_t c
 LEASH_API leash_status leash_permit_extend(leash_permit *permit, int64_t lease_ms, leash_error *err);
 
 /**
- * Are they held, and is their lease still valid? From memory, in nanoseconds; never true past the moment at which
- * others could have them.
+ * Are the permits held, and is their lease still valid? From memory, in nanoseconds; never true past the moment at
+ * which others could have them.
  *
  * Threads: any; allowed in callbacks. Since 0.1.
  */
 LEASH_API bool leash_permit_held(const leash_permit *permit);
 
-/** For how many ms they are held at least if nothing is renewed any more; 0: not held. Threads: any. Since 0.1. */
+/** For how many ms permits are held at least if nothing is renewed any more; 0: not held. Threads: any. Since 0.1. */
 LEASH_API int64_t leash_permit_remaining_ms(const leash_permit *permit);
 
 /** How many permits these are; 0 for NULL. Threads: any. Since 0.1. */
 LEASH_API int64_t leash_permit_count(const leash_permit *permit);
 
-/** Copy their token into `out`, as leash_lock_token(). Threads: any. Since 0.1. */
+/** Copy the token of permits into `out`, as leash_lock_token(). Threads: any. Since 0.1. */
 LEASH_API size_t leash_permit_token(const leash_permit *permit, char *out, size_t size);
 
 /** Tell the watchdog that work goes on, see `alive_ms`; as leash_lock_alive(). Threads: any. Since 0.1. */

@@ -49,6 +49,7 @@ files_are_those() {
 			echo "$(folder docdir)/$page"
 		done
 		(cd "$source" && ls docs/*.md docs/pictures/*.svg examples/*.[ch] examples/*.cpp examples/wrong/*.[ch]) | sed "s|^|$(folder docdir)/|"
+		(cd "$build/docs/man3" && ls ./*.3) | sed "s|^\.|$(folder man3dir)|"
 		echo "$(folder man3dir)/leash.3"
 		if [ -e "$build/tools/leash" ]; then
 			echo "$bindir/leash"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The man pages say what is so: leash(3) what the headers say, leash(1) what the command itself says, and both in clean mdoc.
+# The man pages say what is so: leash(3) what the headers say, leash(1) what the command itself says, and both in clean mdoc. So are
+# the pages of the calls, which are made from the headers.
 #
 # What they must have in common with the source is found by their form: the entries of a list begin with .It and name an option
 # by Fl, a field by Fa, a function by Fn, a constant by Dv and its number in parentheses. A section whose title ends in
@@ -153,6 +154,20 @@ numbers_agree() {
 		' "$dir/page.fields" "$dir/fields"
 }
 
+# ---- a page for each call ----
+
+calls_have_pages() {
+	while read -r name; do
+		[ -e "$build/docs/man3/$name.3" ] || echo "$name has none: is there a comment in front of it?"
+	done <"$dir/functions"
+}
+pages_are_clean() {
+	mandoc -T lint -W warning "$build"/docs/man3/*.3
+	for page in "$build"/docs/man3/*.3; do
+		groff -z -ww -mandoc -Tutf8 "$page"
+	done 2>&1
+}
+
 # ---- leash(1) ----
 
 # All of its options: the section that they are in, and the option. Sections are commands, or "common".
@@ -248,6 +263,9 @@ check 'its table of statuses is that of status.h' statuses_agree
 check 'it has every constant, with its number' constants_agree
 check 'its tables have every field of every struct, and none else' fields_agree
 check 'of each field they have every number that the header has' numbers_agree
+
+check 'every function that is exported has a man page of its own' calls_have_pages
+check 'those pages are clean for mandoc and groff' pages_are_clean
 
 if [ -x "$leash" ]; then
 	check 'leash(1) has a section for every command' commands_agree
