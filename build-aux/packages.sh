@@ -57,6 +57,7 @@ if [ "${1-}" != --install ]; then
 	need pmccabe command -v pmccabe
 	need pkg-config command -v pkg-config
 	need python3 command -v python3
+	need python3-markdown-it python_has markdown_it
 	need python3-prometheus-client python_has prometheus_client.parser
 	need python3-proselint command -v proselint
 	need python3-pytest python_has pytest

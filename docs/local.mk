@@ -21,8 +21,18 @@ install-data-local: docs/man3/.made
 uninstall-local: docs/man3/.made
 	cd docs/man3 && for page in *.3; do rm -f '$(DESTDIR)$(man3dir)'/"$$page"; done
 
+# All of this as a site.
+EXTRA_DIST += docs/site/build.py docs/site/search.js docs/site/style.css
+html-local: docs/man3/.made
+	@for python in python3 /usr/bin/python3 none; do ! $$python -c 'import markdown_it' 2>/dev/null || break; done; \
+	if [ $$python = none ] || ! command -v mandoc >/dev/null; then \
+		echo 'make html needs mandoc and markdown-it (Debian packages mandoc, python3-markdown-it)' >&2; \
+		exit 1; \
+	fi; \
+	$$python $(srcdir)/docs/site/build.py $(srcdir) docs/man3 html && echo "the site is in $$PWD/html"
+
 clean-local:
-	rm -rf docs/man3
+	rm -rf docs/man3 html
 
 # README.md is installed, and these lie beside it as they do here, so that its links lead somewhere.
 nobase_dist_doc_DATA =

@@ -21,7 +21,7 @@ test_scripts += tests/cpp/test_cpp.sh
 test_scripts += tests/fault/test_defences.sh tests/fault/test_nemesis.sh tests/install/clean.sh tests/install/exports.sh tests/install/header.sh
 test_scripts += tests/install/english.sh tests/install/installed.sh tests/install/layers.sh tests/install/man.sh
 test_scripts += tests/install/operations.sh tests/install/rows.sh
-test_scripts += tests/install/shape.sh tests/install/static.sh tests/install/test_readme.sh tests/python/test_python.sh
+test_scripts += tests/install/shape.sh tests/install/site.sh tests/install/static.sh tests/install/test_readme.sh tests/python/test_python.sh
 test_scripts += tests/tools/test_completion.sh tests/tools/test_exporter.sh
 
 # What they share.
@@ -29,7 +29,7 @@ EXTRA_DIST += $(test_scripts)
 EXTRA_DIST += tests/cpp/condition.cpp tests/cpp/errors.cpp tests/cpp/gate.cpp tests/cpp/leader.cpp tests/cpp/lock.cpp
 EXTRA_DIST += tests/cpp/readwrite.cpp tests/cpp/semaphore.cpp tests/cpp/sentence.hpp tests/cpp/types.cpp
 EXTRA_DIST += tests/install/debian.sh tests/install/phrases tests/install/prose.py tests/install/proselint.json tests/install/shape.known
-EXTRA_DIST += tests/install/words
+EXTRA_DIST += tests/install/site.py tests/install/words
 EXTRA_DIST += tests/contract/metrics.py tests/support/tap.sh tests/tools/exporter.py
 
 if TESTS_ENABLED

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The man pages say what is so: leash(3) what the headers say, leash(1) what the command itself says, and both in clean mdoc. So are
-# the pages of the calls, which are made from the headers.
+# the pages of the calls, which are made from the headers; site.sh compares what those say.
 #
 # What they must have in common with the source is found by their form: the entries of a list begin with .It and name an option
 # by Fl, a field by Fa, a function by Fn, a constant by Dv and its number in parentheses. A section whose title ends in
