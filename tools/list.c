@@ -150,10 +150,10 @@ const struct command command_list = {
 	.summary = "list the locks that are held",
 	.usage = "[PATTERN]",
 	.about = "List the locks that are held, of whatever kind, by name on a terminal and else in no order: name, "
-	         "holder (of several the one whose lease ends last), program, since when, how long, the "
-	         "lease that is left, depth, how many wait, fence, kind, and how many are out. PATTERN is a glob over names, as the shell has it: 'nightly-*' "
-	         "(quote it). It goes through the server in small steps (SCAN), which block nobody. A lock that is "
-	         "taken or released meanwhile may be listed or not, and some may be twice.\n",
+	         "holder (of several the one whose lease ends last), program, since when, how long, the lease that is "
+	         "left, depth, how many wait, fence, kind, and how many are out. PATTERN is a glob over names, as the "
+	         "shell has it: 'nightly-*' (quote it). It goes through the server in small steps (SCAN), which block "
+	         "nobody. A lock that is taken or released meanwhile may be listed or not, and some may be twice.\n",
 	.groups = groups,
 	.notes = "'?' is not known: the client left no name. LEASE none: the key has no expiry, so leash did not make "
 	         "it. OUT 3/8: 3 permits of 8, or of an operator's limit. In a pipe there are always eleven columns. "
