@@ -270,6 +270,7 @@ static const struct cli_option options[] = {
 	HOLD_TTL_OPTION(struct request),
 	{.name = "fair", .take = cli_take_flag, .at = offsetof(struct request, fair),
 	 .help = "strict first come, first served"},
+	HOLD_LOG_OPTION,
 	{.name = NULL},
 };
 

@@ -4,6 +4,7 @@
 
 #include "tools/command.h"
 #include "tools/json.h"
+#include "tools/log.h"
 #include "tools/name.h"
 #include "tools/open.h"
 #include "tools/say.h"
@@ -22,6 +23,7 @@ struct cli {
 	const char *prefix;   /* NULL: the default */
 	bool json, quiet, verbose;
 	bool escaped; /* --escaped: names are as leash list shows them */
+	struct log log; /* where messages go */
 };
 
 extern const struct cli_group cli_group;

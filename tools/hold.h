@@ -16,6 +16,11 @@ struct hold_need {
 	bool shared, exclusive; /* a read-write lock, to read or to write */
 };
 
+/* For the struct cli at the beginning of a request. */
+#define HOLD_LOG_OPTION                                                                                             \
+	{.name = "log", .value = "WHERE", .choices = "stderr syslog journald", .take = cli_take_log,                    \
+	 .at = offsetof(struct cli, log), .help = "where messages go: stderr (default), syslog or journald"}
+
 /* What has to acknowledge a lock before it counts; zero: nothing. */
 struct hold_replicas {
 	int min;

@@ -2,6 +2,7 @@
 
 #include "tools/clock.h"
 #include "tools/hold_set.h"
+#include "tools/notify.h"
 #include "tools/stderr_writer.h"
 #include "tools/thread.h"
 
@@ -11,11 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SOON_MS = 300, FIRST_MS = 1000, AGAIN_MS = 3000, REMIND_MS = 30000 };
+/* A standby of a service waits for weeks, and there are many: where nobody looks on, it asks less often. */
+enum { SOON_MS = 300, FIRST_MS = 1000, AGAIN_MS = 3000, STANDBY_MS = 10000, REMIND_MS = 30000 };
 
 struct holder_report {
 	struct side_thread thread;
 	struct stderr_writer *writer;
+	struct notify *notify;
 	const struct hold_set *set;
 	bool soon;
 	_Atomic bool muted;
@@ -34,34 +37,49 @@ say_place(char out[static 60], const struct hold_set *set)
 	return out;
 }
 
+static void
+tell_manager(const struct holder_report *t, const char *who)
+{
+	uint64_t place = t->notify != NULL ? hold_set_place(t->set) : 0;
+	char status[HOLDING_WHO_SIZE + 60];
+	int n = snprintf(status, sizeof status, "waiting: %s", who);
+
+	if (place > 0)
+		snprintf(status + n, sizeof status - (size_t)n, "; our place in the queue is %" PRIu64, place);
+	notify_wait_on(t->notify, status);
+}
+
 static void *
 keep_telling(void *arg)
 {
 	struct holder_report *t = arg;
 	char last[LEASH_TOKEN_MAX] = "", whose[LEASH_TOKEN_MAX], who[HOLDING_WHO_SIZE], place[60];
+	const int64_t again_ms = t->writer != NULL ? AGAIN_MS : STANDBY_MS;
 	int64_t told_ns = 0;
 
-	for (int64_t pause_ms = t->soon ? SOON_MS : FIRST_MS; thread_sleep(&t->thread, pause_ms); pause_ms = AGAIN_MS) {
+	for (int64_t pause_ms = t->soon ? SOON_MS : FIRST_MS; thread_sleep(&t->thread, pause_ms); pause_ms = again_ms) {
 		if (!hold_set_who(t->set, who, whose))
 			continue;
+		tell_manager(t, who);
 		if (strcmp(last, whose) == 0 && clock_boot_ns() - told_ns < REMIND_MS * MS)
 			continue;
 		strcpy(last, whose);
 		told_ns = clock_boot_ns();
-		if (!atomic_load(&t->muted))
+		if (t->writer != NULL && !atomic_load(&t->muted))
 			writer_say(t->writer, CLI_INFO, "%s%s", who, say_place(place, t->set));
 	}
 	return NULL;
 }
 
 struct holder_report *
-holder_report_new(struct stderr_writer *writer, const struct hold_set *set, bool soon)
+holder_report_new(struct stderr_writer *writer, struct notify *notify, const struct hold_set *set, bool soon)
 {
 	struct holder_report *t = calloc(1, sizeof *t);
 
 	if (t == NULL)
 		return NULL;
 	t->writer = writer;
+	t->notify = notify;
 	t->set = set;
 	t->soon = soon;
 	if (thread_begin(&t->thread, keep_telling, t))

@@ -35,6 +35,7 @@ cli_take_fn cli_take_text;     /* const char * */
 cli_take_fn cli_take_number;   /* int */
 cli_take_fn cli_take_duration; /* int64_t, ms */
 cli_take_fn cli_take_status;   /* int */
+cli_take_fn cli_take_log;      /* struct log */
 
 /* The command line: fills in `request`, which begins with a struct cli. `optind` is then the first word behind the
  * options. CLI_GO_ON, or what to exit with (--help, or a mistake, which has been told). */

@@ -15,6 +15,7 @@
 #include "tools/holder_report.h"
 #include "tools/lock_wait.h"
 #include "tools/nesting.h"
+#include "tools/notify.h"
 #include "tools/run.h"
 #include "tools/run_report.h"
 #include "tools/run_request.h"
@@ -33,6 +34,7 @@ struct run {
 	struct run_request asked;
 	int lost_fd;
 	struct stderr_writer *writer;
+	struct notify *notify;
 	leash_client *client;
 	struct hold_set held;
 	struct holder_report *report;
@@ -44,6 +46,12 @@ struct run {
 	bool lost_later;     /* after the end of CMD, while --at-least kept the lock */
 	bool left;           /* for --at-least: the lock outlives us */
 };
+
+/* What has happened to a hold, which may be unknown; `left_ms` is what is left of its lease. */
+#define NEWS_OF(holding, level_, name_, left_ms)                                                   \
+	(&(const struct cli_news){.level = (level_), .event = (name_), .remaining_ms = (left_ms),      \
+	                          .lock = (holding) != NULL ? (holding)->name : NULL,                  \
+	                          .fence = (holding) != NULL ? (holding)->fence : 0})
 
 /* ---- setting up ---- */
 
@@ -161,6 +169,8 @@ set_up(struct run *r)
 	r->writer = writer_new(&r->asked.cli);
 	if (r->lost_fd < 0 || r->writer == NULL)
 		return cli_fail(&r->asked.cli, EXIT_INTERNAL, "cannot begin: %s", strerror(errno));
+	r->notify = notify_begin();
+	notify_wait(r->notify, "waiting for the server");
 	how.on_event = on_event;
 	how.event_arg = r;
 	how.on_log = r->asked.cli.verbose ? on_log : NULL;
@@ -213,6 +223,31 @@ say_conflict(struct run *r, const struct holding *about, const leash_error *err)
 	return r->asked.conflict_exit;
 }
 
+static void
+tell_manager(const struct run *r, void (*tell)(struct notify *, const char *), const char *what)
+{
+	char status[HOLDING_SHOWN_SIZE + 80], fence[HOLDING_FENCE_SIZE], more[40] = "";
+
+	if (r->held.count > 1)
+		snprintf(more, sizeof more, " and %zu more", r->held.count - 1);
+	snprintf(status, sizeof status, "%s %s%s%s", what, r->held.held->shown,
+	         tell == notify_ready ? holding_fence(fence, r->held.held) : "", more);
+	tell(r->notify, status);
+}
+
+/* On a terminal, to a service manager, or where it was asked for. */
+static void
+report_holders(struct run *r)
+{
+	bool says = r->asked.cli.verbose || isatty(STDERR_FILENO) == 1;
+
+	tell_manager(r, notify_wait, "waiting for");
+	holder_report_end(r->report); /* of an earlier election */
+	r->report = (says || r->notify != NULL) && r->asked.wait_ms != 0
+	                    ? holder_report_new(says ? r->writer : NULL, r->notify, &r->held, r->asked.cli.verbose)
+	                    : NULL;
+}
+
 static int
 take_locks(struct run *r)
 {
@@ -223,8 +258,7 @@ take_locks(struct run *r)
 	leash_status status;
 	leash_error err;
 
-	if (r->report == NULL && r->asked.wait_ms != 0 && (r->asked.cli.verbose || isatty(STDERR_FILENO) == 1))
-		r->report = holder_report_new(r->writer, &r->held, r->asked.cli.verbose);
+	report_holders(r);
 	status = lock_wait_take(&wait, &r->job, &err);
 	holder_report_mute(r->report);
 	r->signal = wait.signal;
@@ -237,8 +271,9 @@ take_locks(struct run *r)
 	r->acquired_ns = clock_boot_ns();
 	for (const struct holding *h = r->held.held; h < r->held.held + r->held.count; h++)
 		if (h->outer == NULL)
-			writer_say(r->writer, CLI_DETAIL, "%s acquired after %s%s", h->shown,
-			           cli_span(took, (r->acquired_ns - began) / MS), holding_fence(fence, h));
+			writer_tell(r->writer, NEWS_OF(h, CLI_DETAIL, "ACQUIRED", h->kind->remaining_ms(h)),
+			            "%s acquired after %s%s", h->shown, cli_span(took, (r->acquired_ns - began) / MS),
+			            holding_fence(fence, h));
 	return CLI_GO_ON;
 }
 
@@ -283,16 +318,16 @@ let_go(struct run *r, int status)
 	how = hold_set_release(&r->held, &about, &err);
 	for (const struct holding *h = r->held.held; how == LEASH_OK && h < r->held.held + r->held.count; h++)
 		if (h->outer == NULL)
-			writer_say(r->writer, CLI_DETAIL, "%s released after %s", h->shown,
-			           cli_span(held, (clock_boot_ns() - r->acquired_ns) / MS));
+			writer_tell(r->writer, NEWS_OF(h, CLI_DETAIL, "RELEASED", 0), "%s released after %s", h->shown,
+			            cli_span(held, (clock_boot_ns() - r->acquired_ns) / MS));
 	if (how != LEASH_OK && how != LEASH_LOST)
-		writer_say(r->writer, CLI_WARNING, "%s", err.text); /* it ends with its lease */
+		/* it ends with its lease */
+		writer_tell(r->writer, NEWS_OF(about, CLI_WARNING, leash_status_name(how), 0), "%s", err.text);
 	if (how != LEASH_LOST || r->job.error != 0 || !r->job.ended || r->lost_later ||
 	    r->supervisor.cause == SUPERVISOR_LOST)
 		return status;
 	/* at the last moment: nobody has been told */
-	writer_report(r->writer, CLI_ERROR, about != NULL ? about->name : NULL,
-	              &(leash_event){.type = LEASH_EVENT_LOST, .fence = about != NULL ? about->fence : 0}, "%s", err.text);
+	writer_tell(r->writer, NEWS_OF(about, CLI_ERROR, "LOST", 0), "%s", err.text);
 	r->reason = "lost";
 	return r->asked.lost_exit;
 }
@@ -351,6 +386,7 @@ run_job(struct run *r, char *const *words, const struct hold_set *held, int64_t 
 	r->supervisor = (struct supervisor){
 		.job = &r->job,
 		.writer = r->writer,
+		.notify = r->notify,
 		.held = held,
 		.lost_fd = r->lost_fd,
 		.on_lost = r->asked.grace.on_lost,
@@ -364,6 +400,7 @@ run_job(struct run *r, char *const *words, const struct hold_set *held, int64_t 
 		supervisor_keep(&r->supervisor);
 		status = exit_of_job(r);
 	}
+	notify_rest(r->notify);
 	free(environment);
 	return status;
 }
@@ -391,6 +428,7 @@ run_cmd(struct run *r)
 
 	if (hold_set_has_own(&r->held) && r->supervisor.cause == SUPERVISOR_ENDED && r->job.ended && r->job.error == 0)
 		keep_a_while(r);
+	notify_rest(r->notify);
 	return status;
 }
 
@@ -456,6 +494,7 @@ hold_and_run(struct run *r)
 		status = proclaim(r);
 	if (status != CLI_GO_ON)
 		return status;
+	tell_manager(r, notify_ready, "holding");
 	if (r->asked.on_acquired != NULL)
 		status = run_on_acquired(r);
 	return let_go(r, status == CLI_GO_ON ? run_cmd(r) : status);
@@ -531,7 +570,9 @@ clean_up(struct run *r, int status)
 {
 	supervisor_end(&r->supervisor);
 	job_end(&r->job);
+	notify_stop(r->notify);
 	holder_report_end(r->report);
+	notify_end(r->notify);
 	nesting_end(&r->held);
 	if (!r->left)
 		leash_close(r->client); /* before its handles, whose names on_event() looks up */

@@ -82,6 +82,7 @@ static const struct cli_option job_options[] = {
 	 .help = "end CMD after this time, and exit with 124"},
 	{.name = "foreground", .take = cli_take_flag, .at = offsetof(struct run_request, foreground),
 	 .help = "CMD stays in our process group"},
+	HOLD_LOG_OPTION,
 	{.name = NULL},
 };
 

@@ -61,14 +61,29 @@ message(const struct cli *cli, const struct cli_news *news, const char *text)
 	                           cli_json_text(text));
 	char time[CLI_TIME_SIZE];
 
-	if (news->event != 0) {
+	if (news->event != NULL) {
 		cli_json_set_name(object, "lock", news->lock);
-		json_object_set_new(object, "event", json_string(leash_event_name(news->event)));
+		json_object_set_new(object, "event", json_string(news->event));
 		json_object_set_new(object, "fence", cli_json_hold_fence(news->fence));
 		json_object_set_new(object, "remaining_ms", json_integer((json_int_t)news->remaining_ms));
 	}
 	json_object_set_new(object, "time", json_string(utc(time, news->time_ms)));
 	return object;
+}
+
+static void
+write_text(const struct cli *cli, enum cli_level level, const char *text, const char *json)
+{
+	char *line;
+	int n = !cli->json     ? asprintf(&line, "leash %s: %s\n", cli->command->name, text)
+	        : json != NULL ? asprintf(&line, "%s\n", json)
+	                       : -1;
+
+	if (n >= 0)
+		cli_write_line(line, (size_t)n, level == CLI_ERROR);
+	else
+		fputs("leash: out of memory\n", stderr);
+	free(n >= 0 ? line : NULL);
 }
 
 bool
@@ -80,24 +95,15 @@ cli_is_said(const struct cli *cli, enum cli_level level)
 void
 cli_report(const struct cli *cli, const struct cli_news *news, const char *text)
 {
-	json_t *object = NULL;
-	char *dumped = NULL, *line = NULL;
-	int n;
+	json_t *object;
+	char *dumped;
 
 	if (!cli_is_said(cli, news->level))
 		return;
-	if (cli->json) {
-		object = message(cli, news, text);
-		dumped = object != NULL ? json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
-		n = dumped != NULL ? asprintf(&line, "%s\n", dumped) : -1;
-	} else {
-		n = asprintf(&line, "leash %s: %s\n", cli->command->name, text);
-	}
-	if (n >= 0)
-		cli_write_line(line, (size_t)n, news->level == CLI_ERROR);
-	else
-		fputs("leash: out of memory\n", stderr);
-	free(n >= 0 ? line : NULL);
+	object = cli->json ? message(cli, news, text) : NULL;
+	dumped = object != NULL ? json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+	if (!log_send(cli, news, text, dumped))
+		write_text(cli, news->level, text, dumped);
 	free(dumped);
 	json_decref(object);
 }
@@ -136,13 +142,15 @@ cli_fail(const struct cli *cli, int status, const char *format, ...)
 int
 cli_usage(const struct cli *cli, const char *format, ...)
 {
+	struct cli own = *cli;
 	char text[1024];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	return cli_fail(cli, EXIT_USAGE, "%s; see leash %s --help", text, cli->command->name);
+	own.log = (struct log){.kind = LOG_TO_STDERR};
+	return cli_fail(&own, EXIT_USAGE, "%s; see leash %s --help", text, cli->command->name);
 }
 
 int

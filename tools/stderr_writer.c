@@ -1,5 +1,5 @@
-/* Writing to stderr without waiting for it. See stderr_writer.h. The callers write texts to a pipe, and never wait
- * for it; a thread reads them there, and may wait. */
+/* Writing to stderr or a log without waiting for it. See stderr_writer.h. The callers write texts to a pipe, and never
+ * wait for it; a thread reads them there, and may wait. */
 #include "tools/stderr_writer.h"
 
 #include "tools/clock.h"
@@ -69,21 +69,16 @@ writer_new(const struct cli *cli)
 	return NULL;
 }
 
-static void __attribute__((format(printf, 5, 0)))
-send_news(struct stderr_writer *w, enum cli_level level, const char *lock, const leash_event *event, const char *format,
-          va_list args)
+static void __attribute__((format(printf, 3, 0)))
+send_news(struct stderr_writer *w, const struct cli_news *news, const char *format, va_list args)
 {
-	struct packet packet = {.news = {.level = level, .lock = lock, .time_ms = clock_wall_ms()}};
+	struct packet packet = {.news = *news};
 	size_t size;
 	ssize_t done;
 
-	if (!cli_is_said(&w->cli, level))
+	if (!cli_is_said(&w->cli, news->level))
 		return;
-	if (event != NULL) {
-		packet.news.event = event->type;
-		packet.news.fence = event->fence;
-		packet.news.remaining_ms = event->remaining_ms;
-	}
+	packet.news.time_ms = clock_wall_ms();
 	vsnprintf(packet.text, sizeof packet.text, format, args);
 	size = offsetof(struct packet, text) + strlen(packet.text);
 	do
@@ -97,7 +92,7 @@ writer_say(struct stderr_writer *writer, enum cli_level level, const char *forma
 	va_list args;
 
 	va_start(args, format);
-	send_news(writer, level, NULL, NULL, format, args);
+	send_news(writer, &(struct cli_news){.level = level}, format, args);
 	va_end(args);
 }
 
@@ -107,7 +102,7 @@ writer_fail(struct stderr_writer *writer, int status, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	send_news(writer, CLI_ERROR, NULL, NULL, format, args);
+	send_news(writer, &(struct cli_news){.level = CLI_ERROR}, format, args);
 	va_end(args);
 	return status;
 }
@@ -116,10 +111,22 @@ void
 writer_report(struct stderr_writer *writer, enum cli_level level, const char *lock, const leash_event *event,
               const char *format, ...)
 {
+	const struct cli_news news = {.level = level, .lock = lock, .event = leash_event_name(event->type),
+	                              .fence = event->fence, .remaining_ms = event->remaining_ms};
 	va_list args;
 
 	va_start(args, format);
-	send_news(writer, level, lock, event, format, args);
+	send_news(writer, &news, format, args);
+	va_end(args);
+}
+
+void
+writer_tell(struct stderr_writer *writer, const struct cli_news *news, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	send_news(writer, news, format, args);
 	va_end(args);
 }
 

@@ -1,7 +1,7 @@
-/* Writes on standard error what `leash run` says while CMD runs, and keeps nobody waiting.
+/* Writes on standard error, or to a log, what `leash run` says while CMD runs, and keeps nobody waiting.
  *
- * Standard error may be a pipe that nobody reads from, or a terminal that was stopped (Ctrl-S). A run that waited
- * for it could not end CMD before another gets its lock. */
+ * Standard error may be a pipe that nobody reads from, or a terminal that was stopped (Ctrl-S); a log may hang. A run
+ * that waited for it could not end CMD before another gets its lock. */
 #ifndef LEASH_TOOLS_STDERR_WRITER_H
 #define LEASH_TOOLS_STDERR_WRITER_H
 
@@ -13,14 +13,16 @@ struct stderr_writer;
 struct stderr_writer *writer_new(const struct cli *cli);
 
 /* As cli_say(), cli_fail() and cli_report(), but later, and by another thread. Of an event, its type, fence and
- * remaining time are reported; `lock` is the name that it is about, and is not copied. When texts come faster than they
- * can be written some are dropped. Any thread. */
+ * remaining time are reported; `lock` is the name that it is about. Neither that nor the strings of `news`, whose time
+ * is set here, are copied. When texts come faster than they can be written some are dropped. Any thread. */
 void writer_say(struct stderr_writer *writer, enum cli_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 int writer_fail(struct stderr_writer *writer, int status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void writer_report(struct stderr_writer *writer, enum cli_level level, const char *lock, const leash_event *event,
                    const char *format, ...) __attribute__((format(printf, 5, 6)));
+void writer_tell(struct stderr_writer *writer, const struct cli_news *news, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* Wait until what was said before is about to be written, for 0.1 s at most. */
 void writer_pass(struct stderr_writer *writer);

@@ -22,6 +22,7 @@
 #include "tools/supervisor.h"
 
 #include "tools/clock.h"
+#include "tools/notify.h"
 #include "tools/thread.h"
 
 #include <errno.h>
@@ -351,9 +352,10 @@ await(struct supervisor *v, int64_t until)
 		{.fd = v->lost_fd, .events = POLLIN},
 		{.fd = v->job->news, .events = POLLIN}, /* -1 is ignored */
 	};
+	int64_t beat = notify_beat(v->notify);
 	uint64_t count;
 
-	set_timer(v, until); /* which also clears an expiry before */
+	set_timer(v, until < beat ? until : beat); /* which also clears an expiry before */
 	if (poll(at, sizeof at / sizeof *at, -1) <= 0)
 		return;
 	if (at[2].revents != 0 && read(v->lost_fd, &count, sizeof count) < 0)

@@ -16,6 +16,7 @@ struct supervisor {
 	/* Set by the caller. */
 	struct job *job;
 	struct stderr_writer *writer;
+	struct notify *notify;               /* gets a sign of life each round, or NULL */
 	const struct hold_set *held;         /* what CMD runs under */
 	int lost_fd;                         /* a non-blocking eventfd, which is written to when the hold is lost */
 	int on_lost;                         /* the signal that CMD gets; 0: none, it goes on */

@@ -136,3 +136,14 @@ cli_take_status(const struct cli *cli, const struct cli_option *option, char *te
 	return cli_usage(cli, "--%s: '%s' is not an exit status: write a number from 0 to 255", option->name,
 	                 cli_show_word(shown, sizeof shown, text));
 }
+
+int
+cli_take_log(const struct cli *cli, const struct cli_option *option, char *text, void *into)
+{
+	char shown[80];
+
+	if (log_read(into, text))
+		return CLI_GO_ON;
+	return cli_usage(cli, "--%s: '%s' is none of stderr, syslog, journald, and no socket as in syslog:/PATH or "
+	                      "journald:/PATH", option->name, cli_show_word(shown, sizeof shown, text));
+}

@@ -172,6 +172,7 @@ static const struct cli_option options[] = {
 	 .help = "only look; do not wait"},
 	{.letter = 'w', .name = "wait", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct wait, wait_ms),
 	 .help = "wait at most this long: 30, 30s, 5m (default: forever)"},
+	HOLD_LOG_OPTION,
 	{.name = NULL},
 };
 

@@ -237,8 +237,8 @@ exit_statuses_agree() {
 	awk '/^\.Sh / { on = $2 == "EXIT" } on && /^\.It [0-9]/ { print $2 }' "$command" | sed 's/+$//' | sort >"$dir/page.exits"
 	differ 'tools/command.h' "$dir/exits" 'the table' "$dir/page.exits"
 }
-variables_agree() {
-	cat "$source"/tools/*.c "$source"/tools/*/*.c | grep -oE '"(LEASH_[A-Z_]+|NO_COLOR)(=[^"]*)?"' | tr -d '"' | sed 's/=.*//' | sort -u >"$dir/variables"
+variables_agree() { # what log.c names so are fields of the journal
+	find "$source/tools" -name '*.c' ! -name log.c -exec cat {} + | grep -oE '"(LEASH_[A-Z_]+|NO_COLOR|NOTIFY_SOCKET)(=[^"]*)?"' | tr -d '"' | sed 's/=.*//' | sort -u >"$dir/variables"
 	echo LEASH_URI | sort -u - "$dir/variables" -o "$dir/variables" # which the library reads
 	awk '/^\.Sh / { on = $2 == "ENVIRONMENT" } on && /^\.It Ev / { print $3 }' "$command" | sort -u >"$dir/page.variables"
 	differ 'the source' "$dir/variables" 'the page' "$dir/page.variables"

@@ -29,6 +29,9 @@
  *     uri $n?db=1, env NAME value    what leash has from now on; without a value it has none
  *     server n --save ''             another server; "quorum n 2000" three, with such a guard
  *     clocked n                      one whose clock can be set: "ahead n 60500", in ms
+ *     socket n, socket n @           a socket of datagrams, whose path is $n; or an abstract one
+ *     heard n text                   one of them fits; it is waited for. Those up to it count no more. heard! n: not one
+ *     deaf n                         it is full until something of it is heard
  *     stranger n                     no server of ours: it answers as one of the web does
  *     pause n, resume, kill, restart of a server; without a name: of ours
  *     window 80 24                   a shell in a terminal of so many columns and lines, with $LEASH; resize 200 50

@@ -48,6 +48,13 @@ struct another { /* server, or quorum */
 	struct quorum *quorum;
 };
 
+struct mailbox { /* a socket of datagrams */
+	char name[NAME];
+	int fd; /* 0: none */
+	char *heard[400];
+	int count, first; /* the first that counts still */
+};
+
 /* All zero before a scene begins. */
 extern struct play {
 	const struct text *text; /* what is played, and the line of it */
@@ -58,6 +65,7 @@ extern struct play {
 	char *secrets[SECRETS]; /* nobody may say them */
 	struct run foreground, background[FEW], *last; /* who was looked at last */
 	struct another servers[FEW];
+	struct mailbox mailboxes[FEW];
 	struct tool *tmux, *asked; /* the window's server, and who asked that last */
 	struct person people[FEW];
 	char where[1000]; /* LEASH_URI; "": none */

@@ -2,5 +2,5 @@
 #include "tests/support/test.h"
 #include "tests/tools/play.h"
 
-PLAY("run", "permits", "shared", "several", "leader", "gates", "signals", "terminal", "end", "bench", "passwords",
+PLAY("run", "permits", "shared", "several", "leader", "service", "log", "gates", "signals", "terminal", "end", "bench", "passwords",
      "doctor", "../fault/servers");
