@@ -21,7 +21,8 @@ test_scripts += tests/cpp/test_cpp.sh
 test_scripts += tests/fault/test_defences.sh tests/fault/test_nemesis.sh tests/install/clean.sh tests/install/exports.sh tests/install/header.sh
 test_scripts += tests/install/english.sh tests/install/installed.sh tests/install/layers.sh tests/install/man.sh
 test_scripts += tests/install/operations.sh tests/install/rows.sh
-test_scripts += tests/install/shape.sh tests/install/site.sh tests/install/static.sh tests/install/test_readme.sh tests/python/test_python.sh
+test_scripts += tests/install/shape.sh tests/install/site.sh tests/install/static.sh tests/install/test_readme.sh tests/install/units.sh
+test_scripts += tests/python/test_python.sh
 test_scripts += tests/tools/test_completion.sh tests/tools/test_exporter.sh
 
 # What they share.

@@ -48,7 +48,7 @@ files_are_those() {
 			examples/CMakeLists.txt lib/lua/README.md; do
 			echo "$(folder docdir)/$page"
 		done
-		(cd "$source" && ls docs/*.md docs/pictures/*.svg examples/*.[ch] examples/*.cpp examples/wrong/*.[ch]) | sed "s|^|$(folder docdir)/|"
+		(cd "$source" && ls docs/*.md docs/pictures/*.svg examples/*.[ch] examples/*.cpp examples/systemd/* examples/wrong/*.[ch]) | sed "s|^|$(folder docdir)/|"
 		(cd "$build/docs/man3" && ls ./*.3) | sed "s|^\.|$(folder man3dir)|"
 		echo "$(folder man3dir)/leash.3"
 		if [ -e "$build/tools/leash" ]; then
