@@ -9,7 +9,7 @@
 EXTRA_DIST += build-aux/valkey.sh tests/fault/run.sh tests/fault/servers.txt tests/kinds/plain.lua tests/run.sh
 EXTRA_DIST += tests/tools/acknowledged.txt tests/tools/bench.txt tests/tools/break.txt tests/tools/circles.txt
 EXTRA_DIST += tests/tools/cli.txt tests/tools/config.txt tests/tools/doctor.txt tests/tools/end.txt
-EXTRA_DIST += tests/tools/gates.txt tests/tools/hold.txt tests/tools/kinds.txt
+EXTRA_DIST += tests/tools/gates.txt tests/tools/hold.txt tests/tools/keep.txt tests/tools/kinds.txt
 EXTRA_DIST += tests/tools/leader.txt tests/tools/list.txt tests/tools/log.txt tests/tools/passwords.txt tests/tools/permits.txt
 EXTRA_DIST += tests/tools/run.txt tests/tools/screen.txt tests/tools/scripts.txt tests/tools/several.txt
 EXTRA_DIST += tests/tools/service.txt tests/tools/shared.txt tests/tools/signals.txt tests/tools/status.txt tests/tools/terminal.txt

@@ -1,17 +1,19 @@
 /* leash acquire: take a lock and leave it behind, for scripts that cannot wrap what they do in leash run.
  *
  * The process ends without closing its client, so that the lock stays, until somebody releases it by its token or
- * its lease ends. Up to the moment at which the token has been written down somewhere, whatever goes wrong gives the
- * lock back: one that nobody can release would block everybody for a whole lease.
+ * its lease ends; with --keep another goes on, the renewer (keep.h). Up to the moment at which the token has been
+ * written down somewhere, whatever goes wrong gives the lock back: one that nobody can release would block everybody
+ * for a whole lease.
  *
- *   waiting --granted--> held --lease extended--> told --_exit()--> left behind
+ *   waiting --granted--> held --lease extended--> told --_exit(), or --keep--> left behind
  *      |                  |  --cannot, or cannot tell--> released --> error
  *      |                  `--a signal came--.
  *      `--INT, TERM, HUP-------------------> released, or out of the queue --> died of that signal
- * / */
+ */
 #include "tools/clock.h"
 #include "tools/environment.h"
 #include "tools/holding.h"
+#include "tools/keep.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +31,9 @@ struct request {
 	bool fair;
 	struct hold_replicas replicas;
 	struct hold_need need;
-	int conflict; /* the status to exit with if somebody else has it */
+	struct keep keep;
+	char caller[CALLER_NAME_SIZE]; /* what others see as the holder: when they ask, we have ended */
+	int conflict;                  /* the status to exit with if somebody else has it */
 };
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -67,35 +71,6 @@ die_of_signal(void)
 	signal(received, SIG_DFL);
 	raise(received);
 	return EXIT_BY_SIGNAL + received;
-}
-
-/* ---- the caller ---- */
-
-/* "backup.sh[4711]": our parent. By the time others ask who has the lock we have ended, and it is what they can find.
- * NULL: unknown. */
-static const char *
-caller(void)
-{
-	static char name[64];
-	char path[64], comm[32];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof path, "/proc/%ld/comm", (long)getppid());
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return NULL;
-	n = read(fd, comm, sizeof comm - 1);
-	close(fd);
-	if (n <= 0)
-		return NULL;
-	comm[n] = '\0';
-	comm[strcspn(comm, "\n")] = '\0';
-	for (char *c = comm; *c != '\0'; c++)
-		if (*c <= ' ' || *c > '~')
-			*c = '_';
-	snprintf(name, sizeof name, "%s[%ld]", comm, (long)getppid());
-	return name;
 }
 
 /* ---- taking it ---- */
@@ -159,24 +134,42 @@ print_token(const struct request *r)
 		puts(r->held.token);
 	if (fflush(stdout) != 0 || ferror(stdout) || cli_finish(&r->cli, EXIT_OK) != EXIT_OK)
 		return false;
-	return fclose(stdout) == 0; /* some file systems report a full disk only now */
+	/* some file systems report a full disk only now */
+	return close(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)) == 0;
 }
 
-/* The lock is held. Returns only if it could not be left behind; then it is not held any more. */
+/* CLI_GO_ON, or what to exit with, which has been told. */
+static int
+make_ready(struct request *r)
+{
+	leash_error err;
+
+	if (r->held.kind->extend(&r->held, r->ttl_ms, &err) != LEASH_OK)
+		return cli_fail_with(&r->cli, &err);
+	return r->keep.wanted ? keep_prepare(&r->keep, &r->held) : CLI_GO_ON;
+}
+
+/* The lock is held. Returns only if it could not be left behind, and then it is not held any more; or if it was kept to
+ * the end. */
 static int
 leave_behind(struct request *r)
 {
-	leash_error err, why;
-	int failed;
+	int status = received == 0 ? make_ready(r) : CLI_GO_ON, failed;
+	leash_error why;
 
-	if (received == 0 && r->held.kind->extend(&r->held, r->ttl_ms, &err) != LEASH_OK) {
+	if (status != CLI_GO_ON) {
 		r->held.kind->release(&r->held, NULL);
-		return cli_fail_with(&r->cli, &err);
+		return status;
 	}
-	if (received == 0 && print_token(r))
+	if (received == 0 && print_token(r)) {
+		if (r->keep.wanted) {
+			keep_stay(&r->keep);
+			return EXIT_OK;
+		}
 		_exit(r->held.kind->remaining_ms(&r->held) > 0
 		              ? EXIT_OK
 		              : cli_fail(&r->cli, EXIT_LOST, "%s has lapsed before its token was taken", r->held.shown));
+	}
 	failed = errno;
 	if (r->held.kind->release(&r->held, &why) != LEASH_OK)
 		cli_fail(&r->cli, EXIT_NO_SERVER, "%s; it stays until its lease ends", why.text);
@@ -193,8 +186,8 @@ take_and_leave(struct request *r, leash_client *client, int64_t wait_ms)
 {
 	leash_error err;
 	leash_status st = holding_open(&r->held, client,
-	                               LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .no_renew = true, .fair = r->fair,
-	                                                  .min_replicas = r->replicas.min,
+	                               LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .no_renew = !r->keep.wanted,
+	                                                  .fair = r->fair, .min_replicas = r->replicas.min,
 	                                                  .replicas_ms = r->replicas.timeout_ms,
 	                                                  .fsynced = r->replicas.fsynced),
 	                               &err);
@@ -220,11 +213,13 @@ static int
 acquire(struct request *r)
 {
 	leash_client *client = NULL;
-	leash_options options = cli_client_options(&r->cli, caller());
+	leash_options options = cli_client_options(&r->cli, r->caller[0] != '\0' ? r->caller : NULL);
 	int64_t wait_ms = r->wait_ms;
 	leash_error err;
 	int status;
 
+	options.on_event = r->keep.wanted ? keep_on_event : NULL;
+	options.event_arg = &r->keep;
 	if (leash_cancel_new(&cancel, &err) != LEASH_OK)
 		return cli_fail_with(&r->cli, &err);
 	/* until the server is there a signal ends us at once: nothing is held */
@@ -243,11 +238,14 @@ acquire(struct request *r)
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	struct request r = {.wait_ms = LEASH_FOREVER, .ttl_ms = HOLD_TTL_MS, .conflict = EXIT_CONFLICT};
+	struct request r = {
+		.wait_ms = LEASH_FOREVER, .ttl_ms = HOLD_TTL_MS, .conflict = EXIT_CONFLICT, .keep = {.grace = {.on_lost = -1}}};
 	int status = cli_read(&r, command, argc, argv);
 
 	if (status == CLI_GO_ON)
 		status = hold_check(&r.cli, &r.need, &r.replicas);
+	if (status == CLI_GO_ON)
+		status = keep_check(&r.keep, &r.cli, r.ttl_ms);
 	if (status != CLI_GO_ON)
 		return status;
 	r.name = cli_only_name(&r.cli, argc, argv);
@@ -257,7 +255,10 @@ run(const struct command *command, int argc, char **argv)
 	if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) /* what main() opens in place of a closed one */
 		return cli_fail(&r.cli, EXIT_INTERNAL, "standard output is closed: nobody would know the token");
 	signal(SIGPIPE, SIG_IGN); /* a failed write then gives the lock back */
-	return acquire(&r);
+	caller_name(r.keep.pid != 0 ? r.keep.pid : caller_find(), r.caller);
+	if (r.keep.wanted)
+		status = keep_fork(&r.keep, &r.cli);
+	return status == CLI_GO_ON ? acquire(&r) : status;
 }
 
 static const struct cli_option options[] = {
@@ -276,6 +277,7 @@ static const struct cli_option options[] = {
 
 static const struct cli_group groups[] = {
 	{"Options", options, 0},
+	{"Keeping it", keep_options, offsetof(struct request, keep)},
 	{"What to hold", hold_need_options, offsetof(struct request, need)},
 	{"Replicas", hold_replicas_options, offsetof(struct request, replicas)},
 	{.options = NULL},
@@ -286,8 +288,10 @@ const struct command command_acquire = {
 	.summary = "take a lock and print its token, for scripts",
 	.usage = "NAME",
 	.about = "Take the lock NAME, print its token, and end. The lock stays until leash release NAME TOKEN, or "
-	         "until its lease ends, which leash renew NAME TOKEN prolongs. Where a command can be wrapped, leash "
-	         "run is safer: it renews, and sees a loss. Others see the caller as the holder: PROGRAM[PID].\n",
+	         "until its lease ends, which leash renew NAME TOKEN prolongs. With --keep a process stays "
+	         "behind that renews it, and releases it when the calling shell ends. Where a command can be wrapped, "
+	         "leash run is safer: it also ends what the command has started. Others see the caller as the holder: "
+	         "PROGRAM[PID].\n",
 	.groups = groups,
 	.notes = "With --json: {\"name\",\"token\",\"fence\",\"lease_ms\"}.\n"
 	         "Exit: 0 held; 75 somebody else has it; 64 usage; 69 no server.\n",

@@ -1,11 +1,59 @@
 #include "tools/grace.h"
 
 #include "tools/cli.h"
+#include "tools/value.h"
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { KILL_AFTER_MS = 5000, TTL_MIN_MS = 1000, TTL_MAX_MS = 86400000 };
+
+/* ---- options ---- */
+
+/* "TERM", "SIGTERM", "15". 0: it is none. */
+static int
+signal_number(const char *text)
+{
+	int n;
+
+	if (cli_number(text, SIGRTMAX, &n))
+		return n;
+	if (strncasecmp(text, "SIG", 3) == 0)
+		text += 3;
+	for (int i = 1; i < NSIG; i++) {
+		const char *name = sigabbrev_np(i);
+
+		if (name != NULL && strcasecmp(name, text) == 0)
+			return i;
+	}
+	return 0;
+}
+
+int
+grace_take_on_lost(const struct cli *cli, const struct cli_option *option, char *text, void *into)
+{
+	struct grace *grace = into;
+	char shown[80];
+
+	(void)option;
+	grace->on_lost = strcmp(text, "keep") == 0 ? 0 : signal_number(text);
+	if (grace->on_lost > 0 || strcmp(text, "keep") == 0)
+		return CLI_GO_ON;
+	return cli_usage(cli, "--on-lost: '%s' is none of term, kill, keep, and no signal",
+	                 cli_show_word(shown, sizeof shown, text));
+}
+
+int
+grace_take_kill_after(const struct cli *cli, const struct cli_option *option, char *text, void *into)
+{
+	struct grace *grace = into;
+
+	grace->given = true;
+	return cli_take_duration(cli, option, text, &grace->kill_after_ms);
+}
+
+/* ---- the moments ---- */
 
 static int64_t
 margin_of(int64_t ttl_ms)
@@ -60,7 +108,7 @@ grace_set(struct grace *g, const struct cli *cli, int64_t ttl_ms)
 {
 	if (ttl_ms < TTL_MIN_MS || ttl_ms > TTL_MAX_MS)
 		return cli_usage(cli,
-		                 "--ttl: a lease is 1s to 1d long: in less, CMD cannot be ended in time when the server is "
+		                 "--ttl: a lease is 1s to 1d long: in less, nothing can be ended in time when the server is "
 		                 "away");
 	g->margin_ms = margin_of(ttl_ms);
 	if (g->given)

@@ -200,6 +200,10 @@ job_reap(struct job *job)
 	int status, stopped_by = 0, told;
 	pid_t pid;
 
+	if (job->caller != NULL) {
+		job->ended = caller_is_over(job->caller);
+		return 0;
+	}
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
 		if (pid == job->pid && WIFSTOPPED(status))
 			stopped_by = WSTOPSIG(status); /* we are its parent only if the guard was killed */
@@ -218,7 +222,9 @@ job_reap(struct job *job)
 void
 job_signal(const struct job *job, int signal)
 {
-	if (job->ended)
+	if (job->caller != NULL)
+		caller_signal(job->caller, signal);
+	else if (job->ended)
 		tree_signal(&job->tree, signal); /* the pids of CMD and of its group may be reused by now */
 	else
 		kill(job->group != 0 ? -job->group : job->pid, signal);

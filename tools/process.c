@@ -39,8 +39,10 @@ process_read(int proc, pid_t pid, struct process *out)
 	if (at == NULL)
 		return false;
 	*out = (struct process){.pid = pid};
-	return sscanf(at + 1, " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &out->state,
-	              &out->parent, &out->group, &out->started) == 4;
+	return sscanf(at + 1,
+	              " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu %*u %*d %*u %*u %*u "
+	              "%lu",
+	              &out->state, &out->parent, &out->group, &out->started, &out->stack) == 5;
 }
 
 bool

@@ -9,6 +9,7 @@
 struct process {
 	pid_t pid, parent, group;
 	unsigned long long started; /* ticks since the boot */
+	unsigned long stack;        /* where its stack begins; 0: we may not see that */
 	char state;
 };
 

@@ -1,6 +1,8 @@
 /* leash release: give back what leash acquire has taken.
  *
- * Takes the hold over by its token, so that it cannot be another's, and releases it. */
+ * Takes the hold over by its token, so that it cannot be another's, and releases it. Who keeps it on this machine
+ * (leash acquire --keep) is told before. */
+#include "tools/caller.h"
 #include "tools/holding.h"
 
 enum { LEASE_MS = 1000 }; /* to adopt it with; a longer one is not cut */
@@ -14,6 +16,7 @@ release(struct holding *held, const char *token)
 	int status = holding_take_over(held, token, LEASE_MS, NULL, &client);
 
 	if (status == CLI_GO_ON) {
+		caller_let_go(token);
 		status = held->kind->release(held, &err) == LEASH_OK ? EXIT_OK : cli_fail_with(cli, &err);
 		if (status == EXIT_OK && cli->json)
 			cli_print(cli_json_named(held->name, json_pack("{ss sb}", "token", token, "released", true)));

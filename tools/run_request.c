@@ -12,48 +12,6 @@
 
 enum { LABEL_MAX = 50 };
 
-/* "TERM", "SIGTERM", "15". 0: it is none. */
-static int
-signal_number(const char *text)
-{
-	int n;
-
-	if (cli_number(text, SIGRTMAX, &n))
-		return n;
-	if (strncasecmp(text, "SIG", 3) == 0)
-		text += 3;
-	for (int i = 1; i < NSIG; i++) {
-		const char *name = sigabbrev_np(i);
-
-		if (name != NULL && strcasecmp(name, text) == 0)
-			return i;
-	}
-	return 0;
-}
-
-static int
-take_on_lost(const struct cli *cli, const struct cli_option *option, char *text, void *into)
-{
-	int *number = into;
-	char shown[80];
-
-	(void)option;
-	*number = strcmp(text, "keep") == 0 ? 0 : signal_number(text);
-	if (*number > 0 || strcmp(text, "keep") == 0)
-		return CLI_GO_ON;
-	return cli_usage(cli, "--on-lost: '%s' is none of term, kill, keep, and no signal",
-	                 cli_show_word(shown, sizeof shown, text));
-}
-
-static int
-take_kill_after(const struct cli *cli, const struct cli_option *option, char *text, void *into)
-{
-	struct grace *grace = into;
-
-	grace->given = true;
-	return cli_take_duration(cli, option, text, &grace->kill_after_ms);
-}
-
 static const struct cli_option waiting_options[] = {
 	{.letter = 'n', .name = "nonblock", .take = cli_take_no_time, .at = offsetof(struct run_request, wait_ms),
 	 .help = "wait neither for the lock nor for the server"},
@@ -72,10 +30,10 @@ static const struct cli_option waiting_options[] = {
 
 static const struct cli_option job_options[] = {
 	HOLD_TTL_OPTION(struct run_request),
-	{.name = "on-lost", .value = "HOW", .choices = "term kill keep HUP INT QUIT USR1 USR2", .take = take_on_lost,
-	 .at = offsetof(struct run_request, grace.on_lost),
+	{.name = "on-lost", .value = "HOW", .choices = GRACE_ON_LOST, .take = grace_take_on_lost,
+	 .at = offsetof(struct run_request, grace),
 	 .help = "what CMD gets if the lock is lost: term (default), kill, keep (nothing), or a signal"},
-	{.letter = 'k', .name = "kill-after", .value = "DUR", .take = take_kill_after,
+	{.letter = 'k', .name = "kill-after", .value = "DUR", .take = grace_take_kill_after,
 	 .at = offsetof(struct run_request, grace),
 	 .help = "from TERM to KILL (default 5s, at most ttl / 4)"},
 	{.name = "max-run", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct run_request, max_run_ms),

@@ -209,6 +209,8 @@ look(struct supervisor *v)
 {
 	int64_t now = look_at_hold(v);
 
+	if (v->job->caller != NULL)
+		job_reap(v->job); /* after the hold: who releases it by its token lets go first */
 	if (v->stage == SUPERVISOR_WATCHING && v->job->ended)
 		return;
 	if (v->stage == SUPERVISOR_WATCHING && v->cause != SUPERVISOR_LOST && is_lost_soon(v, now))
@@ -368,6 +370,8 @@ is_over(struct supervisor *v)
 {
 	struct tree_found found;
 
+	if (v->job->caller != NULL) /* what it has started is not ours; and it may go on with nothing left to keep for it */
+		return v->job->ended || (v->stage == SUPERVISOR_WATCHING && v->cause == SUPERVISOR_LOST);
 	if (!v->job->ended)
 		return false;
 	if (v->stage == SUPERVISOR_WATCHING)

@@ -2,5 +2,5 @@
 #include "tests/support/test.h"
 #include "tests/tools/play.h"
 
-PLAY("config", "hold", "wait", "break", "status", "list", "kinds", "cli", "acknowledged", "scripts", "top", "screen",
-     "circles");
+PLAY("config", "hold", "keep", "wait", "break", "status", "list", "kinds", "cli", "acknowledged", "scripts", "top",
+     "screen", "circles");
