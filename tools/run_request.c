@@ -1,13 +1,11 @@
 #include "tools/run_request.h"
 
 #include "tools/run.h"
-#include "tools/value.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 enum { LABEL_MAX = 50 };
