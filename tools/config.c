@@ -245,20 +245,30 @@ config_take(struct cli *cli)
 	return CLI_GO_ON;
 }
 
-/* "uri: timeout: ...", or "uri: parameter 'verify': ...". */
+/* "uri: timeout: ...", "uri: password_file '/path': ...", or "uri: parameter 'verify': ...". */
+static bool
+is_about(const char *text, const char *key)
+{
+	static const char before[] = "uri: ", quote[] = "parameter '";
+	const char *at = strstr(text, before);
+
+	if (at == NULL)
+		return false;
+	at += strlen(before);
+	if (strncmp(at, quote, strlen(quote)) == 0)
+		at += strlen(quote);
+	return strcspn(at, ": '") == strlen(key) && strncmp(at, key, strlen(key)) == 0;
+}
+
 int
 config_blame(const struct cli *cli, const leash_error *err)
 {
 	int line = file.lines[URI];
-	char told[60], quoted[60];
 
 	if (err->status != LEASH_INVALID || file.uri == NULL || cli->uri != file.uri)
 		return CLI_GO_ON;
-	for (size_t i = PREFIX + 1; i < KEYS; i++) {
-		snprintf(told, sizeof told, "uri: %s:", keys[i]);
-		snprintf(quoted, sizeof quoted, "uri: parameter '%s':", keys[i]);
-		if (file.lines[i] != 0 && (strstr(err->text, told) != NULL || strstr(err->text, quoted) != NULL))
+	for (size_t i = PREFIX + 1; i < KEYS; i++)
+		if (file.lines[i] != 0 && is_about(err->text, keys[i]))
 			line = file.lines[i];
-	}
 	return fail(cli, line, "%s", err->text);
 }

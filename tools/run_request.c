@@ -59,7 +59,7 @@ static const struct cli_option telling_options[] = {
 
 static const struct cli_option end_options[] = {
 	{.name = "skip-ok", .take = cli_take_flag, .at = offsetof(struct run_request, skip_ok),
-	 .help = "if another has it: exit with 0, and say nothing (for cron)"},
+	 .help = "like -q; and exit with 0 if another has it (for cron)"},
 	{.name = "at-least", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct run_request, at_least_ms),
 	 .help = "keep the lock for at least this time"},
 	{.name = "lost-exit-code", .value = "N", .take = cli_take_status, .at = offsetof(struct run_request, lost_exit),
@@ -220,6 +220,7 @@ run_request_read(struct run_request *r, const struct command *command, int argc,
 		.value = value,
 	};
 	status = cli_read(r, command, argc, argv);
+	r->cli.quiet |= r->skip_ok; /* cron mails each line: a server that was away for a second is not worth one */
 
 	if (status == CLI_GO_ON)
 		status = hold_check(&r->cli, &r->need, &r->replicas);
