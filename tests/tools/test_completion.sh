@@ -108,8 +108,9 @@ offers_the_options_of_its_help() { # COMMAND
 	offers "leash $1 --" | sed 's/=$//' | sort | diff "$dir/wanted" -
 }
 
+# A configuration that is not there ends the command behind its options.
 wants_argument() { # COMMAND OPTION: yes or no, as getopt_long says; nothing if it ends the command well, as --help does
-	! "$leash" "$1" "$2" >"$dir/said" 2>&1 </dev/null || return
+	! LEASH_CONFIG=$dir/not-there "$leash" "$1" "$2" >"$dir/said" 2>&1 </dev/null || return
 	if grep -q -- "$2 needs an argument" "$dir/said"; then echo yes; else echo no; fi
 }
 
