@@ -1,13 +1,15 @@
 /**
  * leash: locks that hold across threads, processes and machines.
  *
- * The lock lives in Redis. While it is held, a watchdog thread in the holder extends its lease shortly before that
- * runs out, until the final release. If the holder dies the renewals stop, and the lock frees itself.
+ * The lock lives in Redis. While it is held, a watchdog thread in the holder's process renews its lease before the
+ * lease ends, until the final release. If the holder dies, the renewals stop, and the lock becomes free when its lease
+ * ends.
  *
- * What a lease cannot do: it does not exclude a process that is paused past its lease and goes on without asking
- * leash_lock_held(). Hand leash_lock_fence() to the resource that you protect, and let it refuse smaller numbers.
+ * What a lease cannot do: it does not stop a process that is paused for longer than its lease and then continues
+ * without asking leash_lock_held(). Hand leash_lock_fence() to the resource that you protect, and let the resource
+ * refuse smaller numbers.
  *
- * This header includes all of its parts; the documentation of a call stands where it is declared.
+ * This header includes all of its parts. Each call is documented where it is declared.
  */
 #ifndef LEASH_H
 #define LEASH_H

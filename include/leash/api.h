@@ -22,18 +22,18 @@
 #define LEASH_END_DECLS
 #endif
 
-/* LEASH_STRUCT_(type, .field = value, ...), by which LEASH_OPTIONS() and its like are made, yields the address of a
- * constant `type` whose size field is set and whose other fields are zero. It lives until the end of the enclosing
- * block (C), or of the full expression (C++): long enough for the call that it is an argument of. The address must not
- * be kept in a variable, which would dangle in C++ at once. To keep options, copy them:
+/* LEASH_STRUCT_(type, .field = value, ...) is what LEASH_OPTIONS() and the like are made of. It yields the address of a
+ * constant `type` whose size field is set and whose other fields are zero. The struct lives until the end of the
+ * enclosing block (C), or of the full expression (C++). That is long enough for a call that takes it as an argument. Do
+ * not keep the address in a variable: in C++ it would dangle at once. To keep options, copy them:
  *
  *     leash_options kept = *LEASH_OPTIONS(.uri = "redis://cache", .lease_ms = 10000);
  *     status = leash_open(&client, &kept, &err);
  *
- * In C++ fields are named in the order of the struct, each once; in C in any order. */
+ * In C++, name the fields in the order of the struct, each once; in C, in any order. */
 #ifdef __cplusplus
 #ifdef __GNUC__
-/* g++ -Wextra complains of each field that a designated initializer leaves out, which is their point */
+/* g++ -Wextra warns about each field that a designated initializer leaves out, which is the point of them here */
 #pragma GCC system_header
 #endif
 extern "C++" {
@@ -44,7 +44,8 @@ template <class T> inline const T *leash_addr_(const T &object) { return &object
 #define LEASH_STRUCT_(type, ...) (&(const type){.size = sizeof(type), __VA_ARGS__})
 #endif
 
-/** As a wait: do not give up. The smallest number there is: no arithmetic on deadlines yields it by accident. */
+/** A wait without limit. It is the smallest number that there is, so no arithmetic on deadlines yields it by
+ * accident. */
 #define LEASH_FOREVER INT64_MIN
 
 #endif

@@ -8,34 +8,35 @@
 LEASH_BEGIN_DECLS
 
 /**
- * A switch that ends waits. Hand it to acquires as `.cancel`; any number of threads, locks and clients of a
- * process may share one; a forked child makes its own.
+ * A switch that ends waits. Pass it to acquires as `.cancel`. Any number of threads, locks and clients of a process may
+ * share one. A forked child must make its own.
  */
 typedef struct leash_cancel leash_cancel;
 
 /**
- * Make a cancel, which has not been fired. Talks to nobody.
+ * Make a switch that has not been fired. Sends nothing to the server.
  *
- * @param out  receives it; untouched unless the result is LEASH_OK. Free it with leash_cancel_free().
+ * @param out  receives the switch; untouched unless the result is LEASH_OK. Free it with leash_cancel_free().
  * @param err  filled in unless the result is LEASH_OK; may be NULL.
  *
- * @retval LEASH_OK           `*out` is one
+ * @retval LEASH_OK           `*out` is a switch
  * @retval LEASH_INVALID      `out` is NULL
  * @retval LEASH_NO_MEMORY    nothing was made
- * @retval LEASH_UNSUPPORTED  a system without what leash needs
+ * @retval LEASH_UNSUPPORTED  the system lacks something that leash needs
  *
  * Threads: any; allowed in callbacks. Since 0.1.
  */
 LEASH_API LEASH_MUST_CHECK leash_status leash_cancel_new(leash_cancel **out, leash_error *err);
 
 /**
- * Fire: every acquire that waits with it returns LEASH_CANCELED, once its thread runs, and so does each later one.
+ * Fire it. Every acquire that waits with it returns LEASH_CANCELED as soon as its thread runs, and so does each later
+ * one.
  *
- * It stays fired. A wait that is granted the lock at the same moment may return LEASH_OK instead. Also a wait for a
- * server that does not answer ends. What the acquire left behind in Redis is canceled in the background.
+ * It stays fired. A wait that is granted the lock at the same moment may return LEASH_OK instead. A wait for a server
+ * that does not answer ends, too. What the acquire left behind in Redis is canceled in the background.
  *
- * Threads: any; allowed in callbacks and in signal handlers; again and again. In a forked child it ends no waits of the
- * parent's. NULL is allowed. Since 0.1.
+ * Threads: any; allowed in callbacks and in signal handlers; any number of times. In a forked child it does not end
+ * waits of the parent. NULL is allowed. Since 0.1.
  */
 LEASH_API void leash_cancel_fire(leash_cancel *cancel);
 
@@ -47,37 +48,37 @@ LEASH_API void leash_cancel_fire(leash_cancel *cancel);
 LEASH_API bool leash_cancel_is_fired(const leash_cancel *cancel);
 
 /**
- * A descriptor that is readable while a cancel is fired: for poll(), or the loop of the program. Made by the first
- * call, and the same until the cancel is freed. Do nothing else with it: leash_cancel_reset() takes back what is
- * readable.
+ * A descriptor that is readable while the switch is fired, for poll() or the program's event loop. The first call makes
+ * it; it stays the same until the switch is freed. Only watch it, and do not read from it: leash_cancel_reset() makes
+ * it unreadable again.
  *
- * @param fd   receives it; untouched unless the result is LEASH_OK
+ * @param fd   receives the descriptor; untouched unless the result is LEASH_OK
  * @param err  filled in unless the result is LEASH_OK; may be NULL
  *
  * @retval LEASH_OK         watch `*fd` for reading, by level or by edge
  * @retval LEASH_INVALID    `cancel` or `fd` is NULL
  * @retval LEASH_NO_MEMORY  no more descriptors
- * @retval LEASH_FORKED     it belongs to the parent process
+ * @retval LEASH_FORKED     the switch belongs to the parent process
  *
  * Threads: any; allowed in callbacks. Since 0.1.
  */
 LEASH_API LEASH_MUST_CHECK leash_status leash_cancel_fd(leash_cancel *cancel, int *fd, leash_error *err);
 
 /**
- * Undo the firing, so that a cancel can be fired again: between two jobs of a thread, say. NULL is allowed; in a forked
- * child nothing is done to one of the parent's.
+ * Undo a fire, so that the switch can be fired again: between two jobs of a thread, for example. NULL is allowed. In a
+ * forked child this does nothing to a switch of the parent.
  *
- * If it is fired at the same moment, its descriptor may stay readable though it is not fired: reset it again then.
+ * If it is fired at the same moment, its descriptor may stay readable although it is not fired. Reset it again then.
  *
  * Threads: any; allowed in callbacks. Since 0.1.
  */
 LEASH_API void leash_cancel_reset(leash_cancel *cancel);
 
 /**
- * Free a cancel. NULL is allowed. Handles that have it as `.on_lost` go on; with the last of them its
- * descriptor is closed.
+ * Free it. NULL is allowed. Handles that have it as `.on_lost` still work; the descriptor is closed with the last of
+ * them.
  *
- * Threads: any, when no acquire uses it and nobody will fire it any more. Since 0.1.
+ * Threads: any, when no acquire uses it and no thread will fire it again. Since 0.1.
  */
 LEASH_API void leash_cancel_free(leash_cancel *cancel);
 

@@ -1,4 +1,4 @@
-/* Gates: a latch opens once enough have arrived at it, a barrier lets in those who wait once they are enough. */
+/* Gates: a latch opens once enough parties have arrived; a barrier lets its waiters in once enough of them wait. */
 #ifndef LEASH_GATE_H
 #define LEASH_GATE_H
 
@@ -12,30 +12,30 @@ enum {
 };
 
 /**
- * A handle of a latch: a name, and how many are to arrive. It opens for those who wait once that many have arrived,
- * over all machines, and stays open.
+ * A handle for a latch: a name, and how many arrivals it needs. It opens for all waiters once that many have arrived,
+ * across all machines, and stays open.
  *
- * Nothing is set up: the count is said with each wait, and each wait is judged by its own. An arrival counts for a day,
- * and a latch is used once: for the next time take another name, "deploy-1234", or leash_latch_break().
+ * Nothing is set up on the server: each wait states its own count and is judged by it. An arrival counts for a day, and
+ * a latch is used once. For the next use, take another name ("deploy-1234"), or call leash_latch_break().
  *
  * Handles of one name in one client share their state, and any number of threads may share a handle.
  */
 typedef struct leash_latch leash_latch;
 
 /**
- * Make a handle of the latch called `name`. Talks to nobody.
+ * Make a handle for the latch called `name`. Sends nothing to the server.
  *
  * @param out    receives the handle; untouched unless the result is LEASH_OK.
- * @param name   as for leash_lock_new(). What is used as a latch cannot be used as anything else: MISMATCH.
- * @param count  1 to LEASH_LATCH_MAX: how many are to arrive.
+ * @param name   as for leash_lock_new(). A name that is used as a latch cannot be used as anything else: MISMATCH.
+ * @param count  1 to LEASH_LATCH_MAX: how many arrivals the latch needs.
  * @param err    filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           `*out` is a handle; free it with leash_latch_free()
- * @retval LEASH_INVALID      a count out of range, or as leash_lock_new()
- * @retval LEASH_UNSUPPORTED  on a quorum, whose servers have no common queue for those who wait
+ * @retval LEASH_INVALID      a count out of range; or as leash_lock_new()
+ * @retval LEASH_UNSUPPORTED  on a quorum, whose servers have no common queue for waiters
  * @retval LEASH_NO_MEMORY, LEASH_FORKED, LEASH_CLOSED as leash_lock_new()
  *
- * There are no options: nobody holds a latch, so there is no lease to renew, or to lose. Threads: any; allowed in
+ * There are no options: nobody holds a latch, so there is no lease to renew or to lose. Threads: any; allowed in
  * callbacks. Since 0.1.
  */
 LEASH_API LEASH_MUST_CHECK leash_status
@@ -48,13 +48,13 @@ LEASH_API void leash_latch_free(leash_latch *latch);
 /**
  * Arrive: count `latch` down by one.
  *
- * @param party  who arrives, 1 to LEASH_NAME_MAX bytes, such as "worker-3": it counts once, however often it arrives,
- *               also in other processes, and after a restart. NULL: each call is another arrival.
+ * @param party  who arrives, 1 to LEASH_NAME_MAX bytes, such as "worker-3". A party counts once, however often it
+ *               arrives, also from other processes and after a restart. NULL: each call is another arrival.
  * @param err    filled in unless the result is LEASH_OK; may be NULL.
  *
- * @retval LEASH_OK           it counts, for a day; those for whom that is enough have been let in
- * @retval LEASH_UNAVAILABLE  the server did not answer within the client's `timeout_ms`: it may have arrived, or do so
- *                            a little later. Saying it again is right for a party; without one it may count twice
+ * @retval LEASH_OK           the arrival counts, for a day; waiters for whom it was the last one have been let in
+ * @retval LEASH_UNAVAILABLE  the server did not answer within the client's `timeout_ms`: the arrival may count now or a
+ *                            little later. With a party, call again; without one the arrival may then count twice
  * @retval LEASH_MISMATCH     the name is used as something else
  * @retval LEASH_DENIED       the server does not permit a command; the text names it
  * @retval LEASH_PROTOCOL     the answer is not what a Redis server says
@@ -76,22 +76,22 @@ LEASH_API leash_status leash_latch_count_down(leash_latch *latch, const char *pa
 LEASH_API leash_status leash_latch_arrived(leash_latch *latch, int64_t *arrived, leash_error *err);
 
 /**
- * Let `latch` begin again: nobody has arrived.
+ * Reset `latch`: all arrivals are forgotten.
  *
- * It forgets LEASH_HOLDS_MAX of them, and where there are more, call it again until it says NOT_HELD. Those who arrive
- * meanwhile stay.
+ * One call forgets at most LEASH_HOLDS_MAX arrivals. If there are more, call again until the result is LEASH_NOT_HELD.
+ * New arrivals during the call stay.
  *
- * @retval LEASH_OK        those have been forgotten
+ * @retval LEASH_OK        the arrivals have been forgotten
  * @retval LEASH_NOT_HELD  nobody had arrived
  *
- * All else is as leash_lock_break() says. Threads: any; not from a leash callback. Since 0.1.
+ * Otherwise as leash_lock_break(). Threads: any; not from a leash callback. Since 0.1.
  */
 LEASH_API leash_status leash_latch_break(leash_latch *latch, leash_error *err);
 
 /**
  * Wait until enough have arrived at `latch`, for up to `wait_ms`. Does not arrive itself.
  *
- * @param wait_ms  0 asks once; LEASH_FOREVER does not give up.
+ * @param wait_ms  0 asks once; LEASH_FOREVER waits without limit.
  * @param err      filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           enough have arrived
@@ -107,7 +107,7 @@ LEASH_API leash_status leash_latch_break(leash_latch *latch, leash_error *err);
 LEASH_API LEASH_MUST_CHECK leash_status leash_latch_await(leash_latch *latch, int64_t wait_ms, leash_error *err);
 
 /**
- * Wait at `latch` as `how` says: with a wait that can be canceled. Its lease changes nothing.
+ * The same, as `how` says: the wait can be canceled. The lease is ignored.
  *
  * @param how  NULL means LEASH_ACQUIRE(): ask once.
  *
@@ -117,26 +117,27 @@ LEASH_API LEASH_MUST_CHECK leash_status
 leash_latch_await_with(leash_latch *latch, const leash_acquire *how, leash_error *err);
 
 /**
- * A handle of a barrier: a name, and how many parties meet there. Whoever waits at it is let in when that many wait,
- * all at once; who comes next begins the next round. So any number of rounds is possible, one after the other, with
- * no party ever a round ahead.
+ * A handle for a barrier: a name, and how many parties meet there. Its waiters are let in all at once, as soon as that
+ * many wait. The next waiter begins the next round. So there can be any number of rounds, one after the other, and no
+ * party is ever a round ahead.
  *
- * Only those who wait count: who gives up its wait, or dies, does not. So a call that gives up ends when the
- * server has let go of its place, or says that the last one came before that. A process that ended is noticed before
- * the others are let in, and a machine that is gone, or stands still, within 10 s. Who is let in and dies just then
- * has been there.
+ * Only waiting parties count, not one that gave up or died. So a call that gives up returns only when the server has
+ * removed its place, or says that the last party came before that. A process that ended is noticed before the others
+ * are let in; a machine that is gone or frozen is noticed within 10 s. A party that is let in and dies at that moment
+ * has counted.
  *
- * Handles of one name in one client share their state, and any number of threads may share a handle; each that waits is
- * a party of its own. Programs should agree on how many there are; while they do not, the first who waits says it.
+ * Handles of one name in one client share their state, and any number of threads may share a handle; each waiting
+ * thread is a party of its own. Programs should agree on the number of parties. If they do not, the first waiter
+ * decides.
  */
 typedef struct leash_barrier leash_barrier;
 
 /**
- * Make a handle of the barrier called `name`. Talks to nobody.
+ * Make a handle for the barrier called `name`. Sends nothing to the server.
  *
  * @param parties  1 to LEASH_BARRIER_MAX: how many make a round.
  *
- * All else is as leash_latch_new() says. Since 0.1.
+ * Otherwise as leash_latch_new(). Since 0.1.
  */
 LEASH_API LEASH_MUST_CHECK leash_status
 leash_barrier_new(leash_barrier **out, leash_client *client, const char *name, int64_t parties, leash_error *err);
@@ -146,33 +147,34 @@ leash_barrier_new(leash_barrier **out, leash_client *client, const char *name, i
 LEASH_API void leash_barrier_free(leash_barrier *barrier);
 
 /**
- * Be one of the parties at `barrier`, and wait until all are there, for up to `wait_ms`.
+ * Join the parties at `barrier`, and wait up to `wait_ms` until all are there.
  *
- * @param wait_ms  0: is this the last one? Then all are let in, this one included; else TIMEOUT, and it was not there.
- *                 LEASH_FOREVER does not give up. What giving up takes is not in it: a trip to the server; after a
- *                 connection that was lost up to the client's `timeout_ms`, and without an answer up to twice that.
+ * @param wait_ms  0: if this is the last party, all are let in, including this one; else TIMEOUT, and this party does
+ *                 not count. LEASH_FOREVER waits without limit. `wait_ms` does not include the time to give up: one
+ *                 round trip to the server; up to the client's `timeout_ms` after a lost connection; up to twice that
+ *                 without an answer.
  * @param err      filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           all were there
- * @retval LEASH_TIMEOUT      not all were there at the end of `wait_ms`, and nobody has counted on this one
- * @retval LEASH_UNAVAILABLE  the server could not be asked in time; nor has anybody counted on this one
- * @retval LEASH_UNKNOWN      the server did not say in time whether all came before this one gave up
+ * @retval LEASH_TIMEOUT      not all were there at the end of `wait_ms`, and this party was not counted
+ * @retval LEASH_UNAVAILABLE  the server could not be asked in time, and this party was not counted
+ * @retval LEASH_UNKNOWN      the server did not say in time whether all parties came before this one gave up
  * @retval LEASH_MISMATCH     the name is used as something else
  * @retval LEASH_INVALID      no barrier, or a negative wait
  * @retval LEASH_DENIED, LEASH_PROTOCOL, LEASH_NO_MEMORY, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as
- *         leash_lock_acquire(). The text says so if it is not known whether others have counted on this one
+ *         leash_lock_acquire(). If it is not known whether this party was counted, the text says so
  *
  * Threads: any; not from a leash callback. Not a cancellation point. Since 0.1.
  */
 LEASH_API LEASH_MUST_CHECK leash_status leash_barrier_wait(leash_barrier *barrier, int64_t wait_ms, leash_error *err);
 
 /**
- * Be one of the parties at `barrier` as `how` says: with a wait that can be canceled. Its lease changes nothing.
+ * The same, as `how` says: the wait can be canceled. The lease is ignored.
  *
- * @param how  NULL means LEASH_ACQUIRE(): is this the last one?
+ * @param how  NULL means LEASH_ACQUIRE(): do not wait.
  *
- * @return as leash_barrier_wait(); also LEASH_CANCELED, and nobody has counted on this one. Threads: any; not from a
- *         leash callback. Since 0.1.
+ * @return as leash_barrier_wait(); also LEASH_CANCELED, and this party was not counted. Threads: any; not from a leash
+ *         callback. Since 0.1.
  */
 LEASH_API LEASH_MUST_CHECK leash_status
 leash_barrier_wait_with(leash_barrier *barrier, const leash_acquire *how, leash_error *err);

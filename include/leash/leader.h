@@ -1,7 +1,7 @@
-/* Leaders: one of many leads, and all may know who it is.
+/* Leaders: one of many candidates leads, and all can know who it is.
  *
- * Whoever holds a lock leads; to stand is to acquire it, to resign is to release it. A leader proclaims a value, such
- * as its address, and any number of others watch who leads. They need not stand themselves.
+ * The holder of a lock leads. A candidate stands by acquiring the lock, and resigns by releasing it. A leader proclaims
+ * a value, such as its address. Any number of others watch who leads; they need not be candidates.
  *
  *     leash_leader leader = {.size = sizeof leader};
  *
@@ -12,7 +12,7 @@
  *         route_to(leader.leads ? leader.value : NULL);
  *
  * News of a leader may be out of date when it arrives: another one may lead by then. So a leader asks
- * leash_lock_held(), and passes its fence to whatever it changes.
+ * leash_lock_held(), and passes its fence to everything that it changes.
  *
  * A quorum has no leaders: LEASH_UNSUPPORTED. */
 #ifndef LEASH_LEADER_H
@@ -23,27 +23,28 @@
 LEASH_BEGIN_DECLS
 
 enum {
-	LEASH_VALUE_MAX = 4096, /**< bytes of what a leader says of itself */
+	LEASH_VALUE_MAX = 4096, /**< bytes in the value of a leader */
 };
 
 /**
- * Let all who watch know `value`. It ends with the hold, and is never shown as another leader's. A later one replaces
- * it. Once a value was proclaimed, the hold is not handed off within the process.
+ * Let all watchers know `value`. The value ends with the hold, and is never shown for another leader. A later value
+ * replaces it. After a value was proclaimed, the hold is not handed off within the process.
  *
  * @param lock   a mutex that the calling owner holds.
- * @param value  1 to LEASH_VALUE_MAX bytes of any text; copied.
+ * @param value  1 to LEASH_VALUE_MAX bytes of text; copied.
  * @param err    filled in unless the result is LEASH_OK; may be NULL.
  *
- * @retval LEASH_OK           the server has it, and tells all who watch. A server that is replaced by one with older
- *                            data may have lost the value, though not the hold, and no event tells so: to be sure,
- *                            proclaim it again from time to time. If the connection broke meanwhile the call lasts for
- *                            all of `timeout_ms`: what was sent over that does not replace a later value
+ * @retval LEASH_OK           the server has the value, and tells all watchers. If the server is replaced by one with
+ *                            older data, the value may be lost although the hold is not, and no event reports that. To
+ *                            be sure, proclaim it again from time to time. If the connection broke during the call, the
+ *                            call takes all of `timeout_ms`, so that what was sent over that connection cannot replace
+ *                            a later value
  * @retval LEASH_NOT_HELD     this owner does not hold the lock
- * @retval LEASH_LOST         it did, and the hold was lost
- * @retval LEASH_INVALID      no lock, no value, a value out of range, or the lock is no mutex of leash
+ * @retval LEASH_LOST         this owner held it, and the hold was lost
+ * @retval LEASH_INVALID      no lock, no value, a value out of range, or the lock is not a mutex of leash
  * @retval LEASH_UNSUPPORTED  on a quorum
- * @retval LEASH_UNAVAILABLE  the server did not answer within the client's `timeout_ms`: it may have it all the same,
- *                            but does not get it later, so what is proclaimed next is what stays
+ * @retval LEASH_UNAVAILABLE  the server did not answer within the client's `timeout_ms`. It may have the value anyway,
+ *                            but cannot get it later, so the next value that is proclaimed stays
  * @retval LEASH_DENIED, LEASH_PROTOCOL, LEASH_NO_MEMORY, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as
  *                            leash_lock_extend()
  *
@@ -54,11 +55,11 @@ LEASH_API leash_status leash_lock_proclaim(leash_lock *lock, const char *value, 
 /** Who leads. Set `size` before the call. */
 typedef struct leash_leader {
 	size_t size;                       /**< sizeof(leash_leader) */
-	bool leads;                        /**< somebody does; else all that follows is zero */
+	bool leads;                        /**< there is a leader; if not, all other fields are zero */
 	char token[LEASH_TOKEN_MAX];       /**< of its hold */
-	uint64_t fence;                    /**< of its hold, as leash_lock_fence() first had it; 0: not known */
-	int64_t remaining_ms;              /**< of its lease if not renewed; -1: no end, so not made by leash */
-	char value[LEASH_VALUE_MAX + 8];   /**< what it proclaimed; empty: nothing so far */
+	uint64_t fence;                    /**< of its hold, as leash_lock_fence() first returned it; 0: not known */
+	int64_t remaining_ms;              /**< rest of its lease if not renewed; -1: no end, so not made by leash */
+	char value[LEASH_VALUE_MAX + 8];   /**< what it proclaimed; empty: nothing yet */
 	/* Add fields here, at the end, and nowhere else. */
 } leash_leader;
 
@@ -66,10 +67,10 @@ typedef struct leash_leader {
 typedef struct leash_watch leash_watch;
 
 /**
- * Watch who holds the lock called `name`. Talks to nobody.
+ * Make a watch of who holds the lock called `name`. Sends nothing to the server.
  *
  * @param out   receives the watch; untouched unless the result is LEASH_OK.
- * @param name  as for leash_lock_new(): that of the lock for which they stand. This client may use it, too.
+ * @param name  as for leash_lock_new(): the lock for which the candidates stand. This client may also use that lock.
  * @param err   filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           `*out` is a watch; free it with leash_watch_free()
@@ -82,29 +83,29 @@ LEASH_API LEASH_MUST_CHECK leash_status
 leash_watch_new(leash_watch **out, leash_client *client, const char *name, leash_error *err);
 
 /**
- * Free a watch. Talks to nobody. NULL is allowed.
+ * Free a watch. Sends nothing to the server. NULL is allowed.
  *
  * Threads: any, while no other call uses it; allowed in callbacks. Since 0.1.
  */
 LEASH_API void leash_watch_free(leash_watch *watch);
 
 /**
- * Wait until who leads, or what it proclaimed, is not what this watch told last, and tell that. The first call tells
- * at once how it is.
+ * Wait until the leader, or its value, differs from what this watch reported last, and report it. The first call
+ * reports the present state at once.
  *
- * Changes are told in their order; of several in quick succession perhaps only the last. Watchers hear at once that a
- * leader resigned or proclaimed a value, at the end of its lease that it died, and within a second that one leads
- * without a value.
+ * Changes are reported in order; of several in quick succession, perhaps only the last one. Watchers learn at once that
+ * a leader resigned or proclaimed a value. They learn that it died when its lease ends, and that a new one leads
+ * without a value within a second.
  *
- * @param wait_ms  0 asks once; LEASH_FOREVER does not give up.
- * @param leader   receives who leads, or that nobody does; its `size` must be set. Untouched unless the result is
- *                 LEASH_OK.
+ * @param wait_ms  0 asks once; LEASH_FOREVER waits without limit.
+ * @param leader   receives the leader, or the fact that nobody leads; its `size` must be set. Untouched unless the
+ *                 result is LEASH_OK.
  * @param err      filled in unless the result is LEASH_OK; may be NULL.
  *
- * @retval LEASH_OK           `*leader` is news
+ * @retval LEASH_OK           `*leader` is new
  * @retval LEASH_TIMEOUT      nothing changed during `wait_ms`
- * @retval LEASH_MISMATCH     the name is used for something that is no mutex
- * @retval LEASH_INVALID      no watch, no leader, or its size is not set; or a negative wait
+ * @retval LEASH_MISMATCH     the name is used for something that is not a mutex
+ * @retval LEASH_INVALID      no watch, no leader, the size of `leader` is not set, or a negative wait
  * @retval LEASH_UNAVAILABLE  the server could not be asked in time
  * @retval LEASH_DENIED, LEASH_PROTOCOL, LEASH_NO_MEMORY, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as
  *                            leash_lock_acquire()
@@ -115,8 +116,8 @@ LEASH_API leash_status
 leash_watch_next(leash_watch *watch, int64_t wait_ms, leash_leader *leader, leash_error *err);
 
 /**
- * Wait for news of who leads as `how` says: `.wait_ms`, and a `.cancel` that ends it with LEASH_CANCELED. All else is
- * ignored.
+ * The same, with LEASH_ACQUIRE(...): `.wait_ms`, and a `.cancel` that ends the wait with LEASH_CANCELED. Other fields
+ * are ignored.
  *
  * Threads: as leash_watch_next(). Since 0.1.
  */
@@ -124,7 +125,7 @@ LEASH_API leash_status
 leash_watch_next_with(leash_watch *watch, const leash_acquire *how, leash_leader *leader, leash_error *err);
 
 /**
- * Tell who leads now, whatever was told before: as the first leash_watch_next(). It does not wait.
+ * Report who leads now, whatever was reported before, like the first leash_watch_next(). It does not wait.
  *
  * Threads: as leash_watch_next(). Since 0.1.
  */

@@ -1,4 +1,4 @@
-/* Where leash gets its memory from. */
+/* The functions with which leash allocates memory. */
 #ifndef LEASH_MEMORY_H
 #define LEASH_MEMORY_H
 
@@ -7,7 +7,7 @@
 
 LEASH_BEGIN_DECLS
 
-/** The three functions, with the meaning that C gives to their namesakes. All must be set; any thread may call them. */
+/** The three functions, with the meaning of their namesakes in C. All must be set. Any thread may call them. */
 typedef struct leash_memory {
 	void *(*alloc)(size_t size);
 	void *(*realloc)(void *old, size_t size);
@@ -15,13 +15,13 @@ typedef struct leash_memory {
 } leash_memory;
 
 /**
- * Let leash allocate through `memory` instead of malloc(). The libraries below leash (hiredis,
- * libsodium, OpenSSL, libc) go on as they were.
+ * Let leash allocate through `memory` instead of malloc(). The libraries below leash (hiredis, libsodium, OpenSSL,
+ * libc) still allocate as before.
  *
  * @param memory  copied; NULL goes back to malloc().
  *
  * @retval LEASH_OK       done
- * @retval LEASH_INVALID  a function is NULL, or leash has allocated something already: call it before everything else
+ * @retval LEASH_INVALID  a function is NULL, or leash has allocated memory already: make this call before all others
  *
  * Threads: one, before any other call of leash. Since 0.1.
  */

@@ -1,4 +1,4 @@
-/* What a call answers, and the one line of text that goes with it. */
+/* What a call returns, and the one line of text that goes with it. */
 #ifndef LEASH_STATUS_H
 #define LEASH_STATUS_H
 
@@ -7,7 +7,7 @@
 LEASH_BEGIN_DECLS
 
 /**
- * The one list of statuses: name, number, text. Numbers are never reused or changed.
+ * The list of statuses: name, number, text. Numbers are never reused or changed.
  */
 #define LEASH_STATUS_MAP(X)                                                                                            \
 	X(OK, 0, "done")                                                                                                \
@@ -22,11 +22,11 @@ LEASH_BEGIN_DECLS
 	X(DENIED, 9, "the server does not permit it")                                                                   \
 	X(MISMATCH, 10, "the key holds something that is not this kind of lock")                                        \
 	X(FORKED, 11, "the client belongs to the parent process")                                                       \
-	X(IN_CALLBACK, 12, "the call waits, which a callback must not")                                                 \
+	X(IN_CALLBACK, 12, "the call may wait, and a callback must not wait")                                           \
 	X(CLOSED, 13, "the client is closed")                                                                           \
 	X(PROTOCOL, 14, "the answer is not what a Redis server says")                                                   \
 	X(UNSUPPORTED, 15, "not supported here")                                                                        \
-	X(DEADLOCK, 16, "to wait could be to wait forever")
+	X(DEADLOCK, 16, "waiting could take forever")
 
 typedef enum leash_status {
 #define LEASH_STATUS_ENUM_(name, number, text) LEASH_##name = number,
@@ -35,21 +35,21 @@ typedef enum leash_status {
 } leash_status;
 
 /**
- * What went wrong, in the caller's own storage. Its size is 256 bytes, forever.
+ * What went wrong, stored by the caller. Its size is 256 bytes, forever.
  *
- * `text` is one line of printable characters that names the lock and the server, never holds a secret, and ends
- * without a full stop. A call that returns LEASH_OK leaves the struct alone.
+ * `text` is one line of printable characters. It names the lock and the server, never contains a secret, and has no
+ * full stop at the end. A call that returns LEASH_OK does not change the struct.
  */
 typedef struct leash_error {
 	leash_status status; /**< what the call returned */
-	int sys_errno;       /**< the system's error behind it, or 0 */
-	char text[248];      /**< NUL-terminated; cut off where it does not fit */
+	int sys_errno;       /**< the system's error that caused it, or 0 */
+	char text[248];      /**< NUL-terminated; cut off if too long */
 } leash_error;
 
 /**
  * The name of `status` as the headers spell it, without the prefix: "TIMEOUT".
  *
- * @return a constant string; "?" for a number that is none.
+ * @return a constant string; "?" for any other number.
  *
  * Threads: any; allowed in callbacks and in signal handlers. Since 0.1.
  */
@@ -58,7 +58,7 @@ LEASH_API const char *leash_status_name(leash_status status);
 /**
  * What `status` means, in a few words.
  *
- * @return a constant string; "unknown status" for a number that is none.
+ * @return a constant string; "unknown status" for any other number.
  *
  * Threads: any; allowed in callbacks and in signal handlers. Since 0.1.
  */

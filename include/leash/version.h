@@ -1,4 +1,4 @@
-/* Which leash this is. */
+/* The version of leash. */
 #ifndef LEASH_VERSION_H
 #define LEASH_VERSION_H
 
