@@ -1,25 +1,25 @@
 /**
- * leash for C++17 and later: what leash.h has, with objects that give back what they have, the standard's guards and
- * times.
+ * leash for C++17 and later: the calls of leash.h as objects that release what they hold, with the guards and the times
+ * of the standard library.
  *
  *     leash::client client; // $LEASH_URI, else redis://127.0.0.1:6379
  *     leash::lock orders(client, "orders");
  *     std::unique_lock guard(orders, 5s);
  *
- * Header only; a program links with libleash, as one in C does. docs/cpp.md is the tour, and the documentation of a
- * call stands where it is declared. What a class here does not have is in leash.h: get() of each yields the handle for
- * that (of a read_write_lock: of reads() and writes()). And each but the client and the read_write_lock can be made of
- * such a handle, which it frees then.
+ * It is header only; a program links with libleash, as in C. docs/cpp.md is the tour, and each call is documented where
+ * it is declared. For what a class here does not offer, use leash.h: get() of each object returns the C handle (of a
+ * read_write_lock: get() of reads() and writes()). Each class except the client and the read_write_lock can also be
+ * made of such a handle, which it then frees.
  *
- * - **Errors.** What has a name of the standard library's (a constructor, lock(), wait_for(), count_down(), ...) throws
- *   leash::error. What has a name of leash's own (open(), make(), acquire(), release(), await(), ...) throws nothing
- *   and returns a leash::result, which must be looked at. See leash/error.hpp.
- * - **Times** are std::chrono's, of any unit. leash counts whole milliseconds, to which each is rounded up.
- * - **Ends.** A destructor never throws. Objects can be moved, and not be copied. One that was moved from has nothing;
- *   its calls answer LEASH_INVALID, or that nothing is held. Neither move nor destroy one that another thread uses, or
+ * - **Errors.** A function with a name of the standard library (a constructor, lock(), wait_for(), count_down(), ...)
+ *   throws leash::error. A function with a name of leash's own (open(), make(), acquire(), release(), await(), ...)
+ *   throws nothing and returns a leash::result, which must be checked. See leash/error.hpp.
+ * - **Times** are std::chrono durations of any unit. leash counts whole milliseconds and rounds up.
+ * - **Ends.** A destructor never throws. Objects can be moved, but not copied. A moved-from object has nothing: its
+ *   calls return LEASH_INVALID, or that nothing is held. Do not move or destroy an object that another thread uses, or
  *   that a guard refers to.
- * - **Threads** are as with the call of leash.h that is named; a function that is about the memory of an option may
- *   throw std::bad_alloc, too.
+ * - **Threads** are as with the call of leash.h that is named. A function that copies an option may also throw
+ *   std::bad_alloc.
  */
 #ifndef LEASH_HPP
 #define LEASH_HPP

@@ -9,10 +9,10 @@
 
 namespace leash {
 
-/** A leash_cancel: hand it to acquires by acquire_options::cancel(). It must outlive those that use it. */
+/** A leash_cancel: pass it to acquires with acquire_options::cancel(). It must outlive those that use it. */
 class cancel {
 public:
-	/** One that has not been fired; throws what make() returns. Since 0.1. */
+	/** A switch that has not been fired; throws what make() returns. Since 0.1. */
 	cancel() : cancel(make().value()) {}
 
 	/** As leash_cancel_new(). Since 0.1. */
@@ -24,19 +24,19 @@ public:
 	/** End all waits with it, now and later, with LEASH_CANCELED; as leash_cancel_fire(), also in a signal handler. */
 	void fire() noexcept { leash_cancel_fire(get()); }
 
-	/** Has it been fired? Likewise. */
+	/** Has it been fired? Also in a signal handler. */
 	bool is_fired() const noexcept { return leash_cancel_is_fired(get()); }
 
-	/** A descriptor that is readable while it is fired, for poll(); stays this object's. As leash_cancel_fd(). */
+	/** A descriptor that is readable while it is fired, for poll(); this object keeps it. As leash_cancel_fd(). */
 	result<int> fd() noexcept
 	{
 		return detail::told<int>([&](int *out, leash_error *err) { return leash_cancel_fd(get(), out, err); });
 	}
 
-	/** It can be fired again; as leash_cancel_reset(). */
+	/** Undo a fire, so that it can be fired again; as leash_cancel_reset(). */
 	void reset() noexcept { leash_cancel_reset(get()); }
 
-	/** For calls of leash.h; stays this object's. */
+	/** The C handle, for calls of leash.h; this object keeps it. */
 	leash_cancel *get() const noexcept { return cancel_.get(); }
 
 	explicit cancel(leash_cancel *handle) noexcept : cancel_(handle) {}

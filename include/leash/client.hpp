@@ -20,11 +20,11 @@
 namespace leash {
 
 /**
- * How to open a client: a leash_options, each field by a call of its name (without `_ms`), in any order.
+ * How to open a client: a leash_options. Each field is set by a call of its name (without `_ms`), in any order.
  *
  *     leash::client client(leash::client_options().lease(10s).uri("redis://cache"));
  *
- * What is not named, and a time of 0, is the default. Texts are copied. Since 0.1.
+ * A field that is not set, or a time of 0, means the default. Texts are copied. Since 0.1.
  */
 class client_options {
 public:
@@ -36,19 +36,19 @@ public:
 	client_options &timeout(duration time) noexcept { return options_.timeout_ms = time.ms(), *this; }
 	client_options &fence_ttl(duration time) noexcept { return options_.fence_ttl_ms = time.ms(), *this; }
 
-	/** For how long open() tries again while the server is away; leash::forever does not give up. */
+	/** For how long open() retries while the server is away; leash::forever means without limit. */
 	client_options &open_wait(duration time) noexcept { return options_.open_wait_ms = time.wait_ms(), *this; }
 
-	/** Ends that when it is fired; it must outlive open(). */
+	/** Fire it to end these retries; it must outlive open(). */
 	client_options &open_cancel(const cancel &value) noexcept { return options_.open_cancel = value.get(), *this; }
 
-	/** Events of the client, and of locks that have no function of their own; see event_function for the thread. */
+	/** Events of the client, and of locks without a function of their own; see event_function for the thread. */
 	client_options &on_event(event_function function)
 	{
 		return on_event_ = std::make_shared<event_function>(std::move(function)), *this;
 	}
 
-	/** Log lines; likewise. */
+	/** Log lines; see log_function. */
 	client_options &on_log(log_function function)
 	{
 		return on_log_ = std::make_shared<log_function>(std::move(function)), *this;
@@ -61,7 +61,7 @@ private:
 
 	static text copy(std::string_view value) { return std::make_shared<const std::string>(value); }
 
-	/* For as long as this object is there and is not changed. */
+	/* Valid as long as this object exists and is not changed. */
 	leash_options c() const noexcept
 	{
 		leash_options all = options_;
@@ -80,7 +80,7 @@ private:
 		return all;
 	}
 
-	/* Which text has a NUL in it, at which C would end it: something else would be opened than was asked for. */
+	/* The text that has a NUL in it, where C would end it: something else would be opened than was asked for. */
 	const char *broken_text() const noexcept
 	{
 		const auto is_broken = [](const text &t) { return t != nullptr && t->find('\0') != std::string::npos; };
@@ -98,11 +98,11 @@ private:
 };
 
 /**
- * A leash_client: one deployment, its connections, its watchdog. One serves all threads of a program.
+ * A leash_client: one deployment, its connections, its watchdog. One client serves all threads of a program.
  *
- * The destructor closes it, as leash_close(): what is held through it is released, all who wait are woken
- * (LEASH_CLOSED), and no callback runs any more. That takes at most about twice the `timeout`. Locks of it may outlive
- * it; their calls then answer LEASH_CLOSED.
+ * The destructor closes it, as leash_close(): what is held through it is released, all waiters are woken
+ * (LEASH_CLOSED), and no callback runs any more. That takes at most about twice the `timeout`. Locks of the client may
+ * outlive it; their calls then return LEASH_CLOSED.
  */
 class client {
 public:
@@ -126,7 +126,7 @@ public:
 		return detail::why_not(LEASH_NO_MEMORY, "out of memory for a client");
 	}
 
-	/** For calls of leash.h; stays this object's. */
+	/** The C handle, for calls of leash.h; this object keeps it. */
 	leash_client *get() const noexcept { return inside_ != nullptr ? inside_->client : nullptr; }
 
 private:

@@ -18,7 +18,7 @@
 
 namespace leash {
 
-/** How a condition waits: a leash_condition_options, in any order. What is not named, and 0, is the default. */
+/** How a condition waits: a leash_condition_options, in any order. A field that is not set, or 0, means the default. */
 class condition_options {
 public:
 	condition_options &recheck(duration time) noexcept { return options_.recheck_ms = time.ms(), *this; }
@@ -31,25 +31,26 @@ private:
 };
 
 /**
- * A leash_condition, over all machines, with the words of std::condition_variable_any. It knows its lock, so no guard
- * is handed to it; who waits holds the lock.
+ * A leash_condition, across all machines, with the words of std::condition_variable_any. It knows its lock, so it takes
+ * no guard; the waiter holds the lock.
  *
  *     leash::condition not_empty(orders, "not empty");
  *     std::unique_lock guard(orders);
  *     not_empty.wait([&] { return !queue_is_empty(); });
  *
- * After a wait the lock is held, as deep as before; if it was given up meanwhile, with a larger fence. But a wait that
- * throws, or returns another error than LEASH_TIMEOUT and LEASH_CANCELED, leaves it NOT held, and there is nothing to
- * release. (With LEASH_INVALID, LEASH_FORKED and LEASH_IN_CALLBACK nothing was done.)
+ * After a wait the lock is held, at the same depth as before. If it was given up meanwhile, the hold has a larger
+ * fence. But a wait that throws, or returns an error other than LEASH_TIMEOUT and LEASH_CANCELED, leaves the lock NOT
+ * held, and there is nothing to release. (With LEASH_INVALID, LEASH_FORKED and LEASH_IN_CALLBACK nothing was done.)
  *
- * A guard does not know that its lock is gone. Its end does no harm; but if the thread locked again by then, that is
- * what it releases. So call guard.unlock(), which releases nothing, before the thread locks again.
+ * A guard does not know that its lock is gone. Normally its end does no harm. But if the thread has locked again by
+ * then, the guard releases that lock. So call guard.unlock(), which then releases nothing, before the thread locks
+ * again.
  *
  * The lock must not be destroyed before the condition, but may be moved.
  */
 class condition {
 public:
-	/** The condition `name` of `of`; throws what make() returns. Of a read_write_lock take writes(). Since 0.1. */
+	/** The condition `name` of `of`; throws what make() returns. For a read_write_lock pass writes(). Since 0.1. */
 	condition(lock_handle &of, std::string_view name, const condition_options &options = condition_options())
 	    : condition(make(of, name, options).value())
 	{
@@ -67,7 +68,7 @@ public:
 
 	/**
 	 * Give the lock up, wait for a signal, and acquire it again: await(5s), or with a cancel
-	 * await(leash::acquire_options(5s).cancel(stop)). It may end without a signal, so look again.
+	 * await(leash::acquire_options(5s).cancel(stop)). A wait may end without a signal, so check again.
 	 *
 	 * @return as leash_condition_wait_with(): with LEASH_TIMEOUT and LEASH_CANCELED the lock is held, too.
 	 *
@@ -79,10 +80,11 @@ public:
 	}
 
 	/**
-	 * Wait until `is_so()`, which is asked while the lock is held: at first, after each signal, and at the end. It may
+	 * Wait until `is_so()`. It is called while the lock is held: at first, after each signal, and at the end. It may
 	 * throw; the lock is held then.
 	 *
-	 * @return LEASH_OK if it is so; LEASH_TIMEOUT or LEASH_CANCELED if it was not by the end. All else as await(how).
+	 * @return LEASH_OK if `is_so()`; LEASH_TIMEOUT or LEASH_CANCELED if it was still false at the end. Otherwise as
+	 *         await(how).
 	 *
 	 * Threads: as await(how). Since 0.1.
 	 */
@@ -102,20 +104,20 @@ public:
 		return {};
 	}
 
-	/** Wake who has waited longest, if anybody waits; as leash_condition_signal(). Threads: any; not from a leash
-	 * callback. Since 0.1. */
+	/** Wake the waiter that has waited longest, if there is one; as leash_condition_signal(). Threads: any; not from a
+	 * leash callback. Since 0.1. */
 	result<void> signal() noexcept
 	{
 		return detail::done([&](leash_error *err) { return leash_condition_signal(get(), err); });
 	}
 
-	/** Wake all who wait; as leash_condition_broadcast(). Threads: as signal(). Since 0.1. */
+	/** Wake all waiters; as leash_condition_broadcast(). Threads: as signal(). Since 0.1. */
 	result<void> broadcast() noexcept
 	{
 		return detail::done([&](leash_error *err) { return leash_condition_broadcast(get(), err); });
 	}
 
-	/* What a std::condition_variable_any has, without the guard. They throw leash::error. Threads: as await() and
+	/* The members of std::condition_variable_any, without the guard. They throw leash::error. Threads: as await() and
 	 * signal(). Since 0.1. */
 
 	/** signal(). */
@@ -124,26 +126,26 @@ public:
 	/** broadcast(). */
 	void notify_all() { broadcast().value(); }
 
-	/** await(leash::forever); look again, in a loop. */
+	/** await(leash::forever); check again, in a loop. */
 	void wait() { await(forever).value(); }
 
-	/** Until `is_so()`. */
+	/** Wait until `is_so()`. */
 	template <class Predicate> void wait(Predicate is_so) { await(forever, std::move(is_so)).value(); }
 
-	/** await(time); look again, whatever it returns. */
+	/** await(time); check again, whatever it returns. */
 	template <class Rep, class Period> std::cv_status wait_for(const std::chrono::duration<Rep, Period> &time)
 	{
 		return detail::in_time(await(time)) ? std::cv_status::no_timeout : std::cv_status::timeout;
 	}
 
-	/** Until `is_so()`, for up to `time`. False: it is not so. */
+	/** Wait until `is_so()`, for up to `time`. Returns false if it is still not so. */
 	template <class Rep, class Period, class Predicate>
 	bool wait_for(const std::chrono::duration<Rep, Period> &time, Predicate is_so)
 	{
 		return detail::in_time(await(time, std::move(is_so)));
 	}
 
-	/** Likewise until `Clock`, any clock, is at `when`. It is looked at before and after each wait. */
+	/** Wait until `Clock`, any clock, is at `when`. The clock is read before and after each wait. */
 	template <class Clock, class Duration>
 	std::cv_status wait_until(const std::chrono::time_point<Clock, Duration> &when)
 	{
@@ -153,7 +155,7 @@ public:
 		return in_time || Clock::now() < when ? std::cv_status::no_timeout : std::cv_status::timeout;
 	}
 
-	/** Until `is_so()`, or `Clock` is at `when`. False: it is not so. */
+	/** Wait until `is_so()`, or until `Clock` is at `when`. Returns false if it is still not so. */
 	template <class Clock, class Duration, class Predicate>
 	bool wait_until(const std::chrono::time_point<Clock, Duration> &when, Predicate is_so)
 	{
@@ -163,7 +165,7 @@ public:
 		return true;
 	}
 
-	/** For calls of leash.h; stays this object's. */
+	/** The C handle, for calls of leash.h; this object keeps it. */
 	leash_condition *get() const noexcept { return condition_.get(); }
 
 	explicit condition(leash_condition *handle) noexcept : condition_(handle) {}

@@ -1,4 +1,4 @@
-/* What a call answers in C++: a result, or an exception. */
+/* What a call returns in C++: a result, or an exception. */
 #ifndef LEASH_ERROR_HPP
 #define LEASH_ERROR_HPP
 
@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-/* A leash_status is a std::error_code wherever one is asked for: `e.code() == LEASH_TIMEOUT`. */
+/* A leash_status converts to a std::error_code: `e.code() == LEASH_TIMEOUT`. */
 template <> struct std::is_error_code_enum<leash_status> : std::true_type {};
 
 namespace leash {
@@ -45,10 +45,10 @@ public:
 } // namespace detail
 
 /**
- * The category of statuses as codes. Of the standard's conditions a code is timed_out (TIMEOUT),
+ * The category of statuses as codes. These codes match conditions of the standard: timed_out (TIMEOUT),
  * operation_not_permitted (NOT_HELD), operation_canceled (CANCELED), invalid_argument (INVALID), not_enough_memory
- * (NO_MEMORY), permission_denied (DENIED), not_supported (UNSUPPORTED), resource_deadlock_would_occur (DEADLOCK); the
- * others are none.
+ * (NO_MEMORY), permission_denied (DENIED), not_supported (UNSUPPORTED), resource_deadlock_would_occur (DEADLOCK). The
+ * others match none.
  *
  * Threads: any. Since 0.1.
  */
@@ -60,11 +60,11 @@ LEASH_API inline const std::error_category &category() noexcept
 }
 
 /**
- * What is thrown: a leash_error as an exception. As std::mutex throws std::system_error, so do locks of leash.
+ * What is thrown: a leash_error as an exception. It is a std::system_error, as std::mutex throws.
  *
- * what() is the text of the leash_error: one line that names the lock and the server, and never a secret.
+ * what() is the text of the leash_error: one line that names the lock and the server, and never contains a secret.
  *
- * It is one class for all libraries of a program, however they hide their names, and category() is one object.
+ * It is one class for all libraries of a program, even if they hide their symbols, and category() is one object.
  */
 class LEASH_API error : public std::system_error {
 public:
@@ -75,7 +75,7 @@ public:
 	/** What the call of leash.h returned: never LEASH_OK. code() is the same. */
 	leash_status status() const noexcept { return why_.status; }
 
-	/** The system's error behind it, or 0. */
+	/** The system's error that caused it, or 0. */
 	int sys_errno() const noexcept { return why_.sys_errno; }
 
 private:
@@ -83,14 +83,14 @@ private:
 };
 
 /**
- * What a call returned that throws nothing: what was asked for, or why it is not there. Like std::expected of C++23.
+ * The result of a call that does not throw: the value, or why there is none. Like std::expected of C++23.
  *
  *     leash::result<leash::permit> card = cards.acquire(10s);
  *     if (!card)
  *             return complain(card.error().text);
  *     use(*card);
  *
- * or, for those who want exceptions, `leash::permit card = cards.acquire(10s).value();`.
+ * or, if you prefer exceptions, `leash::permit card = cards.acquire(10s).value();`.
  */
 template <class T> class [[nodiscard]] result {
 	static_assert(std::is_nothrow_move_constructible_v<T>);
@@ -108,7 +108,7 @@ public:
 	/** Why there is no value; all zero if there is one. */
 	const leash_error &error() const noexcept { return why_; }
 
-	/** What was asked for; throws leash::error if it is not there. */
+	/** The value; throws leash::error if there is none. */
 	T &value() & { return check(), *value_; }
 	const T &value() const & { return check(), *value_; }
 	T &&value() && { return check(), *std::move(value_); }
@@ -131,7 +131,7 @@ private:
 	leash_error why_{};
 };
 
-/** What a call returned that yields nothing but that it was done. value() throws leash::error if it was not. */
+/** The result of a call that has no value. value() throws leash::error if the call failed. */
 template <> class [[nodiscard]] result<void> {
 public:
 	result() noexcept = default;
@@ -159,7 +159,7 @@ template <auto Free> struct freed_by {
 	template <class T> void operator()(T *handle) const noexcept { Free(handle); }
 };
 
-/* The result of a call of leash.h that yields nothing; it is given where to put its error. */
+/* The result of a call of leash.h without a value; the call is given a place for its error. */
 template <class Call> result<void> done(const Call &call) noexcept
 {
 	leash_error why;
@@ -167,7 +167,7 @@ template <class Call> result<void> done(const Call &call) noexcept
 	return call(&why) == LEASH_OK ? result<void>() : result<void>(why);
 }
 
-/* Of one that yields a handle: it is given where to put that, too. A T is made of it. */
+/* The same for a call that yields a handle: it is given a place for that, too. A T is made of the handle. */
 template <class T, class Handle, class Call> result<T> made(const Call &call) noexcept
 {
 	leash_error why;
@@ -176,7 +176,7 @@ template <class T, class Handle, class Call> result<T> made(const Call &call) no
 	return call(&handle, &why) == LEASH_OK ? result<T>(T(handle)) : result<T>(why);
 }
 
-/* Of one that yields a number: it is given where to put that. */
+/* The same for a call that yields a number: it is given a place for that. */
 template <class T, class Call> result<T> told(const Call &call) noexcept
 {
 	leash_error why;
@@ -185,7 +185,7 @@ template <class T, class Call> result<T> told(const Call &call) noexcept
 	return call(&number, &why) == LEASH_OK ? result<T>(std::move(number)) : result<T>(why);
 }
 
-/* Was it done before its time was over? Throws leash::error for all else that is wrong. */
+/* Was it done in time? Throws leash::error for any other failure. */
 inline bool in_time(const result<void> &outcome)
 {
 	if (outcome.status() != LEASH_TIMEOUT)
@@ -202,7 +202,7 @@ template <class T> T sized() noexcept
 	return options;
 }
 
-/* An error that is found here, and not by the library. */
+/* An error that is found here, not by the library. */
 inline leash_error why_not(leash_status status, const char *text) noexcept
 {
 	leash_error why{};

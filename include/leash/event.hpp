@@ -1,4 +1,4 @@
-/* Events and log lines as functions of C++ receive them. */
+/* Events and log lines as C++ functions receive them. */
 #ifndef LEASH_EVENT_HPP
 #define LEASH_EVENT_HPP
 
@@ -11,26 +11,26 @@
 
 namespace leash {
 
-/** An event, as leash_event. Its texts are valid during the call only. */
+/** An event, as leash_event. Its texts are valid only during the call. */
 struct event {
 	leash_event_type type;
 	std::string_view lock;               /**< the lock's name; empty for an event of the client */
 	std::uint64_t fence;                 /**< of the hold; 0 for an event of the client, or of permits */
 	std::chrono::milliseconds remaining; /**< what was left of the lease when the event was raised; 0 if nothing */
 	std::string_view text;               /**< why, in one line of printable characters */
-	const leash_permit *permit;          /**< of a semaphore: which permits, to be compared with get() of a permit, and
-	                                          for nothing else. nullptr: of a lock, or of the client */
+	const leash_permit *permit;          /**< the permits of a semaphore that the event is about. Only compare it with
+	                                          get() of a permit. nullptr for an event of a lock or of the client */
 };
 
 /**
- * Receives events, one at a time, in order for each lock, on a thread of the client's own: never on one of the
- * program's, so what it shares with those needs a mutex, or atomics.
+ * Receives events, one at a time, in order for each lock, on a thread of the client. It never runs on a thread of the
+ * program, so data that it shares with those needs a mutex or atomics.
  *
- * It may take as long as it likes: only later events wait for it, and no renewal. It may look at locks (held() and its
- * like); what may wait answers LEASH_IN_CALLBACK. No client, permit or held lock may be destroyed in it. An exception
+ * It may take any time: renewals do not wait for it, only later events do. It may look at locks (held() and the like);
+ * calls that may wait return LEASH_IN_CALLBACK. Do not destroy a client, a permit or a held lock in it. An exception
  * that leaves it ends the program (std::terminate).
  *
- * leash keeps one copy of it until the client is closed, however many locks were made with the options that have it.
+ * leash keeps one copy of the function until the client is closed, however many locks were made with its options.
  */
 using event_function = std::function<void(const event &)>;
 

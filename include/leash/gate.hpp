@@ -16,13 +16,14 @@
 namespace leash {
 
 /**
- * A leash_latch: it opens for those who wait once `count` have arrived, over all machines, and stays open for a day.
+ * A leash_latch: it opens for all waiters once `count` parties have arrived, across all machines, and stays open for a
+ * day.
  *
  *     leash::latch migrated(client, "migrated-1234", 3);
  *     migrated.count_down("worker-2");  // each of the three
  *     migrated.wait();                  // whoever needs all of them
  *
- * As a std::latch, but that an arrival can say who it is: it counts once then, however often it arrives.
+ * Like a std::latch, except that an arrival can give a name: it then counts once, however often it arrives.
  */
 class latch {
 public:
@@ -38,7 +39,7 @@ public:
 		    });
 	}
 
-	/** Arrive, once more with each call; as leash_latch_count_down(). Threads: any; not from a leash callback.
+	/** Arrive; each call is another arrival; as leash_latch_count_down(). Threads: any; not from a leash callback.
 	 * Since 0.1. */
 	result<void> arrive() noexcept
 	{
@@ -46,8 +47,8 @@ public:
 	}
 
 	/**
-	 * Arrive as `party`, such as "worker-3": it counts once, also after a restart. So it can be said again after
-	 * LEASH_UNAVAILABLE, with which it may have arrived.
+	 * Arrive as `party`, such as "worker-3": it counts once, also after a restart. So you may call it again after
+	 * LEASH_UNAVAILABLE, when the arrival may or may not count.
 	 *
 	 * Threads: any; not from a leash callback. Since 0.1.
 	 */
@@ -79,13 +80,13 @@ public:
 		return detail::done([&](leash_error *err) { return leash_latch_await_with(get(), how.get(), err); });
 	}
 
-	/* What a std::latch has. They throw leash::error. Threads: any; not from a leash callback. Since 0.1. */
+	/* The members of std::latch. They throw leash::error. Threads: any; not from a leash callback. Since 0.1. */
 
 	/** arrive(), or arrive(party). */
 	void count_down() { arrive().value(); }
 	void count_down(std::string_view party) { arrive(party).value(); }
 
-	/** Wait forever; a server that is away is waited for, too. */
+	/** Wait forever, also for a server that is away. */
 	void wait() { await(forever).value(); }
 
 	/** Have enough arrived? Asks the server, once. */
@@ -95,7 +96,7 @@ public:
 	void arrive_and_wait() { count_down(), wait(); }
 	void arrive_and_wait(std::string_view party) { count_down(party), wait(); }
 
-	/** For calls of leash.h; stays this object's. */
+	/** The C handle, for calls of leash.h; this object keeps it. */
 	leash_latch *get() const noexcept { return latch_.get(); }
 
 	explicit latch(leash_latch *handle) noexcept : latch_(handle) {}
@@ -105,13 +106,13 @@ private:
 };
 
 /**
- * A leash_barrier: whoever waits at it is let in when `parties` wait, all at once; who comes next begins the next
+ * A leash_barrier: its waiters are let in all at once, as soon as `parties` wait. The next waiter begins the next
  * round.
  *
  *     leash::barrier round(client, "round", 4);
  *     round.arrive_and_wait();
  *
- * Only those who wait count: not one that gives up, or that has died.
+ * Only waiting parties count, not one that gave up or died.
  */
 class barrier {
 public:
@@ -128,11 +129,11 @@ public:
 	}
 
 	/**
-	 * Be one of the parties, and wait until all are there: await(5s), await(leash::acquire_options(5s).cancel(stop)).
-	 * With await({}) only the last one gets in.
+	 * Join the parties, and wait until all are there: await(5s), await(leash::acquire_options(5s).cancel(stop)). With
+	 * await({}) only the last party gets in.
 	 *
-	 * @return as leash_barrier_wait_with(): LEASH_TIMEOUT if not all were there by the end, and nobody has counted on
-	 *         this one.
+	 * @return as leash_barrier_wait_with(): LEASH_TIMEOUT if not all were there by the end, and this party was not
+	 *         counted.
 	 *
 	 * Threads: any; not from a leash callback. Since 0.1.
 	 */
@@ -141,10 +142,10 @@ public:
 		return detail::done([&](leash_error *err) { return leash_barrier_wait_with(get(), how.get(), err); });
 	}
 
-	/** The same, as of a std::barrier: wait forever. Throws leash::error: this one was not let in. Since 0.1. */
+	/** The same as a std::barrier: wait forever. Throws leash::error if this party was not let in. Since 0.1. */
 	void arrive_and_wait() { await(forever).value(); }
 
-	/** For calls of leash.h; stays this object's. */
+	/** The C handle, for calls of leash.h; this object keeps it. */
 	leash_barrier *get() const noexcept { return barrier_.get(); }
 
 	explicit barrier(leash_barrier *handle) noexcept : barrier_(handle) {}

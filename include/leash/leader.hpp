@@ -1,4 +1,4 @@
-/* Who leads, as an object. To lead is to hold a leash::lock, which has proclaim(). */
+/* Who leads, as an object. To lead, hold a leash::lock, which has proclaim(). */
 #ifndef LEASH_LEADER_HPP
 #define LEASH_LEADER_HPP
 
@@ -18,17 +18,18 @@
 
 namespace leash {
 
-/** Who leads, as leash_leader. Another one may lead by the time that it is looked at. */
+/** Who leads, as leash_leader. It may be out of date when you read it. */
 struct leader {
-	bool leads;                          /**< somebody does; else all that follows is empty, or 0 */
+	bool leads;                          /**< there is a leader; if not, all other fields are empty, or 0 */
 	std::string token;                   /**< of its hold */
-	std::uint64_t fence;                 /**< of its hold, as fence() first had it; 0: not known */
-	std::chrono::milliseconds remaining; /**< of its lease if not renewed; leash::forever: no end, so not by leash */
-	std::string value;                   /**< what it proclaimed; empty: nothing so far */
+	std::uint64_t fence;                 /**< of its hold, as fence() first returned it; 0: not known */
+	std::chrono::milliseconds remaining; /**< rest of its lease if not renewed; leash::forever: no end, so not by
+	                                          leash */
+	std::string value;                   /**< what it proclaimed; empty: nothing yet */
 };
 
 /**
- * A leash_watch: it tells who leads, which is who holds the lock of that name. One thread at a time may use it.
+ * A leash_watch: it reports who leads, which means who holds the lock of that name. One thread at a time may use it.
  *
  *     leash::lock post(client, "scheduler");                 leash::watch watch(client, "scheduler");
  *     std::unique_lock leads(post);                          while (auto who = watch.next(leash::forever))
@@ -49,11 +50,11 @@ public:
 	}
 
 	/**
-	 * Wait until who leads, or what it proclaimed, is not what was told last, and tell that; the first call tells at
-	 * once how it is.
+	 * Wait until the leader, or its value, differs from what was reported last, and report it. The first call reports
+	 * the present state at once.
 	 *
-	 * @return as leash_watch_next_with(): LEASH_TIMEOUT if nothing changed. LEASH_NO_MEMORY also for what was told and
-	 *         could not be kept: look() tells it then.
+	 * @return as leash_watch_next_with(): LEASH_TIMEOUT if nothing changed. LEASH_NO_MEMORY also if there was no memory
+	 *         to keep the news: look() then reports it.
 	 *
 	 * Threads: any, one at a time; not from a leash callback. Since 0.1.
 	 */
@@ -64,13 +65,13 @@ public:
 		});
 	}
 
-	/** Tell who leads now, whatever was told before; as leash_watch_look(). Threads: as next(). Since 0.1. */
+	/** Report who leads now, whatever was reported before; as leash_watch_look(). Threads: as next(). Since 0.1. */
 	result<leader> look() noexcept
 	{
 		return who_leads([&](leash_leader *who, leash_error *err) { return leash_watch_look(get(), who, err); });
 	}
 
-	/** For calls of leash.h; stays this object's. */
+	/** The C handle, for calls of leash.h; this object keeps it. */
 	leash_watch *get() const noexcept { return watch_.get(); }
 
 	explicit watch(leash_watch *handle) noexcept : watch_(handle) {}

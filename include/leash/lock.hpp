@@ -21,8 +21,8 @@
 namespace leash {
 
 /**
- * A leash_lock: this program's view of one lock. Any number of threads may share one. Who holds it is the thread that
- * acquired it, or the `owner` of its options.
+ * A leash_lock: this program's view of one lock. Any number of threads may share one. A hold is owned by the thread
+ * that acquired it, or by the `owner` of its options.
  *
  *     leash::lock orders(client, "orders");
  *     std::unique_lock guard(orders, 5s);  // for up to 5 s
@@ -31,9 +31,9 @@ namespace leash {
  *     write(orders.fence(), ...);          // the resource refuses a smaller fence than it has seen
  *     leash::release(guard).value();       // throws if it was lost meanwhile
  *
- * The destructor frees the handle, as leash_lock_free(), and releases nothing that another handle of the name holds.
+ * The destructor frees the handle, as leash_lock_free(). What another handle of the name holds is not released.
  *
- * Its name is leash::lock; the class has another one because C++ takes a member of a class's own name for a
+ * Use it as leash::lock. The class has another name because C++ takes a member with the name of its class for a
  * constructor.
  */
 class lock_handle : public lockable<lock_handle> {
@@ -44,7 +44,7 @@ public:
 	{
 	}
 
-	/** Make one, as leash_lock_new(), and talk to nobody. LEASH_INVALID also for a NUL byte in the name. Since 0.1. */
+	/** Make one, as leash_lock_new(); sends nothing. LEASH_INVALID also for a NUL byte in the name. Since 0.1. */
 	static result<lock_handle>
 	make(client &from, std::string_view name, const lock_options &options = lock_options()) noexcept
 	try {
@@ -59,8 +59,8 @@ public:
 	}
 
 	/**
-	 * Acquire it: acquire(5s), acquire(leash::forever), acquire(leash::acquire_options(5s).cancel(stop)). A guard then
-	 * takes it over by std::adopt_lock.
+	 * Acquire it: acquire(5s), acquire(leash::forever), acquire(leash::acquire_options(5s).cancel(stop)). A guard can
+	 * then take it over with std::adopt_lock.
 	 *
 	 * @return as leash_lock_acquire_with(): LEASH_TIMEOUT if another owner had it to the end.
 	 *
@@ -72,8 +72,8 @@ public:
 	}
 
 	/**
-	 * Undo one acquire, and say what was found, as leash_lock_release(): LEASH_LOST if another owner may have had the
-	 * lock meanwhile. Whatever it says, there is one acquire less to undo.
+	 * Undo one acquire, and return the result, as leash_lock_release(): LEASH_LOST if another owner may have held the
+	 * lock meanwhile. Whatever the result is, there is one acquire less to undo.
 	 *
 	 * Threads: the one that acquired, or any that acts for the `owner`; not from a leash callback. Since 0.1.
 	 */
@@ -82,8 +82,8 @@ public:
 		return detail::done([&](leash_error *err) { return leash_lock_release(get(), err); });
 	}
 
-	/** The same, but wait for the answer for `time` at most, and with 0 not at all: leash_lock_release_within().
-	 * Threads: as release(). Since 0.1. */
+	/** The same, but wait for the answer at most `time`, and with 0 not at all: leash_lock_release_within(). Threads:
+	 * as release(). Since 0.1. */
 	result<void> release_within(duration time) noexcept
 	{
 		return detail::done([&](leash_error *err) { return leash_lock_release_within(get(), time.ms(), err); });
@@ -96,7 +96,7 @@ public:
 	}
 
 	/**
-	 * Let all who watch who leads know `value`, such as an address; as leash_lock_proclaim(). See leash::watch.
+	 * Let all watchers of the leader know `value`, such as an address; as leash_lock_proclaim(). See leash::watch.
 	 * LEASH_INVALID also for a NUL byte in it.
 	 *
 	 * Threads: any; not from a leash callback. Since 0.1.
@@ -110,11 +110,11 @@ public:
 		return detail::done([&](leash_error *err) { return leash_lock_proclaim(get(), text.get(), err); });
 	}
 
-	/** Does the calling thread hold it, and is the lease still valid? As leash_lock_held(), and so are the next five:
-	 * from memory, by any thread, also in callbacks. Since 0.1. */
+	/** Does the calling thread hold it, and is the lease still valid? As leash_lock_held(). This and the next five read
+	 * memory only; any thread may call them, also in callbacks. Since 0.1. */
 	bool held() const noexcept { return leash_lock_held(get()); }
 
-	/** For how long it is valid without a further renewal; 0: not held. Since 0.1. */
+	/** For how long it is valid without another renewal; 0: not held. Since 0.1. */
 	std::chrono::milliseconds remaining() const noexcept
 	{
 		return std::chrono::milliseconds(leash_lock_remaining_ms(get()));
@@ -129,10 +129,10 @@ public:
 	/** The owner token of the hold, with which another process can adopt it; empty: not held. Since 0.1. */
 	std::string token() const { return detail::token(get(), leash_lock_token); }
 
-	/** Tell the watchdog that the work goes on; see lock_options::alive(). Since 0.1. */
+	/** Tell the watchdog that the work is making progress; see lock_options::alive(). Since 0.1. */
 	void alive() noexcept { leash_lock_alive(get()); }
 
-	/** For calls of leash.h; stays this object's. */
+	/** The C handle, for calls of leash.h; this object keeps it. */
 	leash_lock *get() const noexcept { return lock_.get(); }
 
 	explicit lock_handle(leash_lock *handle) noexcept : lock_(handle) {}

@@ -16,12 +16,12 @@
 namespace leash {
 
 /**
- * How a lock behaves: a leash_lock_options, each field by a call of its name (without `_ms`), in any order.
+ * How a lock behaves: a leash_lock_options. Each field is set by a call of its name (without `_ms`), in any order.
  *
  *     leash::lock orders(client, "orders", leash::lock_options().fair().lease(10s));
  *
- * What is not named, and a time or a number of 0, is the default. What is out of range is found when a lock is made
- * with them: LEASH_INVALID. Since 0.1.
+ * A field that is not set, or a time or a number of 0, means the default. A value out of range is refused when a lock
+ * is made with these options: LEASH_INVALID. Since 0.1.
  */
 class lock_options {
 public:
@@ -41,13 +41,13 @@ public:
 	lock_options &handoffs(std::int64_t count) noexcept { return options_.handoffs = count, *this; }
 	lock_options &min_replicas(std::int64_t count) noexcept { return options_.min_replicas = count, *this; }
 
-	/** Its times are counted under this name, too; the text must live until the lock is made. */
+	/** Times are also counted under this name; the text must live until the lock is made. */
 	lock_options &group(const char *name) noexcept { return options_.group = name, *this; }
 
-	/** On whose behalf calls through the lock are made; it must outlive them. */
+	/** The owner for whom calls through the lock are made; it must outlive them. */
 	lock_options &owner(const leash::owner &value) noexcept { return options_.owner = value.get(), *this; }
 
-	/** What is fired when a hold through the lock is lost; it may be gone while the lock goes on. */
+	/** Fired when a hold through the lock is lost; may be destroyed before the lock. */
 	lock_options &on_lost(const leash::cancel &value) noexcept { return options_.on_lost = value.get(), *this; }
 
 	/** Events of holds through the lock; see event_function for the thread, and for how long it is kept. */
@@ -60,7 +60,7 @@ private:
 	friend class lock_handle;
 	friend class semaphore;
 
-	/* For as long as this object is there and is not changed. */
+	/* Valid as long as this object exists and is not changed. */
 	leash_lock_options c() const noexcept
 	{
 		leash_lock_options all = options_;
@@ -77,7 +77,7 @@ private:
 };
 
 /**
- * How to acquire: a leash_acquire, in any order. A time is one: `orders.acquire(5s)` waits for up to 5 s.
+ * How to acquire: a leash_acquire, in any order. A plain time is enough: `orders.acquire(5s)` waits for up to 5 s.
  *
  *     orders.acquire(leash::acquire_options(5s).cancel(stop).lease(2s))
  *
@@ -88,7 +88,7 @@ public:
 	/** Try once. */
 	acquire_options() noexcept = default;
 
-	/** Wait for at most this long; leash::forever does not give up; 0 and less tries once. */
+	/** Wait for at most this long; leash::forever means without limit; 0 or less tries once. */
 	template <class Rep, class Period> acquire_options(const std::chrono::duration<Rep, Period> &time) noexcept
 	{
 		wait(time);
@@ -96,13 +96,13 @@ public:
 
 	acquire_options &wait(duration time) noexcept { return how_.wait_ms = time.wait_ms(), *this; }
 
-	/** Of this hold. */
+	/** The lease of this hold. */
 	acquire_options &lease(duration time) noexcept { return how_.lease_ms = time.ms(), *this; }
 
-	/** Ends the wait when it is fired; it must outlive the call. */
+	/** Fire it to end the wait; it must outlive the call. */
 	acquire_options &cancel(const leash::cancel &value) noexcept { return how_.cancel = value.get(), *this; }
 
-	/** For calls of leash.h. */
+	/** The C struct, for calls of leash.h. */
 	const leash_acquire *get() const noexcept { return &how_; }
 
 private:

@@ -1,4 +1,4 @@
-/* What all kinds of locks have for the guards of the standard library. */
+/* What all kinds of locks offer to the guards of the standard library. */
 #ifndef LEASH_LOCKABLE_HPP
 #define LEASH_LOCKABLE_HPP
 
@@ -12,27 +12,29 @@
 namespace leash {
 
 /**
- * Lockable and TimedLockable, by the acquire() and release() of `Lock`: for std::unique_lock, std::lock_guard and
- * std::scoped_lock. It nests, as a std::recursive_timed_mutex.
+ * Lockable and TimedLockable, made of the acquire() and release() of `Lock`: for std::unique_lock, std::lock_guard and
+ * std::scoped_lock. It nests, like a std::recursive_timed_mutex.
  *
- * std::scoped_lock and std::lock of several locks try, give back and try again, which is a trip to the server for each
- * lock and each time, and nobody has a place in a queue while it is tried. That never deadlocks; a leash::multi does
- * not either, is one trip where all are free, and waits in queues.
+ * For several locks, std::scoped_lock and std::lock try each lock, give back, and try again. Each try is a round trip
+ * to the server for each lock, and has no place in a queue. That never deadlocks. A leash::multi never deadlocks
+ * either; it takes one round trip if all locks are free, and waits in queues.
  */
 template <class Lock> class lockable {
 public:
 	/**
-	 * Wait for the lock forever. Throws leash::error: not held, and why; a server that is away is waited for, too.
-	 * Threads: any; not from a leash callback. Since 0.1.
+	 * Wait for the lock forever, also for a server that is away. Throws leash::error if it is not held, with the
+	 * reason. Threads: any; not from a leash callback. Since 0.1.
 	 */
 	void lock() { self().acquire(forever).value(); }
 
-	/** Try once. False: another owner has it. Throws leash::error for all else. Threads: as lock(). Since 0.1. */
+	/** Try once. Returns false if another owner has it. Throws leash::error for anything else. Threads: as lock().
+	 * Since 0.1. */
 	bool try_lock() { return detail::in_time(self().acquire({})); }
 
 	/**
-	 * Wait for up to `time`, rounded up to milliseconds; 0 and less tries once. False: another owner had it to the end.
-	 * Throws leash::error for all else, a server that could not be asked in time (LEASH_UNAVAILABLE) among it.
+	 * Wait for up to `time`, rounded up to milliseconds; 0 or less tries once. Returns false if another owner had it to
+	 * the end. Throws leash::error for anything else, also if the server could not be asked in time
+	 * (LEASH_UNAVAILABLE).
 	 *
 	 * Threads: as lock(). Since 0.1.
 	 */
@@ -42,8 +44,8 @@ public:
 	}
 
 	/**
-	 * Likewise until `Clock`, any clock, is at `when`. It is looked at before and after each wait: one that is set back
-	 * meanwhile makes the wait longer, and one that is set forward does not make it shorter.
+	 * The same until `Clock`, any clock, is at `when`. The clock is read before and after each wait: if it is set back
+	 * during a wait, the wait gets longer; if it is set forward, the wait does not get shorter.
 	 *
 	 * Threads: as lock(). Since 0.1.
 	 */
@@ -59,12 +61,12 @@ public:
 	}
 
 	/**
-	 * Undo one lock(), whether it succeeds or not: it throws nothing, as guards call it in their destructors.
+	 * Undo one lock(), whether that succeeds or not. It throws nothing, because guards call it in their destructors.
 	 *
-	 * A lock that was lost meanwhile is none of theirs any more, so nothing is left to do: what another owner holds by
-	 * now is not touched. One that the server could not be told of is free when its lease ends, and earlier if it can
-	 * be told before. Who has to know what was found (LEASH_LOST: another owner may have worked meanwhile) calls
-	 * release(), or leash::release() of the guard, before the guard ends.
+	 * If the lock was lost meanwhile, there is nothing left to do, and a new owner's lock is not touched. If the server
+	 * could not be told, the lock is free when its lease ends, or earlier if the server can be told before. If you must
+	 * know the result (LEASH_LOST: another owner may have worked meanwhile), call release(), or leash::release() of the
+	 * guard, before the guard ends.
 	 *
 	 * Threads: the one that locked; not from a leash callback, where it does nothing. Since 0.1.
 	 */
@@ -90,8 +92,8 @@ inline leash_error guard_has_none() noexcept
 } // namespace detail
 
 /**
- * Unlock what `guard` holds, and say what was found, which guard.unlock() does not: leash::release(guard). The guard
- * has nothing any more then, whatever the result is.
+ * Unlock what `guard` holds, and return the result, which guard.unlock() does not: leash::release(guard). Afterwards
+ * the guard holds nothing, whatever the result is.
  *
  * @return what release() of its lock returns; LEASH_NOT_HELD if the guard holds nothing.
  *

@@ -16,13 +16,14 @@
 namespace leash {
 
 /**
- * A leash_multi: locks that are taken all or none, and never in a circle. Lockable and TimedLockable itself.
+ * A leash_multi: all of its locks are acquired, or none, and never in a circle. It is Lockable and TimedLockable
+ * itself.
  *
  *     leash::multi both({ann, bob});
  *     std::unique_lock guard(both, 5s);
  *
- * Of several locks it is better than std::scoped_lock: one trip where all are free, and a place in the queue of the one
- * that it waits for. The locks must not be destroyed before the set, but may be moved.
+ * For several locks it is better than std::scoped_lock: one round trip if all are free, and a place in the queue of the
+ * lock that it waits for. The locks must not be destroyed before the set, but may be moved.
  */
 class multi : public lockable<multi> {
 public:
@@ -47,25 +48,25 @@ public:
 		return detail::done([&](leash_error *err) { return leash_multi_acquire_with(get(), how.get(), err); });
 	}
 
-	/** Undo one acquire of each, and say what was found; as leash_multi_release(). Since 0.1. */
+	/** Undo one acquire of each, and return the result; as leash_multi_release(). Since 0.1. */
 	result<void> release() noexcept
 	{
 		return detail::done([&](leash_error *err) { return leash_multi_release(get(), err); });
 	}
 
-	/** Does the calling thread hold all of them now? From memory; so is the next. Since 0.1. */
+	/** Does the calling thread hold all of them now? This and the next read memory only. Since 0.1. */
 	bool held() const noexcept { return leash_multi_held(get()); }
 
-	/** For how long all of them are valid without a further renewal; 0: they are not all held. Since 0.1. */
+	/** For how long all of them are valid without another renewal; 0: they are not all held. Since 0.1. */
 	std::chrono::milliseconds remaining() const noexcept
 	{
 		return std::chrono::milliseconds(leash_multi_remaining_ms(get()));
 	}
 
-	/** For calls of leash.h; stays this object's. */
+	/** The C handle, for calls of leash.h; this object keeps it. */
 	leash_multi *get() const noexcept { return multi_.get(); }
 
-	/* A template, so that a list of no locks, {}, is not taken for no handle. */
+	/* A template, so that an empty list, {}, is not taken for a null handle. */
 	template <class Handle, class = std::enable_if_t<std::is_same_v<Handle, leash_multi>>>
 	explicit multi(Handle *handle) noexcept : multi_(handle)
 	{

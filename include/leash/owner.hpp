@@ -10,14 +10,14 @@
 namespace leash {
 
 /**
- * A leash_owner, for holds that move between threads: hand it to lock_options::owner(). What is acquired by one thread
- * through such a lock may be released by another one; they use it one at a time.
+ * A leash_owner, for holds that move between threads: pass it to lock_options::owner(). A hold that one thread acquires
+ * through such a lock may be released by another one. Only one thread at a time may use it.
  *
- * The destructor frees it, as leash_owner_free(): what it still holds is released in the background.
+ * The destructor frees it, as leash_owner_free(): everything that it still holds is released in the background.
  */
 class owner {
 public:
-	/** One that holds nothing; throws what make() returns. Since 0.1. */
+	/** An owner that holds nothing; throws what make() returns. Since 0.1. */
 	owner() : owner(make().value()) {}
 
 	/** As leash_owner_new(). Since 0.1. */
@@ -26,7 +26,7 @@ public:
 		return detail::made<owner, leash_owner>(leash_owner_new);
 	}
 
-	/** For calls of leash.h; stays this object's. */
+	/** The C handle, for calls of leash.h; this object keeps it. */
 	leash_owner *get() const noexcept { return owner_.get(); }
 
 	explicit owner(leash_owner *handle) noexcept : owner_(handle) {}

@@ -1,4 +1,4 @@
-/* A read-write lock as one object for both. */
+/* A read-write lock as one object for reading and writing. */
 #ifndef LEASH_READWRITE_HPP
 #define LEASH_READWRITE_HPP
 
@@ -19,8 +19,8 @@ namespace leash {
  *     leash::read_write_lock config(client, "config");
  *     std::shared_lock reader(config);
  *
- * leash/readwrite.h says who comes in when, and what nests in what: a thread that reads and locks it to write as well
- * is refused (LEASH_DEADLOCK), one that writes may read.
+ * leash/readwrite.h says who comes in when, and what may be nested. A thread that reads and then locks to write is
+ * refused (LEASH_DEADLOCK). A thread that writes may also read.
  */
 class read_write_lock {
 public:
@@ -30,7 +30,7 @@ public:
 	{
 	}
 
-	/** Make one, as leash_lock_new() for either mode; the `mode` of `options` does not matter. Since 0.1. */
+	/** Make one, as leash_lock_new() for both modes; the `mode` of `options` is ignored. Since 0.1. */
 	static result<read_write_lock>
 	make(client &from, std::string_view name, lock_options options = lock_options()) noexcept
 	{
@@ -44,7 +44,7 @@ public:
 		return read_write_lock(*std::move(reads), *std::move(writes));
 	}
 
-	/** The handle that reads: its acquire(), release(), held(), fence() and all else. Since 0.1. */
+	/** The handle that reads, with its acquire(), release(), held(), fence() and so on. Since 0.1. */
 	lock_handle &reads() noexcept { return reads_; }
 	const lock_handle &reads() const noexcept { return reads_; }
 
@@ -52,14 +52,14 @@ public:
 	lock_handle &writes() noexcept { return writes_; }
 	const lock_handle &writes() const noexcept { return writes_; }
 
-	/* As of writes(), for std::unique_lock. */
+	/* As writes(), for std::unique_lock. */
 	void lock() { writes_.lock(); }
 	bool try_lock() { return writes_.try_lock(); }
 	template <class Time> bool try_lock_for(const Time &time) { return writes_.try_lock_for(time); }
 	template <class Time> bool try_lock_until(const Time &when) { return writes_.try_lock_until(when); }
 	void unlock() noexcept { writes_.unlock(); }
 
-	/* As of reads(), for std::shared_lock. */
+	/* As reads(), for std::shared_lock. */
 	void lock_shared() { reads_.lock(); }
 	bool try_lock_shared() { return reads_.try_lock(); }
 	template <class Time> bool try_lock_shared_for(const Time &time) { return reads_.try_lock_for(time); }
@@ -67,10 +67,10 @@ public:
 	void unlock_shared() noexcept { reads_.unlock(); }
 
 	/**
-	 * From reading to writing, at once, if nobody else reads it; as leash_lock_upgrade(). A std::unique_lock takes that
-	 * over by std::adopt_lock, beside the std::shared_lock that there is.
+	 * Go from reading to writing, at once, if no other owner reads it; as leash_lock_upgrade(). A std::unique_lock can
+	 * take it over with std::adopt_lock, beside the std::shared_lock that exists.
 	 *
-	 * @return LEASH_TIMEOUT if others read it: the calling thread reads on.
+	 * @return LEASH_TIMEOUT if others read it; the calling thread then still reads.
 	 *
 	 * Threads: any; not from a leash callback. Since 0.1.
 	 */
@@ -88,7 +88,7 @@ private:
 	lock_handle reads_, writes_;
 };
 
-/** leash::release(guard) for who writes. Since 0.1. */
+/** leash::release(guard) for a guard that writes. Since 0.1. */
 inline result<void> release(std::unique_lock<read_write_lock> &guard) noexcept
 {
 	if (!guard.owns_lock())
@@ -96,7 +96,7 @@ inline result<void> release(std::unique_lock<read_write_lock> &guard) noexcept
 	return guard.release()->writes().release();
 }
 
-/** leash::release(guard) for who reads. Since 0.1. */
+/** leash::release(guard) for a guard that reads. Since 0.1. */
 inline result<void> release(std::shared_lock<read_write_lock> &guard) noexcept
 {
 	if (!guard.owns_lock())

@@ -18,17 +18,18 @@ namespace leash {
  * A leash_permit: one or several permits that were acquired together. Any thread may use and release them, one at a
  * time.
  *
- * The destructor gives them back, whether that succeeds or not: permits that were lost are others' already, and
- * those that the server could not be told of are free when their lease ends. Who has to know calls release() before.
+ * The destructor gives them back, whether that succeeds or not. Permits that were lost belong to others already; if the
+ * server could not be told, the permits are free when their lease ends. If you must know the result, call release()
+ * before.
  */
 class permit {
 public:
-	/** No permits: to be assigned to. Since 0.1. */
+	/** No permits; assign some to it. Since 0.1. */
 	permit() noexcept = default;
 
 	/**
-	 * Give them back, and say what was found, as leash_permit_release(): LEASH_LOST if they had been lost. The object
-	 * then has none, whatever the result is but LEASH_IN_CALLBACK.
+	 * Give them back, and return the result, as leash_permit_release(): LEASH_LOST if they had been lost. The object
+	 * then has no permits, whatever the result is, except LEASH_IN_CALLBACK.
 	 *
 	 * Threads: any; not from a leash callback. Since 0.1.
 	 */
@@ -42,7 +43,7 @@ public:
 		return found;
 	}
 
-	/** Give back `count` of them, less than there are; as leash_permit_release_some(). Since 0.1. */
+	/** Give back `count` of them, which must be fewer than it has; as leash_permit_release_some(). Since 0.1. */
 	result<void> release_some(std::int64_t count) noexcept
 	{
 		return detail::done([&](leash_error *err) { return leash_permit_release_some(get(), count, err); });
@@ -54,28 +55,29 @@ public:
 		return detail::done([&](leash_error *err) { return leash_permit_extend(get(), lease.ms(), err); });
 	}
 
-	/** Are they held, and is their lease still valid? From memory, by any thread; so are the next five. Since 0.1. */
+	/** Are they held, and is their lease still valid? This and the next five read memory only, by any thread. Since
+	 * 0.1. */
 	bool held() const noexcept { return leash_permit_held(get()); }
 
-	/** For how long they are valid without a further renewal; 0: not held. Since 0.1. */
+	/** For how long they are valid without another renewal; 0: not held. Since 0.1. */
 	std::chrono::milliseconds remaining() const noexcept
 	{
 		return std::chrono::milliseconds(leash_permit_remaining_ms(get()));
 	}
 
-	/** How many these are; 0: none. Since 0.1. */
+	/** How many permits it has; 0: none. Since 0.1. */
 	std::int64_t count() const noexcept { return leash_permit_count(get()); }
 
 	/** Their token, with which another process can adopt them; empty: not held. Since 0.1. */
 	std::string token() const { return detail::token(get(), leash_permit_token); }
 
-	/** Tell the watchdog that the work goes on; see lock_options::alive(). Since 0.1. */
+	/** Tell the watchdog that the work is making progress; see lock_options::alive(). Since 0.1. */
 	void alive() noexcept { leash_permit_alive(get()); }
 
-	/** For calls of leash.h; stays this object's. */
+	/** The C handle, for calls of leash.h; this object keeps it. */
 	leash_permit *get() const noexcept { return permit_.get(); }
 
-	/** Of what a call of leash.h acquired, as leash_semaphore_adopt(): they are this object's then. Since 0.1. */
+	/** Takes over permits that a call of leash.h acquired, such as leash_semaphore_adopt(). Since 0.1. */
 	explicit permit(leash_permit *handle) noexcept : permit_(handle) {}
 
 private:
@@ -87,7 +89,7 @@ private:
 };
 
 /**
- * A leash_semaphore: at most `limit` permits are out at once, over all machines.
+ * A leash_semaphore: at most `limit` permits are out at once, across all machines.
  *
  *     leash::semaphore cards(client, "graphics cards", 3);
  *     leash::permit card = cards.acquire(leash::forever).value();
@@ -116,7 +118,7 @@ public:
 	}
 
 	/**
-	 * Acquire `count` permits, all or none; as leash_semaphore_acquire_with(): LEASH_TIMEOUT if too many were out to
+	 * Acquire `count` permits, all or none; as leash_semaphore_acquire_with(): LEASH_TIMEOUT if too many were out until
 	 * the end.
 	 *
 	 * Threads: any; not from a leash callback. Since 0.1.
@@ -128,7 +130,7 @@ public:
 		});
 	}
 
-	/** For calls of leash.h; stays this object's. */
+	/** The C handle, for calls of leash.h; this object keeps it. */
 	leash_semaphore *get() const noexcept { return semaphore_.get(); }
 
 	explicit semaphore(leash_semaphore *handle) noexcept : semaphore_(handle) {}

@@ -14,7 +14,7 @@ namespace leash {
 
 namespace detail {
 
-/* A text of up to `Most` bytes. Of one that is too long is kept what the library needs to say so. */
+/* A text of up to `Most` bytes. If it is too long, enough is kept for the library to say so. */
 template <std::size_t Most> class c_text {
 public:
 	explicit c_text(std::string_view text) noexcept
@@ -26,7 +26,7 @@ public:
 		is_whole_ = cut.find('\0') == std::string_view::npos;
 	}
 
-	/* No NUL in it: C would see another text than the one that was given. */
+	/* It has no NUL in it. With one, C would see another text than the one that was given. */
 	bool is_whole() const noexcept { return is_whole_; }
 	const char *get() const noexcept { return text_; }
 
@@ -44,7 +44,7 @@ inline leash_error not_whole(const char *what) noexcept
 	return why;
 }
 
-/* A T of what a call makes that has a name: made(), but the call is given the name as well. */
+/* A T made of what a call yields that takes a name: like made(), but the call is given the name as well. */
 template <class T, class Handle, class Call> result<T> named(std::string_view name, const Call &call) noexcept
 {
 	const c_text<LEASH_NAME_MAX> text(name);

@@ -1,4 +1,4 @@
-/* Times: std::chrono's on the outside, whole milliseconds for the library. */
+/* Times: std::chrono outside, whole milliseconds inside. */
 #ifndef LEASH_TIME_HPP
 #define LEASH_TIME_HPP
 
@@ -9,12 +9,12 @@
 
 namespace leash {
 
-/** As a wait: do not give up. So does a wait of more than 30,000 years. */
+/** A wait without limit. A wait of more than 30,000 years has no limit either. */
 inline constexpr std::chrono::milliseconds forever = std::chrono::milliseconds::max();
 
 /**
  * A time as calls here take it: any duration of std::chrono, rounded up to whole milliseconds. So a short wait does not
- * become none, and no lease is shorter than was asked for.
+ * become 0, and no lease is shorter than you asked for.
  */
 class duration {
 public:
@@ -23,10 +23,11 @@ public:
 	{
 	}
 
-	/* As a number of leash.h. What is negative, or too long to be converted, is one that no range there has in it. */
+	/* As a number of leash.h. A time that is negative, or too long to be converted, becomes a number that is out of
+	 * every range. */
 	constexpr std::int64_t ms() const noexcept { return ms_; }
 
-	/* Likewise of a wait: a negative one is none, as the standard has it. */
+	/* The same for a wait: a negative wait is 0, as the standard has it. */
 	constexpr std::int64_t wait_ms() const noexcept { return ms_ == INT64_MAX ? LEASH_FOREVER : ms_ < 0 ? 0 : ms_; }
 
 private:
