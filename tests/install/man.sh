@@ -46,15 +46,21 @@ awk '
 # Of each struct: it, a field, and what the header says of that, with tabs. Those that hold functions only are not for users to fill in
 # by a table.
 awk '
+	function flush() {
+		gsub(/\/\*\*<|\*\/|\t/, " ", said)
+		if (field != "" && field != "size" && field != "reserved_")
+			print type "\t" field "\t" said
+		field = ""
+	}
 	/^typedef struct leash_[a-z_]* \{/ { type = $3; next }
-	/^}/ { type = ""; next }
-	type != "" && type != "leash_memory" && match($0, /[a-z_][a-z0-9_]*(\[[^]]*\])?;/) {
+	/^}/ { flush(); type = ""; next }
+	type == "" || type == "leash_memory" { next }
+	/^\t / && field != "" { said = said " " $0; next }
+	match($0, /[a-z_][a-z0-9_]*(\[[^]]*\])?;/) {
+		flush()
 		field = substr($0, RSTART, RLENGTH - 1)
 		sub(/\[.*/, "", field)
 		said = substr($0, RSTART + RLENGTH)
-		gsub(/\/\*\*<|\*\//, "", said)
-		if (field != "size" && field != "reserved_")
-			print type "\t" field "\t" said
 	}' "$dir/headers" | sort >"$dir/fields"
 
 # Constants of all enums but the statuses.
