@@ -124,7 +124,7 @@ names_every_call() {
 names_every_option() {
 	cat "$source"/include/leash/client.h "$source"/include/leash/lock*.h |
 		awk '/^typedef struct leash_(lock_)?options \{|^typedef struct leash_acquire \{/ { on = 1 } /^}/ { on = 0 }
-			on && match($0, /[a-z_]+;/) && $2 != "size;" { print "^\\| ([^|]* )?`" substr($0, RSTART, RLENGTH - 1) "`[ ,]" }' >"$dir/options"
+			on && !/^\t / && match($0, /[a-z_]+;/) && $2 != "size;" { print "^\\| ([^|]* )?`" substr($0, RSTART, RLENGTH - 1) "`[ ,]" }' >"$dir/options"
 	[ "$(wc -l <"$dir/options")" -ge 30 ] || echo 'few options'
 	all_named "$dir/options" "$reference"
 }
