@@ -49,8 +49,8 @@ typedef struct leash_lock_options {
 	int64_t lease_ms;         /**< default: the client's; 100 to 86400000 */
 	leash_event_fn on_event;  /**< events of holds through this handle; default: the client's */
 	void *event_arg;          /**< handed to `on_event`; must live until leash_close() returns */
-	int64_t max_hold_ms;      /**< the lease ends at most this long after the request (or the last heartbeat) that got
-	                               it; 0: no limit, else at least 100 */
+	int64_t max_hold_ms;      /**< the lease ends at most this long after the request (or the last heartbeat) for it. 0:
+	                               no limit, else at least 100 */
 	int64_t alive_ms;         /**< call leash_lock_alive() at least this often, or the hold ends; 0: not needed; at
 	                               least 100, at most `max_hold_ms`; not with `no_renew`, which ends it anyway */
 	int64_t restart_guard_ms; /**< after a restart of the server, acquire nothing for this long; 0: as in the URI, else
