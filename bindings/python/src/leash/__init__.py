@@ -12,11 +12,11 @@
             finally:
                 orders.release()
 
-A lock is a lease, which is renewed for as long as it is held; if its holder dies it frees itself. A process that was
-paused past its lease has lost it without having noticed: ask `held`, and hand `fence` to what the lock protects.
+A lock is a lease. It is renewed for as long as it is held; if its holder dies, it becomes free when the lease ends. A
+process that is paused for longer than its lease loses the lock without noticing it: ask `held`, and hand `fence` to
+the resource that the lock protects.
 
-leash.aio has the same for asyncio. Times are in seconds. The headers of the C library are the manual of all
-options."""
+leash.aio is the same for asyncio. Times are in seconds. The headers of the C library document all options."""
 
 from __future__ import annotations
 

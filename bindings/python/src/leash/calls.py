@@ -1,10 +1,10 @@
 """How the library is called, and when what it made is freed.
 
-A Handle is a pointer of leash's, and its finalizer frees what that leads to. Python runs it once nothing refers to
-the Handle, and ctypes refers to the arguments of a call until that has returned. So nothing is freed while a call
-uses it, on whatever thread. A free function of leash talks to nobody and may be called from its callbacks, as the
-garbage collector does when it runs there. None is called at the exit of the interpreter, where a daemon thread may be
-in a call still."""
+A Handle is a pointer of leash, and its finalizer frees what it points to. Python runs the finalizer when nothing refers
+to the Handle any more, and ctypes refers to the arguments of a call until the call has returned. So nothing is freed
+while a call uses it, on any thread. A free function of leash sends nothing and may be called from its callbacks, as the
+garbage collector does when it runs there. None is called at the exit of the interpreter, when a daemon thread may still
+be in a call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import errors, structs
 
 
 def call(function: Callable[..., int], *args: Any) -> None:
-    """Call one whose last parameter is a leash_error, and raise what it answers unless that is OK."""
+    """Call a function whose last parameter is a leash_error, and raise its status unless that is OK."""
     error = structs.Error()
     if function(*args, ctypes.byref(error)) != 0:
         raise errors.made(error)
@@ -27,7 +27,7 @@ def _free(function: Callable[[int], None], pointer: int, _needed: object) -> Non
 
 
 class Handle:
-    """What `make` puts into the first of its parameters; to be freed by `free`, and before all of `needs`."""
+    """What `make` puts into its first parameter. It is freed by `free`, before all of `needs`."""
 
     __slots__ = ("_as_parameter_", "is_shared", "locks", "owner", "__weakref__")
 

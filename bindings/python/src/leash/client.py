@@ -24,10 +24,10 @@ C = TypeVar("C", bound="Client")
 
 
 class Client(Session[None]):
-    """Opened at once, and closed by close() or at the end of a `with`: what is held through it is released then.
+    """Opened at once; closed by close() or at the end of a `with`, which releases what is held through it.
 
     `uri` says where the locks live, see leash/client.h; default: $LEASH_URI, else "redis://127.0.0.1:6379". `on_event`
-    and `on_log` are called on a thread of leash, and must not wait for locks. A forked child opens its own client."""
+    and `on_log` are called on a thread of leash, and must not wait for locks. A forked child must open its own."""
 
     _core: Core
 
@@ -39,7 +39,7 @@ class Client(Session[None]):
         self._main_owner = Handle(lib.leash_owner_new, lib.leash_owner_free)
 
     def close(self) -> None:
-        """Release what is held, and wake all who wait (Closed). Again it does nothing."""
+        """Release what is held, and wake all waiters (Closed). A second call does nothing."""
         self._core.close()
 
     def __enter__(self: C) -> C:
@@ -75,37 +75,37 @@ class Client(Session[None]):
             waits.run(do, lambda _: undo() if undo is not None else None)
 
     def lock(self, name: str, **options: Unpack[LockOptions]) -> Lock:
-        """A lock by its name; talks to nobody. A `with` waits for `wait` seconds, and raises Timeout then.
+        """A lock by its name; sends nothing. A `with` waits for at most `wait` seconds, and then raises Timeout.
 
-        mode="read" and mode="write" make the two sides of a read-write lock."""
+        mode="read" and mode="write" make the two handles of a read-write lock."""
         return Lock(self, name, options)
 
     def multi(self, locks: Iterable[Union[str, Lock]], *, wait: Optional[float] = None) -> Multi:
-        """Several locks, names or such as lock() made, to be taken all or none."""
+        """Several locks (names, or results of lock()), which are acquired all or none."""
         return Multi(self, [self.lock(lock) if isinstance(lock, str) else lock for lock in locks], times.limit(wait))
 
     def semaphore(self, name: str, limit: int, **options: Unpack[LockOptions]) -> Semaphore:
-        """At most `limit` permits at once, over all machines; talks to nobody."""
+        """At most `limit` permits at once, across all machines; sends nothing."""
         return Semaphore(self, name, limit, options)
 
     def latch(self, name: str, count: int) -> Latch:
-        """Opens once `count` have arrived, over all machines; talks to nobody."""
+        """Opens once `count` parties have arrived, across all machines; sends nothing."""
         return Latch(self, name, count)
 
     def barrier(self, name: str, parties: int) -> Barrier:
-        """Where `parties` of them meet, over all machines; talks to nobody."""
+        """Where `parties` parties meet, across all machines; sends nothing."""
         return Barrier(self, name, parties)
 
     def leader(self, name: str) -> Optional[inspection.Leader]:
-        """Who leads, that is, holds the lock of that name; None: nobody does."""
+        """Who leads, which means who holds the lock of that name; None if nobody does."""
         return self.watch_leader(name, wait=0).__next__()
 
     def watch_leader(self, name: str, *, wait: Optional[float] = None) -> Watch:
-        """`for leader in client.watch_leader("law")`: who leads now, and whoever does after each change."""
+        """`for leader in client.watch_leader("law")`: who leads now, and again after each change."""
         return Watch(self, name, wait)
 
     def scan(self, pattern: Optional[str] = None) -> list[inspection.LockInfo]:
-        """Every lock that is held in the deployment, of whatever kind, and whose name fits, as fnmatch has it.
+        """Every held lock of any kind in the deployment whose name matches, as in fnmatch.
 
-        The server is not blocked. Some may be there twice, see leash/inspect.h."""
+        The server is not blocked. A lock may be returned twice, see leash/inspect.h."""
         return inspection.scan(self._core, pattern)

@@ -34,16 +34,16 @@ class ConditionBase(Generic[N]):
         return f"<{package_of(self)}.Condition {self.name!r} of {self.lock!r}>"
 
     def notify(self) -> N:
-        """Wake the one who has waited longest, if anybody waits. Hold the lock, so that nobody is about to wait."""
+        """Wake the waiter that has waited longest, if there is one. Hold the lock, so that nobody is about to wait."""
         return self._client._do("leash_condition_signal", self._any())
 
     def notify_all(self) -> N:
-        """Wake all who wait, up to 1000 of them."""
+        """Wake all waiters, up to 1000 of them."""
         return self._client._do("leash_condition_broadcast", self._any())
 
 
 class Condition(ConditionBase[None]):
-    """Made by Lock.condition(). A `with` is one of its lock."""
+    """Made by Lock.condition(). A `with` acquires its lock."""
 
     lock: Lock
 
@@ -57,10 +57,11 @@ class Condition(ConditionBase[None]):
         return waits.handle_of(self._pair)
 
     def wait(self, timeout: Optional[float] = None) -> bool:
-        """Give the lock up, however deep it is nested, until notified, and have it again. False: nobody did so in time.
+        """Give the lock up, at any depth, until notified, and hold it again. False: no notification came in time.
 
-        It may end without a notification: look again, or use wait_for(). An exception of leash's other than Canceled,
-        NotHeld and Invalid says that the lock is not held any more; the end of its `with` then raises nothing else."""
+        A wait may end without a notification: check again, or use wait_for(). An exception of leash, other than
+        Canceled, NotHeld and Invalid, means that the lock is no longer held; the end of its `with` then raises nothing
+        else."""
         try:
             self._client._wait("leash_condition_wait", (self._any(),), times.wait(True, timeout))
         except Timeout:
@@ -68,7 +69,7 @@ class Condition(ConditionBase[None]):
         return True
 
     def wait_for(self, predicate: Callable[[], T], timeout: Optional[float] = None) -> T:
-        """Wait until what the predicate says is true, and return that; or, after so many seconds, what it says then."""
+        """Wait until the predicate returns a true value, and return it; at the timeout, return its last value."""
         for left in times.left(timeout):
             result = predicate()
             if result or left <= 0:

@@ -1,16 +1,15 @@
 """An open leash_client: what the blocking Client and that of asyncio have in common.
 
-It is closed once: by close(), at the exit of the interpreter, or, if it was forgotten, when Python collects it. Then
-a thread of its own does it, since to close may take as long as the server is silent, and Python may collect anywhere,
-in a callback of this very client too. At the exit it has to be closed: else the courier could call into an
-interpreter that is not there any more.
+It is closed once: by close(), at the exit of the interpreter, or when Python collects it. In the last case a separate
+thread closes it, since closing may take as long as the server is silent, and Python may collect anywhere, even in a
+callback of this client. It must be closed at the exit; otherwise the courier could call into an interpreter that no
+longer exists.
 
-leash_close() drops the client, so that no call may be given it at that time or later, but for one that has a handle
-of it. So that a call of another thread meets LEASH_CLOSED and not freed memory, each Core has a lock that nobody
-acquires: its handle keeps the client's memory for as long as the Core is referred to, by a call that is under way as
-well.
+leash_close() drops the client, so no call may use it during or after that, unless a handle of it exists. A call of
+another thread must meet LEASH_CLOSED, not freed memory. So each Core has a lock that nobody acquires: its handle keeps
+the client's memory as long as anything refers to the Core, including a call under way.
 
-In a forked child all that is its parent's answers Forked; closing it there talks to nobody."""
+In a forked child everything of its parent raises Forked; closing it there sends nothing."""
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ class Core:
         cancel: Optional[Handle] = None,
         pass_on: events.PassOn = lambda function: function,
     ) -> None:
-        """`pass_on` makes what leash calls in place of a function of the program's."""
+        """`pass_on` makes the function that leash calls in place of a function of the program."""
         self._callbacks = events.Callbacks(pass_on)
         others, fields = self._callbacks.fields({"uri": uri, **options})
         given = structs.make(structs.Options, others, **fields)

@@ -1,8 +1,8 @@
-"""A class of exceptions for each status of leash.h but OK. Those with a namesake in Python are caught by that name,
-too.
+"""A class of exceptions for each status of leash.h except OK. Those with a counterpart in Python
+are also caught by that.
 
-`status` of a class is its name in C without the prefix ("NOT_HELD"). Numbers are the library's: it is asked for the
-name of each, and a status that a later version adds gets a class of its own."""
+`status` of a class is its name in C without the prefix ("NOT_HELD"). The names and numbers come from
+the library, so a status that a later version adds gets a class of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .native import lib
 
 
 class LeashError(Exception):
-    """What a call of leash answers if it is not OK. str() is one line that names the lock and the server."""
+    """What a call of leash raises if its status is not OK. str() is one line that names the lock and the server."""
 
     status: ClassVar[str] = ""
     sys_errno: int  #: the system's error behind it, or 0
@@ -91,7 +91,7 @@ classes = _classes()
 
 @contextlib.contextmanager
 def behind(exception: Optional[BaseException]) -> Iterator[None]:
-    """What fails in it is raised, but where an exception goes on already: there it becomes a note (Python 3.11)."""
+    """A failure in it is raised; if another exception is propagating, it becomes a note of that (Python 3.11)."""
     try:
         yield
     except LeashError as failure:
@@ -102,5 +102,5 @@ def behind(exception: Optional[BaseException]) -> Iterator[None]:
 
 
 def made(error: Any) -> LeashError:
-    """Of a leash_error."""
+    """The exception for a leash_error."""
     return classes.get(error.status, LeashError)(error.text.decode("utf-8", "replace"), error.sys_errno)

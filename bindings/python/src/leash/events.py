@@ -1,10 +1,10 @@
-"""What leash tells of its own accord: events of a hold or of the client, and log lines.
+"""What leash reports by itself: events of a hold or of the client, and log lines.
 
-leash calls on the client's courier, a thread of its own, one call at a time; ctypes takes the GIL for it. There are
-two functions for C in this module, which live for ever, and are told by a number which function of Python's is meant.
-That is kept until its client is closed, after which leash calls no more.
+leash makes these calls on the client's courier thread, one at a time; ctypes takes the GIL for them. This module has
+two functions for C, which are never freed. A number tells them which Python function is meant. That function is kept
+until its client is closed; leash does not call it later.
 
-An exception in a callback does not get into C: ctypes hands it to sys.unraisablehook."""
+An exception in a callback does not reach C: ctypes passes it to sys.unraisablehook."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Callbacks:
         return number
 
     def fields(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The options without the functions among them, and the fields by which leash calls those."""
+        """The options without the functions, and the fields through which leash calls these functions."""
         others, found = dict(options), {}
         for option in set(_entries).intersection(options):
             function = others.pop(option)

@@ -1,4 +1,4 @@
-"""Latches and barriers, see leash/gate.h. Nobody holds them, so any thread or task may use one."""
+"""Latches and barriers, see leash/gate.h. They have no holder, so any thread or task may use one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .session import N, Session, package_of
 
 
 class LatchBase(Generic[N]):
-    """Opens for those who wait once `count` have arrived, and stays open. Made by Client.latch().
+    """Opens for its waiters once `count` parties have arrived, and stays open. Made by Client.latch().
 
-    An arrival counts for a day, and a latch is used once: for the next time take another name, or break_()."""
+    An arrival counts for a day, and a latch is used once. For the next use, take another name, or call break_()."""
 
     def __init__(self, client: Session[N], name: str, count: int) -> None:
         self.client = client
@@ -26,21 +26,21 @@ class LatchBase(Generic[N]):
         return f"<{package_of(self)}.Latch {self.name!r} of {self.count} at {self.client.uri}>"
 
     def count_down(self, party: Optional[str] = None) -> N:
-        """Arrive. A `party` ("worker-3") counts once, however often it arrives; without one each call counts."""
+        """Arrive. A `party` ("worker-3") counts once, however often it arrives; without a party each call counts."""
         given = structs.text(party) if party is not None else None
         return self.client._do("leash_latch_count_down", self._handle, given)
 
     def wait(self, timeout: Optional[float] = None) -> N:
-        """Until enough have arrived. Timeout: they had not after so many seconds; None: no end, 0 asks once."""
+        """Wait until enough have arrived, or raise Timeout after `timeout` seconds; None: no limit; 0 asks once."""
         return self.client._wait("leash_latch_await", (self._handle,), times.wait(True, timeout))
 
     def break_(self) -> N:
-        """Begin anew: nobody has arrived. Of more than 100 it forgets so many: say it again, up to NotHeld."""
+        """Forget all arrivals. One call forgets at most 100: call again until it raises NotHeld."""
         return self.client._do("leash_latch_break", self._handle)
 
 
 class BarrierBase(Generic[N]):
-    """Lets in those who wait once they are `parties`, round after round. Made by Client.barrier()."""
+    """Lets its waiters in as soon as `parties` parties wait, round after round. Made by Client.barrier()."""
 
     def __init__(self, client: Session[N], name: str, parties: int) -> None:
         self.client = client
@@ -53,9 +53,9 @@ class BarrierBase(Generic[N]):
         return f"<{package_of(self)}.Barrier {self.name!r} of {self.parties} at {self.client.uri}>"
 
     def wait(self, timeout: Optional[float] = None) -> N:
-        """Be one of the parties, until all are there. Timeout: they were not, and nobody has counted on this one.
+        """Join the parties, and wait until all are there. Timeout: they were not, and this party was not counted.
 
-        None: no end; 0 is for who would be the last one. Who is interrupted, or dies, is not counted on either."""
+        None: no limit; 0: only the last party gets in. A party that is interrupted, or dies, is not counted either."""
         return self.client._wait("leash_barrier_wait", (self._handle,), times.wait(True, timeout))
 
 
@@ -63,7 +63,7 @@ class Latch(LatchBase[None]):
     __doc__ = LatchBase.__doc__
 
     def arrived(self) -> int:
-        """Ask the server how many have arrived."""
+        """Ask the server how many parties have arrived."""
         return inspection.arrived(self._handle)
 
 

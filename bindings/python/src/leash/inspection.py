@@ -1,4 +1,4 @@
-"""What the server knows of a lock, and what a client has done: see leash/inspect.h. Times are in seconds."""
+"""What the server knows about a lock, and what a client has done: see leash/inspect.h. Times are in seconds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Party:
-    """Who a client is, as it said itself."""
+    """Who a client is, as it reported itself."""
 
     token: str
     host: str
@@ -66,7 +66,7 @@ class WaiterInfo:
 
 @dataclass(frozen=True)
 class Leader:
-    """Whoever has a lock leads."""
+    """The holder of a lock leads."""
 
     token: str
     fence: int  #: 0: not known
@@ -130,7 +130,7 @@ def _read(cls: Callable[..., T], struct: Any) -> T:
 
 
 def _collect(cls: Callable[..., T], struct: Any, function: Callable[..., int], *args: Any) -> list[T]:
-    """What `function` shows to the visitor that is the last but two of its parameters."""
+    """What `function` passes to its visitor, which is its last parameter but two."""
     found: list[T] = []
     failed: list[BaseException] = []
 
@@ -148,7 +148,7 @@ def _collect(cls: Callable[..., T], struct: Any, function: Callable[..., int], *
 
 
 def inspect(function: Callable[..., int], handle: Handle) -> LockInfo:
-    """`function` is that for holders, too."""
+    """`function` is also the one for holders."""
     info = structs.make(structs.LockInfo)
     call(function, handle, ctypes.byref(info), None, None)
     return _read(LockInfo, info)

@@ -1,4 +1,4 @@
-"""Leaders: whoever has a lock leads, and all may know who it is; see leash/leader.h."""
+"""Leaders: the holder of a lock leads, and all can know who it is; see leash/leader.h."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .session import N, Session, package_of
 
 
 class WatchBase(Generic[N]):
-    """Yields who leads, and then whoever does after each change, or None: nobody. Made by Client.watch_leader().
+    """Yields who leads now, and again after each change; None if nobody leads. Made by Client.watch_leader().
 
-    It is for one thread or task at a time. After `wait` seconds without a change it raises Timeout, and goes on if it
-    is asked again; so it does after each other exception. An interruption may have cost news: behind one it begins anew
-    with how it is."""
+    One thread or task at a time may use it. After `wait` seconds without a change it raises Timeout. After this, and
+    after any other exception, it continues when it is asked again. An interruption may lose a change; after one, it
+    first yields the present state."""
 
     def __init__(self, client: Session[N], name: str, wait: Optional[float]) -> None:
         self.client = client

@@ -1,9 +1,9 @@
 """Locks, plain and read-write, and sets of them, for threads; and what they share with those of tasks.
 
-As with threading.RLock the owner of a hold is the thread that acquired it, and it nests. A `with` that was left by an
-exception of its own passes that on, also where the release fails; the release's failure is a note of the exception
-then (Python 3.11). Left otherwise it raises what the release answers: Lost, if another one may have had the lock
-meanwhile."""
+As with threading.RLock, the owner of a hold is the thread that acquired it, and holds nest. If the body of a `with`
+raises an exception, this exception is raised, even if the release fails; the failure is then a note of the exception
+(Python 3.11). Otherwise the end of the `with` raises the failure of the release: Lost, if another owner may have held
+the lock meanwhile."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def token_of(function: Callable[..., int], handle: Any) -> str:
 
 
 class View(Generic[N]):
-    """A hold: what can be told of it from memory, in a moment, and what else both threads and tasks do with it."""
+    """A hold: what is known about it from memory, and what both threads and tasks do with it."""
 
     def _handle(self) -> Optional[Handle]:
         raise NotImplementedError
@@ -43,17 +43,17 @@ class View(Generic[N]):
 
     @property
     def held(self) -> bool:
-        """Is it held, and its lease valid? Never true past the moment at which another owner could have the lock."""
+        """Is it held, and its lease valid? Never true after the moment at which another owner could have the lock."""
         return bool(lib.leash_lock_held(self._handle()))
 
     @property
     def remaining(self) -> float:
-        """For how many seconds it is valid without a further renewal; 0: not held."""
+        """For how many seconds it is valid without another renewal; 0: not held."""
         return float(lib.leash_lock_remaining_ms(self._handle())) / 1000
 
     @property
     def fence(self) -> int:
-        """To be handed to what the lock protects, which refuses smaller ones than it has seen; 0: not held."""
+        """Hand it to the resource that the lock protects, which refuses smaller ones than it has seen; 0: not held."""
         return int(lib.leash_lock_fence(self._handle()))
 
     @property
@@ -63,24 +63,24 @@ class View(Generic[N]):
 
     @property
     def token(self) -> str:
-        """By which another process can adopt it; empty: not held."""
+        """The token by which another process can adopt it; empty: not held."""
         return token_of(lib.leash_lock_token, self._handle())
 
     def alive(self) -> None:
-        """Tell the watchdog that work goes on, see the option `alive`."""
+        """Tell the watchdog that the work is making progress; see the option `alive`."""
         lib.leash_lock_alive(self._handle())
 
     def extend(self, lease: float) -> N:
-        """Make sure that the lease lasts for so many seconds from now."""
+        """Make sure that the lease lasts at least `lease` seconds from now."""
         return self._do("leash_lock_extend", times.milliseconds(lease))
 
     def proclaim(self, value: str) -> N:
-        """Who holds the lock leads: let all who watch know this of it, until it is released. See leash/leader.h."""
+        """Let all watchers know this value of the leader, the lock's holder, until the release. See leash/leader.h."""
         return self._do("leash_lock_proclaim", structs.text(value))
 
 
 class Asked(Generic[N]):
-    """A lock or a semaphore: the server is asked about it."""
+    """A lock or a semaphore, about which the server can be asked."""
 
     client: Session[N]
     _kind = "leash_lock"
@@ -88,17 +88,17 @@ class Asked(Generic[N]):
     _waiters = lib.leash_lock_waiters
 
     def _any(self) -> Handle:
-        """For questions, which are nobody's."""
+        """For questions, which need no owner."""
         raise NotImplementedError
 
     def break_(self) -> N:
-        """Take it from whoever has it, permits from all; the next in the queue gets it. See leash/takeover.h."""
+        """Take it from its holder (permits from all holders); the next waiter gets it. See leash/takeover.h."""
         return self.client._do(self._kind + "_break", self._any())
 
 
 class AskedByThreads(Asked[None]):
     def inspect(self) -> inspection.LockInfo:
-        """Ask the server who has it, since when, for how long still, and how many wait."""
+        """Ask the server who holds it, since when, for how much longer, and how many wait."""
         return inspection.inspect(self._holders, self._any())
 
     def holders(self) -> list[inspection.HoldInfo]:
@@ -112,7 +112,7 @@ G = TypeVar("G", bound="_Guard")
 
 
 class _Guard:
-    """What threads acquire and release, and `with`."""
+    """What threads acquire and release, and use with `with`."""
 
     client: Client
     _pair: waits.Pair
@@ -126,10 +126,10 @@ class _Guard:
         self.client._wait(self._kind + "_acquire", (self._handle(),), wait_ms, lease=lease, undo=self.release)
 
     def acquire(self, blocking: bool = True, timeout: Optional[float] = -1, *, lease: Optional[float] = None) -> bool:
-        """As threading.Lock has it: False if another owner had it to the end of `timeout` seconds. -1 or None: no end.
+        """As in threading.Lock: False if another owner had it until `timeout` seconds were over. -1 or None: no limit.
 
-        `lease` is that of this hold, in seconds. Every other failure is raised: Unavailable, if the server could not be
-        asked in time."""
+        `lease` is the lease of this hold, in seconds. Any other failure is raised, such as Unavailable if the server
+        could not be asked in time."""
         try:
             self._take(times.wait(blocking, timeout), lease)
         except Timeout:
@@ -174,7 +174,7 @@ class Lock(_Guard, AskedByThreads, View[None]):
         super()._take(wait_ms if self.depth == 0 else 0, lease)  # nested it is answered from memory
 
     def upgrade(self) -> None:
-        """Of mode "write": write what this thread reads, at once, or raise Timeout. See leash/readwrite.h."""
+        """For mode "write": go from reading to writing, at once, or raise Timeout. See leash/readwrite.h."""
         self._do("leash_lock_upgrade")
 
     def adopt(self, token: str) -> None:
@@ -182,11 +182,11 @@ class Lock(_Guard, AskedByThreads, View[None]):
         self._do("leash_lock_adopt", structs.text(token))
 
     def condition(self, name: str, **options: Unpack[ConditionOptions]) -> Condition:
-        """Something that changes under the lock ("not empty"), to be waited for; talks to nobody."""
+        """Something that changes under the lock ("not empty") and can be waited for; sends nothing."""
         return Condition(self, name, options)
 
     def locked(self) -> bool:
-        """Does anybody hold it? The server is asked."""
+        """Is there a holder? This asks the server."""
         return self.inspect().held
 
 
@@ -198,24 +198,24 @@ def set_of(locks: Sequence[Handle]) -> Handle:
 
 
 class SetView:
-    """What can be told of a hold of several locks from memory."""
+    """What is known about a hold of several locks from memory."""
 
     def _handle(self) -> Optional[Handle]:
         raise NotImplementedError
 
     @property
     def held(self) -> bool:
-        """All of them?"""
+        """Are all of them held?"""
         return bool(lib.leash_multi_held(self._handle()))
 
     @property
     def remaining(self) -> float:
-        """For how many seconds all of them are valid without a further renewal; 0: not all are held."""
+        """For how many seconds all of them are valid without another renewal; 0: not all are held."""
         return float(lib.leash_multi_remaining_ms(self._handle())) / 1000
 
     @property
     def fences(self) -> list[int]:
-        """Of each of them, in the order in which the set was made of them."""
+        """The fence of each of them, in the order in which the set was made."""
         handle = self._handle()
         return [int(lib.leash_lock_fence(lock)) for lock in handle.locks] if handle is not None else []
 

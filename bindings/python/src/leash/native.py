@@ -1,4 +1,4 @@
-"""The shared library: where it is, and what its calls take and return. No other module knows a type of C's.
+"""The shared library: where it is, and what its calls take and return. No other module knows a C type.
 
 The library is $LEASH_LIBRARY, or else libleash.so.0 where the dynamic linker finds it."""
 

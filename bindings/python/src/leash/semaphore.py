@@ -1,8 +1,8 @@
-"""Semaphores: at most so many at once, over all machines; see leash/semaphore.h.
+"""Semaphores: at most N permits at once, across all machines; see leash/semaphore.h.
 
-A permit belongs to nobody: any thread may use it and give it back. leash frees its memory with the release, so a
-Permit lets one call at a time through. One that Python collects before it was given back is released in the
-background; it is made before it is acquired, so there is no moment at which nobody would do that."""
+A permit has no owner: any thread may use it and give it back. leash frees its memory at the release, so a Permit lets
+one call at a time through. A Permit that Python collects before it was given back is released in the background. The
+object is made before the acquire, so this always happens."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class PermitBase(Generic[N]):
         return self._permit
 
     def _give(self) -> ctypes.c_void_p:
-        """What is the caller's from now on."""
+        """The permit, which is the caller's from now on."""
         with self._mutex:
             given, self._permit = self._here(), ctypes.c_void_p()
             self._finalizer.detach()
@@ -67,17 +67,17 @@ class PermitBase(Generic[N]):
 
     @property
     def held(self) -> bool:
-        """Are they held, and their lease valid? Never true past the moment at which others could have them."""
+        """Are they held, and their lease valid? Never true after the moment at which others could have them."""
         return bool(self._look(lib.leash_permit_held))
 
     @property
     def remaining(self) -> float:
-        """For how many seconds they are valid without a further renewal; 0: not held."""
+        """For how many seconds they are valid without another renewal; 0: not held."""
         return float(self._look(lib.leash_permit_remaining_ms)) / 1000
 
     @property
     def count(self) -> int:
-        """How many these are; 0 once they were given back."""
+        """How many permits it has; 0 after they were given back."""
         return int(self._look(lib.leash_permit_count))
 
     @property
@@ -85,15 +85,15 @@ class PermitBase(Generic[N]):
         return str(self._look(lambda permit: token_of(lib.leash_permit_token, permit)))
 
     def alive(self) -> None:
-        """Tell the watchdog that work goes on, see the option `alive`."""
+        """Tell the watchdog that the work is making progress; see the option `alive`."""
         self._look(lib.leash_permit_alive)
 
     def release_some(self, count: int) -> N:
-        """Give `count` of them back, less than all."""
+        """Give `count` of them back, which must be fewer than all."""
         return self._do("leash_permit_release_some", count)
 
     def extend(self, lease: float) -> N:
-        """Make sure that their lease lasts for so many seconds from now."""
+        """Make sure that their lease lasts at least `lease` seconds from now."""
         return self._do("leash_permit_extend", times.milliseconds(lease))
 
 
@@ -152,7 +152,7 @@ class SemaphoreBase(Asked[N]):
         )
 
     def set_limit(self, limit: int, seconds: float) -> N:
-        """Let no more than `limit` be out for so long, for all clients; 0 closes. 0 seconds end that."""
+        """Let at most `limit` permits be out for some seconds, for all clients; 0 closes; 0 seconds end this limit."""
         return self.client._do("leash_semaphore_limit", self._handle, limit, times.milliseconds(seconds))
 
 
@@ -162,9 +162,9 @@ class Semaphore(SemaphoreBase[None], AskedByThreads):
     client: Client
 
     def acquire(self, count: int = 1, timeout: Optional[float] = None, *, lease: Optional[float] = None) -> Permit:
-        """`count` permits or none: `with semaphore.acquire() as permit:`. Timeout: too few were free for so long.
+        """`count` permits or none: `with semaphore.acquire() as permit:`. Timeout: too few were free in time.
 
-        None waits as the semaphore's `wait` says, without end if that was not given; 0 tries once."""
+        None waits as the semaphore's `wait` says, without limit if that was not given; 0 tries once."""
         permit = Permit(self.client, self.name)
         self._acquire(permit, count, timeout, lease)
         return permit

@@ -1,7 +1,7 @@
-"""A client, of threads or of tasks, and how what was made by it calls leash.
+"""A client, for threads or for tasks, and how the objects that it made call leash.
 
 A kind of leash is written once for both, where it can be: `latch.wait()` is `client._wait("leash_latch_await", ...)`,
-which for threads waits, and for tasks is a coroutine. N is what a call answers that has nothing to tell: None, or a
+which waits for threads, and is a coroutine for tasks. N is the result of a call without a value: None, or a
 coroutine of None."""
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class Session(Generic[N]):
 
     @property
     def uri(self) -> str:
-        """Where its locks live, without secrets; empty before it is open."""
+        """Where its locks live, without secrets; empty before the open."""
         return self._core.uri if self._core is not None else ""
 
     @property
     def closed(self) -> bool:
-        """Was it closed, or not opened so far?"""
+        """Is it closed, or not yet open?"""
         return self._core is None or self._core.closed
 
     def __repr__(self) -> str:
@@ -39,7 +39,7 @@ class Session(Generic[N]):
         raise NotImplementedError
 
     def _do(self, name: str, *args: Any, undo: Optional[Callable[[], N]] = None) -> N:
-        """Call what waits for the server alone. `undo` is as for _wait()."""
+        """Make a call that waits only for the server. `undo` is as for _wait()."""
         raise NotImplementedError
 
     def _wait(
@@ -51,9 +51,9 @@ class Session(Generic[N]):
         lease: Optional[float] = None,
         undo: Optional[Callable[[], N]] = None,
     ) -> N:
-        """Call what waits for others, with a leash_acquire between `args` and `more`.
+        """Make a call that waits for others, with a leash_acquire between `args` and `more`.
 
-        If that is interrupted, or canceled, and was done all the same, `undo` is called."""
+        If the call is interrupted or canceled, and was done anyway, `undo` is called."""
         raise NotImplementedError
 
     def stats(self) -> inspection.Stats:
@@ -63,9 +63,9 @@ class Session(Generic[N]):
     def times(self, which: str, group: Optional[str] = None) -> inspection.Times:
         """How long things took: "wait", "hold", "left" of the lease at a renewal, "round_trip".
 
-        Of all of the client, or of the locks with that `group`; see leash/metrics.h."""
+        For the whole client, or for the locks with that `group`; see leash/metrics.h."""
         return inspection.times(self._ready(), which, group)
 
     def metrics(self) -> str:
-        """Counts and times in the text format of Prometheus, for what answers its scrapes."""
+        """Counts and times in the text format of Prometheus, for the code that answers its scrapes."""
         return inspection.metrics(self._ready())

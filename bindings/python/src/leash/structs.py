@@ -1,7 +1,7 @@
-"""The structs of leash.h, built from what the library says of them (leash/fields.h): no layout is repeated here.
+"""The structs of leash.h, built from what the library says about them (leash/fields.h): no layout is repeated here.
 
-A struct that a program sets has `settable`: each option by the name that it has in Python, with its field and what
-makes the field's value of the option's. A time loses its `_ms` and is in seconds. An option that a later version of
+A struct that a program sets has `settable`: each option by its name in Python, with its field and the function that
+converts the option to the field's value. A time loses its `_ms` and is in seconds. An option that a later version of
 the library adds is there as well."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SIGNED, _UNSIGNED, _BOOL, _CHARS, _TEXT, _POINTER, _PARTY = range(1, 8)  # enum
 
 
 def text(given: str) -> bytes:
-    """As C has it. Bytes that are no UTF-8 come and go as os.fsencode() does it."""
+    """As C has it. Bytes that are not UTF-8 are converted as os.fsencode() does."""
     encoded = given.encode("utf-8", "surrogateescape")
     if b"\0" in encoded:
         raise ValueError("embedded null character")
@@ -92,7 +92,7 @@ def _build(name: str) -> Any:
 
 
 def make(struct: Any, options: Optional[Mapping[str, Any]] = None, **fields: Any) -> Any:
-    """One whose size is set, and what `options` names; None is the default. `fields` are set as C has them."""
+    """A struct with its size and the named `options` set; None is the default. `fields` are set as in C."""
     made = struct(size=ctypes.sizeof(struct), **fields)
     for name, value in (options or {}).items():
         if name not in struct.settable:

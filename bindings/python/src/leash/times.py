@@ -11,7 +11,7 @@ FOREVER = -(2**63)  # LEASH_FOREVER
 
 
 def milliseconds(seconds: float) -> int:
-    """Rounded up, so that a wait of a microsecond is no try. math.inf is for ever."""
+    """Rounded up, so that a wait of a microsecond does not become 0. math.inf means without limit."""
     if seconds == math.inf:
         return FOREVER
     ms = math.ceil(round(seconds * 1000, 6))
@@ -21,12 +21,12 @@ def milliseconds(seconds: float) -> int:
 
 
 def limit(seconds: Optional[float]) -> int:
-    """None is no end."""
+    """None means without limit."""
     return milliseconds(math.inf if seconds is None else seconds)
 
 
 def wait(blocking: bool, timeout: Optional[float]) -> int:
-    """What threading.Lock.acquire() calls `blocking` and `timeout`; None is -1, for ever."""
+    """What threading.Lock.acquire() calls `blocking` and `timeout`; None is -1, without limit."""
     if not blocking:
         if timeout is not None and timeout != -1:
             raise ValueError("can't specify a timeout for a non-blocking call")
@@ -39,6 +39,6 @@ def wait(blocking: bool, timeout: Optional[float]) -> int:
 
 
 def left(timeout: Optional[float]) -> Iterator[float]:
-    """Of that many seconds, each time it is asked, without an end; None is no end."""
+    """How much of `timeout` seconds is left, each time it is asked, without an end; None means without limit."""
     end = time.monotonic() + (math.inf if timeout is None else timeout)
     return (end - time.monotonic() for _ in itertools.count())

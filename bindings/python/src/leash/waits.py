@@ -1,22 +1,20 @@
 """Waits that Ctrl-C ends, as it ends a wait for a threading.Lock.
 
-Python runs the handlers of signals in the main thread, between two of its instructions, so while that is in a call of
-leash none runs, and Ctrl-C would do nothing until the wait is over. Short waits one after the other would lose the
-place in the queue each time, and so would a cancel whenever a signal comes, since most handlers return and the wait
-is to go on. So in the main thread a wait is done by a helper, a thread that is kept for the next one, and the main
-thread waits for that in Python: a handler runs at once, and if it returns the wait goes on, at the same place. If it
-raises (KeyboardInterrupt), the wait is canceled, its end awaited, what it got all the same is given back, and the
-exception goes on.
+Python runs signal handlers in the main thread, between two of its instructions. During a call of leash none runs, so
+Ctrl-C would do nothing until the wait is over. A series of short waits would lose the place in the queue each time, and
+so would a cancel at each signal, since most handlers return and the wait must then continue. So a helper thread, which
+is kept for the next wait, waits for the main thread, and the main thread waits for the helper in Python. A handler runs
+at once, and if it returns, the wait continues at the same place. If it raises (KeyboardInterrupt), the wait is
+canceled, the main thread waits for its end, what was acquired anyway is given back, and the exception is raised.
 
-leash knows the owner of a lock by its thread, and the helper is another one. So for the main thread each client has a
-leash_owner, and each lock a second handle, for that (handle_of()). An owner acquires one thing at a time: a handler
-that itself acquires a lock, while the main thread waits for another one, is refused (Invalid).
+The owner of a lock is a thread to leash, and the helper is another thread. So each client has a leash_owner for the
+main thread, and each lock has a second handle for it (handle_of()). An owner acquires one thing at a time: a handler
+that acquires a lock while the main thread waits for another one is refused (Invalid).
 
 Other threads call leash directly; no handler runs in them.
 
-What is left: an exception that strikes after the last instruction here, and before the caller's `with` has begun,
-leaves the lock held. So it is with any lock that is not built into Python; the next release or the end of the client
-ends it."""
+One gap remains: an exception after the last instruction here, and before the caller's `with` has begun, leaves the
+lock held. This is so with any lock that is not built into Python; the next release or the end of the client ends it."""
 
 from __future__ import annotations
 
@@ -40,7 +38,7 @@ def in_main_thread() -> bool:
 
 
 def handle_of(pair: Pair) -> Handle:
-    """That by which this thread calls."""
+    """The handle by which this thread calls."""
     return pair[in_main_thread()]
 
 
@@ -63,7 +61,7 @@ class _Wait(Generic[T]):
         self._is_over.release()
 
     def until_over(self) -> None:
-        """May be interrupted, and called again then."""
+        """May be interrupted, and may then be called again."""
         with self._is_over:
             pass
 
@@ -84,7 +82,7 @@ os.register_at_fork(after_in_child=_idle.clear)  # the child has none of the thr
 
 
 def run(do: Callable[[Optional[Handle]], T], undo: Callable[[T], object]) -> T:
-    """`do` with a leash_cancel that ends it, or None: nothing is to. `undo` takes the result that came all the same."""
+    """Run `do` with a leash_cancel that ends it, or with None. `undo` takes the result of one that succeeded anyway."""
     if not in_main_thread():
         return do(None)
     try:

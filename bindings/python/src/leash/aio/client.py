@@ -1,8 +1,8 @@
 """The client of programs with an event loop, and the locks held through it.
 
-The loop watches leash_client_fd(), and no thread of Python's waits for a lock. What leash has no operation for
-(opening, closing, questions to the server) is done by the loop's executor. While the client closes there, leash tells
-the end of what is under way on that thread, which hands it to the loop."""
+The loop watches leash_client_fd(), and no Python thread waits for a lock. Calls without an asynchronous operation
+(opening, closing, questions to the server) run in the loop's executor. While the client closes there, leash reports the
+end of operations under way on that thread, which passes them to the loop."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def _close_if_open(opening: asyncio.Future[Core]) -> None:
 
 
 class Client(Session[Nothing]):
-    """Opened by `async with` or `await client.open()`, and closed at its end or by `await client.close()`.
+    """Opened by `async with` or `await client.open()`; closed at the end of that or by `await client.close()`.
 
-    `uri` and the options are those of leash.Client. `on_event` and `on_log` are called by the loop. A client is of one
-    loop and one process: a forked child opens a client of its own."""
+    `uri` and the options are those of leash.Client. `on_event` and `on_log` are called by the loop. A client belongs to
+    one loop and one process: a forked child must open its own client."""
 
     def __init__(self, uri: Optional[str] = None, **options: Unpack[ClientOptions]) -> None:
         self._uri = uri
@@ -52,7 +52,7 @@ class Client(Session[Nothing]):
         self._fd = -1
 
     def _in_loop(self, function: Callable[..., object]) -> Callable[..., None]:
-        """What a thread of leash calls in place of `function`."""
+        """The function that a thread of leash calls in place of `function`."""
         loop = self._loop
 
         def pass_on(*args: Any) -> None:
@@ -80,7 +80,7 @@ class Client(Session[Nothing]):
         return self
 
     async def close(self) -> None:
-        """Release what is held, and wake all who wait (Closed). Again it does nothing."""
+        """Release what is held, and wake all waiters (Closed). A second call does nothing."""
         if self._core is None or self._core.closed:
             return
         self._loop.remove_reader(self._fd)
@@ -133,35 +133,35 @@ class Client(Session[Nothing]):
         await self._run(getattr(lib, name + "_start"), *args, ctypes.byref(how), *more, undo=undo)
 
     def lock(self, name: str, **options: Unpack[LockOptions]) -> Lock:
-        """A lock by its name; talks to nobody. `async with` waits for `wait` seconds, and raises Timeout then.
+        """A lock by its name; sends nothing. `async with` waits for at most `wait` seconds, and then raises Timeout.
 
-        mode="read" and mode="write" make the two sides of a read-write lock."""
+        mode="read" and mode="write" make the two handles of a read-write lock."""
         return Lock(self, name, options)
 
     def multi(self, names: Iterable[str], **options: Unpack[LockOptions]) -> Multi:
-        """Several locks, to be taken all or none; talks to nobody."""
+        """Several locks, which are acquired all or none; sends nothing."""
         return Multi(self, names, options)
 
     def semaphore(self, name: str, limit: int, **options: Unpack[LockOptions]) -> Semaphore:
-        """At most `limit` permits at once, over all machines; talks to nobody."""
+        """At most `limit` permits at once, across all machines; sends nothing."""
         return Semaphore(self, name, limit, options)
 
     def latch(self, name: str, count: int) -> Latch:
-        """Opens once `count` have arrived, over all machines; talks to nobody."""
+        """Opens once `count` parties have arrived, across all machines; sends nothing."""
         return Latch(self, name, count)
 
     def barrier(self, name: str, parties: int) -> Barrier:
-        """Where `parties` of them meet, over all machines; talks to nobody."""
+        """Where `parties` parties meet, across all machines; sends nothing."""
         return Barrier(self, name, parties)
 
     async def leader(self, name: str) -> Optional[inspection.Leader]:
-        """Who leads, that is, holds the lock of that name; None: nobody does."""
+        """Who leads, which means who holds the lock of that name; None if nobody does."""
         return await self.watch_leader(name, wait=0).__anext__()
 
     def watch_leader(self, name: str, *, wait: Optional[float] = None) -> Watch:
-        """`async for leader in client.watch_leader("law")`: who leads now, and whoever does after each change."""
+        """`async for leader in client.watch_leader("law")`: who leads now, and again after each change."""
         return Watch(self, name, wait)
 
     async def scan(self, pattern: Optional[str] = None) -> list[inspection.LockInfo]:
-        """Every lock that is held in the deployment and whose name fits, as leash.Client.scan()."""
+        """Every held lock of the deployment whose name matches, as leash.Client.scan()."""
         return await self._in_thread(inspection.scan, self._core, pattern)

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Condition(ConditionBase[Nothing]):
-    """Made by Lock.condition(). An `async with` is one of its lock."""
+    """Made by Lock.condition(). An `async with` acquires its lock."""
 
     lock: Lock
 
@@ -35,11 +35,11 @@ class Condition(ConditionBase[Nothing]):
         return self._handle
 
     async def wait(self, timeout: Optional[float] = None) -> bool:
-        """Give the lock up, however deep it is nested, until notified, and have it again. False: nobody did so in time.
+        """Give the lock up, at any depth, until notified, and hold it again. False: no notification came in time.
 
-        It may end without a notification, and with an exception, as that of leash.Condition. A task that is cancelled
-        is told so once it has the lock again. asyncio.wait_for() calls it in another task before Python 3.12, which
-        does not hold the lock: hence `timeout`."""
+        A wait may end without a notification, or with an exception, as that of leash.Condition. A cancelled task gets
+        its CancelledError after it holds the lock again. Before Python 3.12, asyncio.wait_for() calls this in
+        another task, which does not hold the lock; so use `timeout`."""
         lock = self.lock._mine()._own
         if lock is None:
             raise NotHeld(f"{self.lock!r}: the hold was released already")
@@ -50,7 +50,7 @@ class Condition(ConditionBase[Nothing]):
         return True
 
     async def wait_for(self, predicate: Callable[[], T], timeout: Optional[float] = None) -> T:
-        """Wait until what the predicate says is true, and return that; or, after so many seconds, what it says then."""
+        """Wait until the predicate returns a true value, and return it; at the timeout, return its last value."""
         for left in times.left(timeout):
             result = predicate()
             if result or left <= 0:

@@ -17,7 +17,7 @@ class Latch(LatchBase[Nothing]):
     client: Client
 
     async def arrived(self) -> int:
-        """Ask the server how many have arrived."""
+        """Ask the server how many parties have arrived."""
         return await self.client._in_thread(inspection.arrived, self._handle)
 
 

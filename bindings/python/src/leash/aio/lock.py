@@ -25,7 +25,7 @@ class AskedByTasks(Asked[Nothing]):
     client: Client
 
     async def inspect(self) -> inspection.LockInfo:
-        """Ask the server who has it, since when, for how long still, and how many wait."""
+        """Ask the server who holds it, since when, for how much longer, and how many wait."""
         return await self.client._in_thread(inspection.inspect, self._holders, self._any())
 
     async def holders(self) -> list[inspection.HoldInfo]:
@@ -43,7 +43,7 @@ class LockHold(Hold, View[Nothing]):
 
 
 class Lock(Shared[LockHold], AskedByTasks, View[Nothing]):
-    """A lock by its name. Made by Client.lock(). `held`, `fence` and the like are of the current task's hold."""
+    """A lock by its name. Made by Client.lock(). `held`, `fence` and the like are about the current task's hold."""
 
     client: Client
     _kind = "leash_lock"
@@ -64,9 +64,9 @@ class Lock(Shared[LockHold], AskedByTasks, View[Nothing]):
         await self._mine()._do(name, *args)
 
     async def upgrade(self, reads: Lock) -> LockHold:
-        """Of mode "write": write what this task reads by `reads`, at once, or raise Timeout. See leash/readwrite.h.
+        """For mode "write": go from reading by `reads` to writing, at once, or raise Timeout. See leash/readwrite.h.
 
-        From then on the task holds both; release() of this lock is to go on reading."""
+        From then on the task holds both; release() of this lock goes back to reading."""
         reading = reads._mine()._own
         assert reading is not None
 
@@ -89,9 +89,9 @@ class Lock(Shared[LockHold], AskedByTasks, View[Nothing]):
         return await self._have(begin)
 
     def condition(self, name: str, **options: Unpack[ConditionOptions]) -> Condition:
-        """Something that changes under the lock ("not empty"); talks to nobody."""
+        """Something that changes under the lock ("not empty"); sends nothing."""
         return Condition(self, name, options)
 
     async def locked(self) -> bool:
-        """Does anybody hold it? The server is asked."""
+        """Is there a holder? This asks the server."""
         return (await self.inspect()).held

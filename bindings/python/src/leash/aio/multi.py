@@ -17,7 +17,7 @@ class MultiHold(Hold, SetView): ...
 
 
 class Multi(Shared[MultiHold], SetView):
-    """Several locks by their names. Made by Client.multi(). `held` and the like are of the current task's hold."""
+    """Several locks by their names. Made by Client.multi(). `held` and the like are about the current task's hold."""
 
     _kind = "leash_multi"
     _hold_type = MultiHold

@@ -1,15 +1,15 @@
 """Operations of leash that asyncio awaits.
 
-An Operation is a future that leash completes: leash_client_dispatch() calls _told() with the number of what has
-ended, on the thread of the loop; or leash_close() does, on whatever thread closes. Until then it refers to all that
-leash was given, so that no handle is freed before.
+An Operation is a future that leash completes: leash_client_dispatch() calls _told() with the number of the operation
+that has ended, on the thread of the loop; or leash_close() does, on the thread that closes. Until then the Operation
+refers to everything that leash was given, so that no handle is freed before.
 
-To cancel a task is to cancel what it awaits, and an Operation does not let go then: it asks leash to end the acquire,
-and is done when leash says how that ended. So a task is told of its cancellation when nothing of its acquire is under
-way any more; what was acquired all the same is given back before. leash_op_cancel() must not be called for an
-operation that has been told, which a thread that closes does at any moment: hence the mutex.
+Canceling a task cancels what it awaits. An Operation does not end at once then: it asks leash to end the acquire, and
+is done when leash reports how that ended. So a task gets its cancellation when nothing of its acquire is under way any
+more; what was acquired anyway is given back before. leash_op_cancel() must not be called for an operation whose end was
+reported, and a thread that closes may report it at any moment: hence the mutex.
 
-Ctrl-C may raise in _told() itself, where it could not be passed on through C. It is kept, and raised behind the
+Ctrl-C may raise in _told() itself, where the exception cannot pass through C. It is kept and raised after the
 dispatch."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _interruptions: list[BaseException] = []
 
 
 class Operation(asyncio.Future["Optional[LeashError]"]):
-    """Begun when it is made; raises what the start refuses. Its result is what went wrong, or None."""
+    """It begins when it is made, and raises if the start is refused. Its result is the error, or None."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, start: Callable[..., int], *args: Any) -> None:
         super().__init__(loop=loop)
@@ -60,7 +60,7 @@ class Operation(asyncio.Future["Optional[LeashError]"]):
         return True
 
     def end(self, error: Optional[LeashError]) -> None:
-        """It was told."""
+        """Its end was reported."""
         with _mutex:
             self._op = None
         try:
@@ -118,7 +118,7 @@ async def run(
     *args: Any,
     undo: Optional[Callable[[], Nothing]] = None,
 ) -> None:
-    """An operation to its end; raises what went wrong. Canceled, it does `undo` if it was done all the same."""
+    """Run an operation to its end; raises its error. If it is canceled but was done anyway, it calls `undo`."""
     operation = Operation(loop, start, *args)
     error = await operation.ended()
     if operation.cancellation is not None:

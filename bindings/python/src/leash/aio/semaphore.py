@@ -1,4 +1,4 @@
-"""Semaphores for tasks: at most so many at once, over all machines; see leash/semaphore.h."""
+"""Semaphores for tasks: at most N permits at once, across all machines; see leash/semaphore.h."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Permit(PermitBase[Nothing]):
-    """Any task may give them back, or the end of an `async with`."""
+    """Any task may give them back; so does the end of an `async with`."""
 
     def __init__(self, client: Client, name: str) -> None:
         super().__init__(client, name)
@@ -38,7 +38,7 @@ class Permit(PermitBase[Nothing]):
 
 
 class Acquiring:
-    """What Semaphore.acquire() returns: to be awaited, or for `async with`."""
+    """What Semaphore.acquire() returns: await it, or use it with `async with`."""
 
     def __init__(self, acquired: Coroutine[Any, Any, Permit]) -> None:
         self._acquired = acquired
@@ -62,9 +62,9 @@ class Semaphore(SemaphoreBase[Nothing], AskedByTasks):
     client: Client
 
     def acquire(self, count: int = 1, timeout: Optional[float] = None, *, lease: Optional[float] = None) -> Acquiring:
-        """`count` permits or none: `async with semaphore.acquire() as permit:`. Timeout: too few were free so long.
+        """`count` permits or none: `async with semaphore.acquire() as permit:`. Timeout: too few were free in time.
 
-        None waits as the semaphore's `wait` says, without end if that was not given; 0 tries once."""
+        None waits as the semaphore's `wait` says, without limit if that was not given; 0 tries once."""
         return Acquiring(self._acquired(count, timeout, lease))
 
     async def _acquired(self, count: int, timeout: Optional[float], lease: Optional[float]) -> Permit:

@@ -1,15 +1,15 @@
 """What any number of tasks may share, as they share an asyncio.Lock.
 
-leash wants an owner for each of them, since the thread of the loop acquires for all. So what is shared has as many
-handles, each with an owner of its own, as tasks have held it or waited for it at once, and lends them out. leash queues
-the tasks, and hands locks on within the process.
+leash needs an owner for each task, since the thread of the loop acquires for all. So a shared object has as many
+handles, each with its own owner, as tasks have held it or waited for it at once, and lends them out. leash queues the
+tasks, and hands locks off within the process.
 
-A task that has it already nests. release() is for the hold of the current task, or else for one that was acquired in a
-task that has ended: asyncio.wait_for() acquires in a task of its own before Python 3.12. A hold that another task is to
-release is passed on as what `async with ... as hold` yields.
+A task that already holds it nests. release() is for the hold of the current task, or else for a hold whose task has
+ended: before Python 3.12, asyncio.wait_for() acquires in a task of its own. To let another task release a hold, pass it
+what `async with ... as hold` yields.
 
-A coroutine that is dropped in the middle of an acquire drops its handle and owner, which leash frees, with what they
-held, once it has told the end of the operation."""
+A coroutine that is dropped during an acquire drops its handle and owner. leash frees them, with what they hold, after
+it has reported the end of the operation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ H = TypeVar("H", bound="Hold")
 
 
 class Hold:
-    """A task's, until it is released as often as it was acquired."""
+    """The hold of a task, until it is released as often as it was acquired."""
 
     def __init__(self, shared: Shared[Any], handle: Handle, task: Optional[asyncio.Task[Any]]) -> None:
         self._shared = shared
@@ -45,7 +45,7 @@ class Hold:
         return self._own
 
     async def release(self) -> None:
-        """Undo one acquire, in whatever task. Lost: the hold had been lost. It is undone whatever is raised."""
+        """Undo one acquire, in any task. Lost: the hold had been lost. It is undone whatever is raised."""
         handle, last = self._own, self._times == 1
         if handle is None:
             raise NotHeld(f"{self._shared!r}: this hold was released already")
@@ -72,11 +72,11 @@ class Shared(Generic[H]):
         self._idle = [self._new()]  # which also looks at the options
 
     def _new(self) -> Handle:
-        """A handle of a new owner."""
+        """A handle with a new owner."""
         raise NotImplementedError
 
     def _handle(self) -> Optional[Handle]:
-        """Of the current task's hold."""
+        """The handle of the current task's hold."""
         hold = self._holds.get(asyncio.current_task())
         return hold._own if hold is not None else None
 
@@ -88,7 +88,7 @@ class Shared(Generic[H]):
         return self.client._do(self._kind + "_release", handle)
 
     async def _have(self, begin: Callable[[Handle, Undo], Nothing], new: Optional[Callable[[], Handle]] = None) -> H:
-        """What `begin` gets for the current task; with a handle that `new` makes, unless the task has it already."""
+        """The result of `begin` for the current task, with a handle from `new` unless the task already has one."""
         task = asyncio.current_task()
         hold = self._holds.get(task)
         handle = hold._own if hold is not None else None
@@ -113,10 +113,10 @@ class Shared(Generic[H]):
         return await self._have(begin)
 
     async def acquire(self, timeout: Optional[float] = None, *, lease: Optional[float] = None) -> bool:
-        """False if another owner had it to the end of `timeout` seconds; None: no end, 0 tries once.
+        """False if another owner had it until `timeout` seconds were over; None: no limit; 0 tries once.
 
-        `lease` is that of this hold, in seconds. Every other failure is raised: Unavailable, if the server could not be
-        asked in time."""
+        `lease` is the lease of this hold, in seconds. Any other failure is raised, such as Unavailable if the server
+        could not be asked in time."""
         try:
             await self._take(times.wait(True, timeout), lease)
         except Timeout:
@@ -143,7 +143,7 @@ class Shared(Generic[H]):
             await self.release()
 
     def _any(self) -> Handle:
-        """For questions, which are nobody's."""
+        """For questions, which need no owner."""
         if not self._idle:
             self._idle.append(self._new())
         return self._idle[0]
