@@ -84,8 +84,8 @@ LEASH_API void leash_condition_free(leash_condition *condition);
  *
  * @param wait_ms  for a signal; 0 does not wait: TIMEOUT, and the lock stays held. LEASH_FOREVER waits without limit.
  *                 It does not include the time to get the lock back (see `reacquire_ms`), and not the time to leave the
- *                 queue, as for leash_barrier_wait(): the server says whether a signal came just before the end. If it
- *                 does not say so, the wait ends as if signaled.
+ *                 queue, as for leash_barrier_wait(): the server says whether a signal came just before the end. If the
+ *                 server does not say, the wait ends as if signaled.
  * @param err      filled in unless the result is LEASH_OK; may be NULL.
  *
  * The lock is held again, or was never given up:

@@ -7,7 +7,7 @@
 LEASH_BEGIN_DECLS
 
 enum {
-	LEASH_LATCH_MAX = 1000000,  /**< arrivals that a latch can be told to wait for */
+	LEASH_LATCH_MAX = 1000000,  /**< most arrivals that a latch can need */
 	LEASH_BARRIER_MAX = 1000,   /**< parties of a barrier */
 };
 
@@ -41,7 +41,7 @@ typedef struct leash_latch leash_latch;
 LEASH_API LEASH_MUST_CHECK leash_status
 leash_latch_new(leash_latch **out, leash_client *client, const char *name, int64_t count, leash_error *err);
 
-/** Free a handle; NULL is allowed. Talks to nobody. Threads: any, while no other call uses it; allowed in callbacks.
+/** Free a handle; NULL is allowed. Sends nothing. Threads: any, while no other call uses it; allowed in callbacks.
  * Since 0.1. */
 LEASH_API void leash_latch_free(leash_latch *latch);
 
@@ -142,7 +142,7 @@ typedef struct leash_barrier leash_barrier;
 LEASH_API LEASH_MUST_CHECK leash_status
 leash_barrier_new(leash_barrier **out, leash_client *client, const char *name, int64_t parties, leash_error *err);
 
-/** Free a handle; NULL is allowed. Talks to nobody. Threads: any, while no other call uses it; allowed in callbacks.
+/** Free a handle; NULL is allowed. Sends nothing. Threads: any, while no other call uses it; allowed in callbacks.
  * Since 0.1. */
 LEASH_API void leash_barrier_free(leash_barrier *barrier);
 

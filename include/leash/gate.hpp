@@ -21,7 +21,7 @@ namespace leash {
  *
  *     leash::latch migrated(client, "migrated-1234", 3);
  *     migrated.count_down("worker-2");  // each of the three
- *     migrated.wait();                  // whoever needs all of them
+ *     migrated.wait();                  // those that need all of them
  *
  * Like a std::latch, except that an arrival can give a name: it then counts once, however often it arrives.
  */

@@ -129,7 +129,7 @@ typedef struct leash_waiter_info {
 	int64_t waiting_since_ms; /**< when it joined the queue, by the server's clock, in ms since 1970 */
 	uint64_t position;     /**< 1: it is next */
 	int64_t count;         /**< as in leash_hold_info, for what it waits for */
-	int64_t limit;         /**< likewise */
+	int64_t limit;         /**< as in leash_hold_info, for what it waits for */
 	/* Add fields here, at the end, and nowhere else. */
 } leash_waiter_info;
 

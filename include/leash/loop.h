@@ -11,7 +11,7 @@
  *
  * The life of an operation:
  *
- *     _start --> UNDER WAY --ended, canceled, or its time is over--> OVER --leash_client_dispatch()--> told, gone
+ *     _start --> UNDER WAY --ended, canceled, or its time is over--> OVER --leash_client_dispatch()--> reported, gone
  *
  * Owners: an operation may end on any thread that dispatches, so a thread cannot own what it acquires. The handle needs
  * an `owner` (leash/owner.h): one for each request, connection or job that holds locks of its own. A handle without one

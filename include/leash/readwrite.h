@@ -30,8 +30,8 @@
  * command.
  *
  * Each writer gets a new fence, and so does the first reader after a write. Readers that come in with that reader get
- * the same fence. A resource that remembers the largest fence refuses a writer that is late behind readers or another
- * writer, and a reader that is late behind a writer.
+ * the same fence. A resource that remembers the largest fence refuses a writer that comes too late, after readers or
+ * another writer, and a reader that comes too late, after a writer.
  *
  * A name is used for a mutex or for a read-write lock. Using it for the other kind returns LEASH_MISMATCH, or
  * LEASH_INVALID within a client. A quorum, which has no queue, has no read-write locks: LEASH_UNSUPPORTED. */

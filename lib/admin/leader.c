@@ -70,7 +70,7 @@ lsh_leader_read(const struct lsh_query *q, struct lsh_lock *watch, leash_leader 
 {
 	if (read_lines(q->asks[0].text, leader, state))
 		return LEASH_OK;
-	return lsh_fail(err, LEASH_MISMATCH, 0, "%s '%s': its key holds something that is no lock",
+	return lsh_fail(err, LEASH_MISMATCH, 0, "%s '%s': its key holds something that is not a lock",
 	                lsh_lock_resource(watch)->kind->name, lsh_lock_shown(watch));
 }
 

@@ -153,7 +153,7 @@ connect_to(struct lsh_scan *s, struct lsh_server *server, leash_error *err)
 	/* does it know but a part? */
 	if (status == LEASH_OK && lsh_informant_hello(s->talk)->cluster && !lsh_router_is_cluster(s->backend->router))
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0,
-		                "%.100s: the server is part of a cluster, which this URI does not name", s->shown);
+		                "%.100s: it is part of a cluster: write redis+cluster:// or rediss+cluster://", s->shown);
 	return status;
 }
 

@@ -29,10 +29,10 @@ lsh_waiters_open(struct lsh_waiters **out, struct lsh_lock *lock, leash_error *e
 	struct lsh_waiters *queue;
 
 	if (!r->backend->strategy->has_queue)
-		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "%s '%s': a quorum has no queue: nobody knows who waits", kind,
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "%s '%s': a quorum has no queue, so its waiters are not known", kind,
 		                shown);
 	if (r->kind->channel != NULL)
-		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "%s '%s': Redisson keeps no queue: nobody knows who waits", kind,
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "%s '%s': Redisson has no queue, so its waiters are not known", kind,
 		                shown);
 	queue = lsh_new(struct lsh_waiters);
 	if (queue == NULL)
@@ -71,7 +71,7 @@ read_places(struct lsh_waiters *queue, const char *text, leash_error *why)
 
 		if (queue->count == LSH_QUERIES ||
 		    !read_place(text, size, text + size + 1, score_size, waiter, &arrival))
-			return lsh_fail(why, LEASH_MISMATCH, 0, "its queue holds something that is no place");
+			return lsh_fail(why, LEASH_MISMATCH, 0, "its queue holds something that is not a waiter");
 		if (arrival <= queue->last) /* so it would go on for ever */
 			return lsh_fail(why, LEASH_PROTOCOL, 0, "the answer is not what a Redis server says to ZRANGEBYSCORE");
 		queue->last = arrival;

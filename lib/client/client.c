@@ -54,7 +54,7 @@ leash_status
 lsh_no_fork_guard(leash_error *err)
 {
 	if (lsh_is_shortage(errno))
-		return lsh_fail_short(err, errno, "cannot make a page to tell a forked child from its parent by");
+		return lsh_fail_short(err, errno, "cannot map a page that tells a forked child from its parent");
 	return lsh_fail(err, LEASH_UNSUPPORTED, errno,
 	                "this system cannot tell a forked child from its parent (MADV_WIPEONFORK, Linux 4.14)");
 }
@@ -63,7 +63,7 @@ leash_status
 lsh_client_check(const leash_client *client, leash_error *err)
 {
 	if (lsh_process_is(client->process) && lsh_courier_in_callback(NULL))
-		return lsh_fail(err, LEASH_IN_CALLBACK, 0, "this call may wait, which a leash callback must not");
+		return lsh_fail(err, LEASH_IN_CALLBACK, 0, "this call may wait, and a leash callback must not wait");
 	return lsh_client_is_there(client, err);
 }
 
@@ -97,7 +97,7 @@ clock_jumped(void *ctx, int64_t by_us)
 {
 	leash_client *client = ctx;
 
-	lsh_courier_log(client->courier, LEASH_LOG_WARNING, "the server's clock left ours by more than a second");
+	lsh_courier_log(client->courier, LEASH_LOG_WARNING, "the server's clock moved more than a second away from ours");
 	if (client->defaults.on_event == NULL)
 		return;
 	atomic_fetch_add(&client->clock_jump_us, by_us);
@@ -231,7 +231,7 @@ leash_open(leash_client **out, const leash_options *options, leash_error *err)
 	if (out == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "leash_open: `out` is NULL");
 	if (lsh_courier_in_callback(NULL))
-		return lsh_fail(err, LEASH_IN_CALLBACK, 0, "leash_open: this call may wait, which a leash callback must not");
+		return lsh_fail(err, LEASH_IN_CALLBACK, 0, "leash_open: this call may wait, and a callback must not wait");
 	status = lsh_options_read(&o, options, err);
 	return status == LEASH_OK ? open_patiently(out, &o, err) : status;
 }

@@ -30,10 +30,10 @@ check_lock(const leash_lock *lock, leash_error *err)
 {
 	if (lsh_client_of(lock)->uri.deployment == LSH_QUORUM)
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "a condition is not possible on a quorum: its servers have no "
-		                "common queue, in which to wait for a signal");
+		                "common queue in which to wait for a signal");
 	if (lsh_handle_extra(lock)->need == LSH_NEED_READ)
-		return lsh_fail(err, LEASH_INVALID, 0, "a condition is of a lock that excludes all others, and its handle is "
-		                "to read: take one with LEASH_WRITE");
+		return lsh_fail(err, LEASH_INVALID, 0, "a condition needs an exclusive handle, and this one reads: use one "
+		                "with LEASH_WRITE");
 	return LEASH_OK;
 }
 

@@ -97,7 +97,7 @@ read_redisson(const struct lsh_kind **kind, const leash_lock_options *o, bool on
 	*kind = &lsh_redisson;
 	if (on_quorum)
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "a lock that is shared with Redisson is not possible on a quorum: "
-		                "its RLock is on one server, and is held by whoever has it there");
+		                "its RLock is on one server, which alone says who holds it");
 	if (o->fair)
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "a lock that is shared with Redisson cannot be fair: its RLock has "
 		                "no queue, and its RFairLock is another lock, which leash does not know");
@@ -268,7 +268,7 @@ lsh_handle_occupy(leash_owner *owner, leash_error *err)
 {
 	if (owner == NULL || !atomic_exchange(&owner->busy, true))
 		return LEASH_OK;
-	return lsh_fail(err, LEASH_INVALID, 0, "something acquires for its owner already, at this moment");
+	return lsh_fail(err, LEASH_INVALID, 0, "another acquire for its owner is under way already");
 }
 
 void

@@ -22,8 +22,8 @@ not_on_a_quorum(const leash_client *client, leash_error *err)
 {
 	if (client->uri.deployment != LSH_QUORUM)
 		return LEASH_OK;
-	return lsh_fail(err, LEASH_UNSUPPORTED, 0, "leaders cannot be watched on a quorum: nobody could be told of a "
-	                "change, and each server might know of another one");
+	return lsh_fail(err, LEASH_UNSUPPORTED, 0, "leaders cannot be watched on a quorum: no server could report a "
+	                "change, and each might know another leader");
 }
 
 /* ---- the leader ---- */
@@ -40,7 +40,7 @@ check_value(const leash_lock *lock, const char *value, leash_error *err)
 		                size < 1 ? "is empty" : "is too long", LEASH_VALUE_MAX);
 	if (lsh_lock_resource(lock->lock)->kind != &lsh_mutex)
 		return lsh_fail(err, LEASH_INVALID, 0,
-		                "who holds it cannot proclaim a value: only a mutex of leash has leaders");
+		                "its holder cannot proclaim a value: only a mutex of leash has leaders");
 	return not_on_a_quorum(lsh_client_of(lock), err);
 }
 

@@ -101,7 +101,7 @@ lsh_handle_check_token(const leash_lock *lock, const char *token, leash_error *e
 	leash_status status = LEASH_OK;
 
 	if (token == NULL || !lsh_token_is_one(token, strnlen(token, LEASH_TOKEN_MAX), &wrong))
-		status = lsh_fail(err, LEASH_INVALID, 0, "that is no owner token, \"<uuid>:<n>\": %s", wrong);
+		status = lsh_fail(err, LEASH_INVALID, 0, "that is not an owner token, \"<uuid>:<n>\": %s", wrong);
 	else if (memcmp(token, lsh_lock_resource(lock->lock)->backend->uuid, LSH_UUID_SIZE) == 0)
 		status = lsh_fail(err, LEASH_INVALID, 0,
 		                  "that token is one of this client's own: share the handle's owner instead");
@@ -170,7 +170,8 @@ lsh_handle_check_upgrade(const leash_lock *lock, const char *call, leash_error *
 {
 	if (lsh_handle_extra(lock)->need == LSH_NEED_WRITE)
 		return LEASH_OK;
-	return lsh_handle_named(lock, lsh_fail(err, LEASH_INVALID, 0, "%s: its handle is not to write", call), err);
+	return lsh_handle_named(lock, lsh_fail(err, LEASH_INVALID, 0,
+	                        "%s: its handle does not write: make one with LEASH_WRITE", call), err);
 }
 
 leash_status

@@ -473,8 +473,8 @@ lsh_loop_check(const leash_lock *lock, const char *call, leash_error *err)
 
 	if (status != LEASH_OK || lock->owner != NULL)
 		return status;
-	status = lsh_fail(err, LEASH_INVALID, 0, "%s: its handle has no owner, and a thread cannot be one here, as the "
-	                  "operation may end on another: make it with .owner", call);
+	status = lsh_fail(err, LEASH_INVALID, 0, "%s: its handle has no owner, and a thread cannot be the owner here, "
+	                  "because the operation may end on another thread: make the handle with .owner", call);
 	return lsh_handle_named(lock, status, err);
 }
 
@@ -519,12 +519,12 @@ leash_client_dispatch(leash_client *client, leash_error *err)
 	if (self == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "%s: out of memory", call);
 	if (!take(l, self))
-		return lsh_fail(err, LEASH_INVALID, 0, "%s: it is under way already: by another thread, or this is called from "
-		                "what it calls", call);
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: another thread dispatches at this moment, or this is called from a "
+		                "leash_done_fn", call);
 	if (l->fd < 0)
 		status = lsh_fail(err, LEASH_CLOSED, 0, "%s: the client is closed", call);
 	else if (!dispatch(l, false))
-		return lsh_fail(err, LEASH_FORKED, 0, "%s: this is a forked child, in which nothing is told", call);
+		return lsh_fail(err, LEASH_FORKED, 0, "%s: this is a forked child, in which nothing is reported", call);
 	give_back(l);
 	if (status == LEASH_OK)
 		send_out(client);

@@ -96,20 +96,20 @@ static const struct metric {
 #define METRIC(name, type, field, help) \
 	{(name), (type), (help), offsetof(leash_stats, field), sizeof(((leash_stats *)0)->field)}
 	METRIC("acquired_total", "counter", acquired, "Locks acquired, without nested acquires"),
-	METRIC("handed_on_total", "counter", handed_on, "Of those, from thread to thread without asking the server"),
-	METRIC("waited_total", "counter", waited, "Of those, after a wait in the server's queue"),
-	METRIC("released_total", "counter", released, "Locks given up by their owner"),
+	METRIC("handed_on_total", "counter", handed_on, "Locks acquired from thread to thread without asking the server"),
+	METRIC("waited_total", "counter", waited, "Locks acquired after a wait in the server's queue"),
+	METRIC("released_total", "counter", released, "Locks released by their owner"),
 	METRIC("lost_total", "counter", lost, "Holds that were lost"),
 	METRIC("abandoned_total", "counter", abandoned, "Holds whose thread or owner ended"),
 	METRIC("renewed_total", "counter", renewed, "Renewals that the server confirmed"),
-	METRIC("renewals_failed_total", "counter", renewals_failed, "Renewals that it did not"),
+	METRIC("renewals_failed_total", "counter", renewals_failed, "Renewals that the server did not confirm"),
 	METRIC("gave_up_total", "counter", gave_up, "Acquires that ended without the lock"),
 	METRIC("commands_total", "counter", commands, "Commands sent"),
 	METRIC("connects_total", "counter", connects, "Connections made for commands"),
 	METRIC("holding", "gauge", holding, "Locks held now"),
 	METRIC("waiting", "gauge", waiting, "Acquires that wait now"),
-	METRIC("connected", "gauge", connected, "1 if each server takes commands"),
-	METRIC("listening", "gauge", listening, "1 if wake-ups come from each server"),
+	METRIC("connected", "gauge", connected, "1 if every server accepts commands"),
+	METRIC("listening", "gauge", listening, "1 if every server sends wake-ups"),
 #undef METRIC
 };
 
@@ -153,7 +153,7 @@ static const struct {
 } times[] = {
 	[LEASH_TIME_WAIT] = {"wait_seconds", "From the call of an acquire until it had the lock"},
 	[LEASH_TIME_HOLD] = {"hold_seconds", "From then until the lock was released or lost"},
-	[LEASH_TIME_LEFT] = {"lease_left_seconds", "What was left of a lease when its renewal was sent"},
+	[LEASH_TIME_LEFT] = {"lease_left_seconds", "Rest of the lease when its renewal was sent"},
 	[LEASH_TIME_ROUND_TRIP] = {"round_trip_seconds", "From sending a command to reading its answer"},
 };
 
@@ -300,7 +300,7 @@ leash_metrics_write(leash_client *const *clients, size_t count, leash_write_fn w
 		if (page == NULL)
 			status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "%s: out of memory", call);
 		else if (!hand_over(page, write, arg, &guard))
-			status = lsh_fail(err, LEASH_CANCELED, 0, "%s: `write` wants no more", call);
+			status = lsh_fail(err, LEASH_CANCELED, 0, "%s: `write` returned false", call);
 	}
 	lsh_leave(&guard);
 	return status;

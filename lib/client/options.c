@@ -71,8 +71,8 @@ lsh_check_lease(int64_t ms, const struct lsh_terms *guard, leash_error *err)
 	if (status != LEASH_OK || guard == NULL || ms <= guard->restart_guard_ms)
 		return status;
 	return lsh_fail(err, LEASH_INVALID, 0,
-	                "lease_ms is %lld, longer than restart_guard_ms, %lld: on a quorum that is at least the longest "
-	                "lease that anybody uses", (long long)ms, (long long)guard->restart_guard_ms);
+	                "lease_ms is %lld, longer than restart_guard_ms, %lld: on a quorum the guard is at least the "
+	                "longest lease in use", (long long)ms, (long long)guard->restart_guard_ms);
 }
 
 static leash_status
@@ -87,7 +87,7 @@ check_quorum(const struct lsh_terms *terms, bool fair, leash_error *err)
 		                terms->safety.min_replicas > 0 ? "min_replicas" : "fsynced");
 	if (terms->restart_guard_ms == 0)
 		return lsh_fail(err, LEASH_INVALID, 0,
-		                "a quorum needs restart_guard_ms, the longest lease that anybody uses: a server does not "
+		                "a quorum needs restart_guard_ms, the longest lease in use: a server does not "
 		                "count for that long after a restart; give it in LEASH_LOCK_OPTIONS(), or as restart_guard= in "
 		                "the URI");
 	return lsh_check_lease(terms->lease_ms, terms, err);
@@ -201,18 +201,18 @@ check_pairs(const leash_lock_options *o, leash_error *err)
 	} pairs[] = {
 		{turn != NULL && o->no_handoff, turn, "no_handoff", "which asks Redis each time"},
 		{turn != NULL && o->fair, turn, "fair", "which asks Redis each time"},
-		{o->alive_ms != 0 && o->no_renew, "alive_ms", "no_renew", "by which the lease runs out anyway"},
+		{o->alive_ms != 0 && o->no_renew, "alive_ms", "no_renew", "with which the lease ends anyway"},
 		{o->max_hold_ms != 0 && o->alive_ms > o->max_hold_ms, "alive_ms", "max_hold_ms",
-		 "which is shorter, and ends the hold before"},
+		 "which is shorter, and ends the hold first"},
 	};
 
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
 		if (pairs[i].both)
-			return lsh_fail(err, LEASH_INVALID, 0, "%s does nothing beside %s, %s: leave out one of them",
+			return lsh_fail(err, LEASH_INVALID, 0, "%s has no effect beside %s, %s: leave one of them out",
 			                pairs[i].idle, pairs[i].beside, pairs[i].why);
 	if (o->replicas_ms != 0 && o->min_replicas == 0 && !o->fsynced)
 		return lsh_fail(err, LEASH_INVALID, 0,
-		                "replicas_ms does nothing without min_replicas or fsynced: set one of them, or leave it out");
+		                "replicas_ms has no effect without min_replicas or fsynced: set one of them, or leave it out");
 	return LEASH_OK;
 }
 

@@ -115,6 +115,6 @@ leash_scripts_load(const leash_options *options, leash_error *err)
 
 	if (lsh_courier_in_callback(NULL))
 		return lsh_fail(err, LEASH_IN_CALLBACK, 0,
-		                "leash_scripts_load: this call waits, which a leash callback must not");
+		                "leash_scripts_load: this call may wait, and a leash callback must not wait");
 	return load_scripts(options, err);
 }

@@ -73,7 +73,7 @@ leash_semaphore_new(leash_semaphore **out, leash_client *client, const char *nam
 	semaphore->limit = (uint32_t)limit;
 	status = lsh_handle_new(&semaphore->handle, client, name, &lsh_semaphore, options, err);
 	if (status == LEASH_OK && semaphore->handle->owner != NULL)
-		status = lsh_fail(err, LEASH_INVALID, 0, "semaphore '%s': permits have no owner: whoever has them may use them",
+		status = lsh_fail(err, LEASH_INVALID, 0, "semaphore '%s': permits have no owner: leave the option out",
 		                  lsh_lock_shown(semaphore->handle->lock));
 	if (status == LEASH_OK)
 		*out = semaphore;

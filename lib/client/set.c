@@ -140,7 +140,7 @@ check_order(const struct lsh_set *set, const struct lsh_member *m, leash_error *
 	for (const struct lsh_member *behind = m + 1; behind < set->members + set->count; behind++)
 		if (behind->had)
 			return lsh_fail(err, LEASH_DEADLOCK, 0, "lock '%s': another owner has it, and may wait for '%.80s', "
-			                "which this owner had before: take both in one set", lsh_lock_shown(m->lock->lock),
+		                "which this owner held before: acquire both in one set", lsh_lock_shown(m->lock->lock),
 			                lsh_lock_shown(behind->lock->lock));
 	return LEASH_OK;
 }

@@ -142,7 +142,7 @@ release_untold(leash_lock *lock, leash_error *err)
 {
 	lsh_wait_let_go(lock);
 	return lsh_handle_named(lock, lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "it is released in the background, and its "
-	                                       "result is not told: out of memory"), err);
+	                                       "result is not reported: out of memory"), err);
 }
 
 leash_status

@@ -228,5 +228,5 @@ leash_multi_release_start(leash_multi *m, leash_done_fn done, void *arg, leash_o
 	for (size_t i = 0; i < m->count; i++)
 		lsh_wait_let_go(m->locks[i]);
 	return lsh_handle_named(m->locks[0], lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "it and the others of its set are "
-	                        "released in the background, and its result is not told: out of memory"), err);
+	                        "released in the background, and its result is not reported: out of memory"), err);
 }

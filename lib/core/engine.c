@@ -41,7 +41,7 @@ lsh_engine_open(struct lsh_engine **out, const struct lsh_backend_options *optio
 	if (!lsh_map_init(&e->locks)) {
 		lsh_engine_free(e);
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0,
-		                "the system has no randomness to give, which owner tokens are made of");
+		                "the system has no randomness, and owner tokens need it");
 	}
 	status = lsh_backend_open(&e->backend, options, &backend_ops, e, courier, err);
 	if (status != LEASH_OK) {

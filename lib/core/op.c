@@ -381,7 +381,7 @@ explain_timeout(struct lsh_op *op)
 	if ((kind->flags & LSH_REENTRANT) != 0)
 		lsh_each_lease(lease, &op->lock->resource)
 			if (lease->state == LSH_HELD)
-				strcpy(who, ": this client itself has it, by another thread or owner");
+				strcpy(who, ": this client has it, by another thread or owner");
 	return lsh_op_fail(op, LEASH_TIMEOUT, 0, "%s%s%s", op->want.tries ? kind->taken : kind->was_taken, how_long, who);
 }
 

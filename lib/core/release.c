@@ -98,7 +98,7 @@ rise(struct lsh_op *op, struct lsh_hold *hold)
 	if (op->front != NULL)
 		return lsh_trade(op, hold, LSH_NEED_READ);
 	return lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM,
-	                   "not written any more, but others are kept out as long as this owner reads: out of memory");
+	                   "no longer written, but others are kept out as long as this owner reads: out of memory");
 }
 
 /* That was the outermost. */

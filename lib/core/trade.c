@@ -62,7 +62,7 @@ explain(struct lsh_op *op, leash_status status)
 	if (lsh_has_permits(op->lock))
 		return lsh_op_fail(op, status, why->sys_errno, "none of them is released: %s", why->text);
 	if (op->want.need == LSH_NEED_READ)
-		return lsh_op_fail(op, status, why->sys_errno, "not written any more, but others are kept out as long as this "
+		return lsh_op_fail(op, status, why->sys_errno, "no longer written, but others are kept out as long as this "
 		                   "owner reads: %s", why->text);
 	if (status == LEASH_TIMEOUT)
 		return lsh_op_fail(op, status, 0, "others read it, too");
@@ -82,7 +82,7 @@ over(struct lsh_op *op, leash_status status)
 		finish(op, status);
 	} else if (lsh_lease_is_unsure(op->lease)) {
 		lsh_lease_lose(hold->lease, status == LEASH_LOST ? "the server did not have it any more"
-		                                                 : "the server did not say as what it is held");
+		                                                 : "the server did not say in which mode it is held");
 	} else {
 		hold->lease->traded = false;
 		finish(op, explain(op, status));
@@ -152,7 +152,7 @@ lsh_trade(struct lsh_op *op, struct lsh_hold *hold, uint32_t need)
 static leash_status
 is_busy(struct lsh_op *op)
 {
-	return lsh_op_fail(op, LEASH_INVALID, 0, "another thread changes what is held of it at this moment");
+	return lsh_op_fail(op, LEASH_INVALID, 0, "another thread is changing this hold at this moment");
 }
 
 /* To what the op wants, which is less than what is held. */

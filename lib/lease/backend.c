@@ -87,7 +87,7 @@ lsh_backend_open(struct lsh_backend **out, const struct lsh_backend_options *opt
 	b->strategy = options->uri->deployment == LSH_QUORUM ? &lsh_quorum : &lsh_single;
 	if (!lsh_uuid_make(b->uuid) || !lsh_numbers_init(&b->numbers))
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0,
-		                "the system has no randomness to give, which owner tokens are made of");
+		                "the system has no randomness, and owner tokens need it");
 	b->majority = lsh_tally_majority(options->uri->host_count);
 	make_protocol(b);
 	b->watchdog = lsh_watchdog_new(&watchdog_ops, b);

@@ -367,8 +367,7 @@ lsh_host_explain_guard(const struct lsh_host *host, int64_t guard_ms, int64_t no
 
 	if (uptime < 0) /* which does not get better by waiting */
 		lsh_fail(why, LEASH_DENIED, 0,
-		         "%.60s: it does not say for how long it has been up, which restart_guard_ms needs: permit INFO "
-		         "(+info)",
+		         "%.60s: it does not report its uptime, which restart_guard_ms needs: permit INFO (+info)",
 		         lsh_host_shown(host));
 	else
 		lsh_fail(why, LEASH_UNAVAILABLE, 0,

@@ -216,7 +216,7 @@ lsh_lease_adopted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t 
 
 	if (lsh_lease_granted(lease, fence, sent, lease_ms, false) || lease->state != LSH_ACQUIRING)
 		return;
-	lsh_fail(&why, LEASH_UNAVAILABLE, 0, "the answer came when the lease that it speaks of was over");
+	lsh_fail(&why, LEASH_UNAVAILABLE, 0, "the answer came after its lease was over");
 	lsh_events_of(lease)->failed(lease, &why);
 }
 
@@ -382,7 +382,7 @@ void
 lsh_lease_warn_of_no_ttl(const struct lsh_lease *lease, const struct lsh_host *host)
 {
 	lsh_courier_log(host->backend->courier, LEASH_LOG_WARNING,
-	                "%s '%.160s': %.80s: its key had no TTL, as after PERSIST; the renewal gave it one again",
+	                "%s '%.160s': %.80s: its key had no TTL, as after PERSIST; the renewal set one again",
 	                lease->resource->kind->name, lsh_resource_shown(lease->resource), lsh_host_shown(host));
 }
 

@@ -141,7 +141,7 @@ count_held(struct lsh_lease *lease)
 	if (c.sound < majority)
 		events->at_risk(lease, 0, 0, "a majority of the servers does not renew it: trying again");
 	else if (c.sound == majority)
-		events->at_risk(lease, 0, 0, "just a majority of the servers has it: one more that fails, and it is lost");
+		events->at_risk(lease, 0, 0, "only a bare majority of the servers has it: with one more failure it is lost");
 	else if (events->wants_ms(lease, now) >= 0) /* else its owner puts renewals off */
 		events->at_risk(lease, 0, 0, NULL);
 }

@@ -217,7 +217,7 @@ explain_wait(const struct lsh_replicas *x, const struct lsh_result *r, bool off,
 
 	if (off) {
 		lsh_fail(why, LEASH_UNSUPPORTED, 0,
-		         "%.60s: its appendonly is off, so nothing there is written to disk as `fsynced` asks", shown);
+		         "%.60s: `fsynced` needs appendonly, which is off there: nothing is written to disk", shown);
 	} else if (r->fault == LSH_FAULT_NOSCRIPT) {
 		lsh_fail(why, LEASH_UNSUPPORTED, 0, "%.60s: the server has no %s%s", shown, command,
 		         x->safety.fsynced ? ", which `fsynced` needs: Redis has it from 7.2 on" : "");

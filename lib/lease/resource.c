@@ -113,7 +113,7 @@ lsh_lease_arm(struct lsh_lease *lease, int64_t due, int64_t slack)
 
 	if (slack < 0) /* a mistake of ours about time, which is no reason to end the application */
 		lsh_courier_log(b->courier, LEASH_LOG_ERROR,
-		                "a retry was due before the moment from which it was counted: it is made at once");
+		                "a retry was due in the past: it is made at once");
 	lsh_watchdog_arm(b->watchdog, &lease->timer, due, slack);
 }
 

@@ -210,7 +210,7 @@ lsh_subscription_refused(void *ctx, const char *channel, size_t size, const char
 		lsh_router_doubt(host->server.router);
 	} else if (atomic_exchange(&host->sharded, false) || !atomic_exchange(&host->is_deaf, true)) {
 		lsh_courier_log(host->backend->courier, LEASH_LOG_WARNING,
-		                "%.80s: SUBSCRIBE to a lock's channel was refused: others may get it first: %.100s",
+		                "%.80s: SUBSCRIBE to a lock's channel was refused: others may get the lock first: %.100s",
 		                lsh_host_shown(host), text);
 	}
 	if (r == NULL)

@@ -170,7 +170,7 @@ lsh_wakeup_message(void *ctx, const struct lsh_item *channel, const char *text, 
 	if (!read_grant(&w, b, text, size)) {
 		if (spend(&b->warnings_spent, warn_each, warn_most))
 			lsh_courier_log(b->courier, LEASH_LOG_WARNING,
-			                "a message on the wake-up channel is not one of leash's: ignored. Who may PUBLISH there?");
+			                "a message on the wake-up channel is not from leash: ignored; see who may PUBLISH there");
 		return;
 	}
 	r = b->ops->find(b->ctx, w.key, w.key_size);

@@ -9,7 +9,7 @@
 
 #define NONSENSE   "the answer is not what a Redis server says to a script"
 #define NOT_LOADED \
-	"its scripts are not loaded (any more), and are not sent: scripts=preloaded; leash scripts --load loads them"
+	"its scripts are not loaded (any more), and scripts=preloaded never sends them: run leash scripts --load"
 
 /* So many redirections are followed at once: servers that do not agree are given a moment. */
 enum { AT_ONCE = 2 };
@@ -110,7 +110,7 @@ follow(struct lsh_call *call, struct lsh_result *r, leash_error *why)
 {
 	if (lsh_router_is_cluster(r->server->router) && call->hops >= LSH_REDIRECTIONS)
 		lsh_fail(why, LEASH_UNAVAILABLE, 0,
-		         "%.80s: sent from server to server %d times in a row, the last time by: %.100s",
+		         "%.80s: redirected %d times in a row, the last time by: %.100s",
 		         r->server->uri->shown, LSH_REDIRECTIONS, r->words);
 	else if (lsh_router_follow(r->server, r->words, &r->asks, why) == LEASH_OK)
 		r->again = true;

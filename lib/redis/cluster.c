@@ -244,7 +244,7 @@ tell_changes(struct asker *a, unsigned served, const char *refused)
 {
 	if (strcmp(refused, a->refused) != 0 && strcpy(a->refused, refused)[0] != '\0')
 		lsh_courier_log(a->options.courier, LEASH_LOG_WARNING,
-		                "%.100s: slots are served by '%.100s', to which 'redirects' of the URI does not let us be sent",
+		                "%.100s: slots are served by '%.100s', which 'redirects' of the URI does not allow",
 		                a->cluster.uri->shown, refused);
 	if (served != a->served)
 		lsh_courier_log(a->options.courier, served == LSH_SLOTS ? LEASH_LOG_INFO : LEASH_LOG_WARNING,
@@ -291,7 +291,7 @@ judge_slots(struct asker *a, const struct place *q, const struct redisReply *slo
 
 	if (!first && (!same || q->rank < a->rank)) {
 		lsh_fail(why, LEASH_UNAVAILABLE, 0,
-		         same ? "what is said of the slots is out of date" : "an address leads to another cluster");
+		         same ? "its table of slots is out of date" : "an address leads to another cluster");
 		if (a->witnesses > 0)
 			return false;
 		if (a->outdated_since == 0)
@@ -299,7 +299,7 @@ judge_slots(struct asker *a, const struct place *q, const struct redisReply *slo
 		if (elapsed(a->outdated_since, now) < NOTHING_ELSE || (!same && !q->named))
 			return false;
 		lsh_courier_log(a->options.courier, LEASH_LOG_WARNING,
-		                "%.100s: the cluster is another one than before: its slots are looked up again",
+		                "%.100s: this is another cluster than before: its slots are looked up again",
 		                a->cluster.uri->shown);
 		higher = true;
 	}
@@ -311,7 +311,7 @@ judge_slots(struct asker *a, const struct place *q, const struct redisReply *slo
 	else if (!whole)
 		lsh_fail(why, LEASH_NO_MEMORY, ENOMEM, "out of memory for its servers");
 	else
-		lsh_fail(why, LEASH_DENIED, 0, "'redirects' of the URI does not let us be sent to any of its servers");
+		lsh_fail(why, LEASH_DENIED, 0, "'redirects' of the URI allows none of its servers");
 	return a->served > 0;
 }
 
@@ -322,7 +322,7 @@ judge_refusal(const struct place *q, const char *said, leash_error *why)
 	enum lsh_fault fault = lsh_fault_of(said);
 
 	if (strstr(said, "cluster support disabled") != NULL)
-		lsh_fail(why, LEASH_UNSUPPORTED, 0, "%.80s is no part of a cluster: for this server alone write %s",
+		lsh_fail(why, LEASH_UNSUPPORTED, 0, "%.80s is not part of a cluster: for this server alone write %s",
 		         q->uri.shown, q->uri.tls.on ? "rediss://" : "redis://");
 	else
 		lsh_fail(why, fault == LSH_FAULT_UNKNOWN ? LEASH_UNSUPPORTED : lsh_fault_status(fault), 0,
@@ -346,7 +346,7 @@ judge(struct asker *a, const struct place *q, const struct redisReply *slots, le
 		lsh_fail(why, LEASH_PROTOCOL, 0, "%.80s: CLUSTER SLOTS: the answer is not what a Redis server says: %s",
 		         q->uri.shown, fault);
 	else
-		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%.80s knows of nobody who serves a slot: was the cluster created?",
+		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%.80s knows no server of any slot: was the cluster created?",
 		         q->uri.shown);
 	return false;
 }
@@ -363,8 +363,8 @@ take_info(struct asker *a, struct place *q, const struct redisReply *info)
 		return;
 	a->info_denied = true;
 	lsh_courier_log(a->options.courier, LEASH_LOG_WARNING,
-	                "%.100s: CLUSTER INFO is not permitted, so a node that is out of date cannot be told from the "
-	                "others: %.100s", a->cluster.uri->shown, item.text);
+	                "%.100s: CLUSTER INFO is not permitted, so it cannot be seen which node is out of date: %.100s",
+	                a->cluster.uri->shown, item.text);
 }
 
 /* ---- questions ---- */
@@ -591,17 +591,17 @@ lsh_cluster_redirect(struct lsh_cluster *c, bool asks, const char *text, int fro
 	unsigned slot;
 
 	if (!lsh_redirection_read(text, asks ? "ASK" : "MOVED", said_by->host, &slot, &to))
-		return lsh_fail(err, LEASH_PROTOCOL, 0, "%.100s: where it sends us is nowhere: %.100s", said_by->shown, text);
+		return lsh_fail(err, LEASH_PROTOCOL, 0, "%.100s: it names an invalid address: %.100s", said_by->shown, text);
 	if (!is_allowed(c, to.host, said_by->host))
 		return lsh_fail(err, LEASH_DENIED, 0,
-		                "%.80s: it sends us to '%.80s:%u', to which 'redirects' of the URI does not let us be sent",
+		                "%.80s: it redirects us to '%.80s:%u', which 'redirects' of the URI does not allow",
 		                said_by->shown, to.host, to.port);
 	*index = lsh_slots_number(c, to.host, to.port, false);
 	if (*index == LSH_NO_SERVER) {
 		lsh_kick(asker_of(c)->kick); /* there may be some to be given up */
 		return lsh_fail(err, LEASH_UNAVAILABLE, 0,
-		                "%.60s: it sends us to '%.60s:%u', which is not followed: %d servers that CLUSTER SLOTS does "
-		                "not name are in use (or no memory is left)",
+		                "%.60s: it redirects us to '%.60s:%u', in vain: %d servers that CLUSTER SLOTS does not name "
+		                "are in use already (or no memory is left)",
 		                said_by->shown, to.host, to.port, (int)LSH_STRANGERS);
 	}
 	if (!asks && lsh_slots_move(c, slot, *index))
@@ -618,7 +618,7 @@ lsh_cluster_trouble(struct lsh_cluster *c, unsigned slot, leash_error *err)
 	trouble = asker_of(c)->trouble;
 	pthread_mutex_unlock(&c->mutex);
 	if (trouble.status == LEASH_OK)
-		return lsh_fail(err, LEASH_UNAVAILABLE, 0, "%.100s: nobody serves slot %u", c->uri->shown, slot);
+		return lsh_fail(err, LEASH_UNAVAILABLE, 0, "%.100s: no server serves slot %u", c->uri->shown, slot);
 	return lsh_fail(err, trouble.status, trouble.sys_errno, "%s", trouble.text);
 }
 

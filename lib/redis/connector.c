@@ -104,7 +104,7 @@ not_connected(struct lsh_connector *d, int e)
 	const char *why = e == ETIMEDOUT ? "no answer in time" : lsh_errno_text(e, text);
 
 	if (e == EAGAIN && d->uri->scheme == LSH_SCHEME_UNIX)
-		why = "too many others wait to be let in"; /* the backlog is full */
+		why = "too many connections wait there to be accepted"; /* the backlog is full */
 	if (d->is_name)
 		lsh_address_show(&d->address[d->next - 1], address);
 	lsh_fail(&d->why, lsh_errno_status(e, LEASH_UNAVAILABLE), e, "connecting%s%s: %s",

@@ -24,12 +24,12 @@ static const struct refusal {
 	const char *says;
 } table[] = {
 	{FIRST_WORD, "NOSCRIPT", LSH_FAULT_NOSCRIPT, NULL},
-	{FIRST_WORD, "LOADING", LSH_FAULT_NOT_NOW, "it is still loading its data (LOADING): wait until it has"},
+	{FIRST_WORD, "LOADING", LSH_FAULT_NOT_NOW, "it is still loading its data (LOADING): wait until it has finished"},
 	{FIRST_WORD, "BUSY", LSH_FAULT_NOT_NOW, "it is busy with a script that does not end (BUSY): SCRIPT KILL ends that"},
 	{FIRST_WORD, "TRYAGAIN", LSH_FAULT_NOT_NOW,
 	 "the slot of this lock is being moved (TRYAGAIN): try again in a moment"},
 	{FIRST_WORD, "CLUSTERDOWN", LSH_FAULT_NOT_NOW,
-	 "nobody serves the slot of this lock just now (CLUSTERDOWN): see CLUSTER INFO and CLUSTER NODES"},
+	 "no server serves the slot of this lock now (CLUSTERDOWN): see CLUSTER INFO and CLUSTER NODES"},
 	{FIRST_WORD, "READONLY", LSH_FAULT_NOT_HERE, READONLY_SAYS},
 	{FIRST_WORD, "MASTERDOWN", LSH_FAULT_NOT_HERE, MASTERDOWN_SAYS},
 	{FIRST_WORD, "UNBLOCKED", LSH_FAULT_NOT_HERE, UNBLOCKED_SAYS},

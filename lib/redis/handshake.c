@@ -260,12 +260,12 @@ refused(const struct lsh_handshake *g, enum step step, const char *said, leash_e
 	else if (status == LEASH_INVALID)
 		before = "there is no such database: ";
 	else if (status == LEASH_PROTOCOL)
-		before = "these are not the words of a Redis server: ";
+		before = "this is not the answer of a Redis server: ";
 	else if (status == LEASH_UNSUPPORTED) /* a sentinel has all that comes before TIME */
 		behind = step != TIME ? " (was it renamed by rename-command?)" :
 		         " (is it a sentinel? then write redis+sentinel://. Or was it renamed by rename-command?)";
 	return lsh_fail(err, status, 0, "%s%s was refused: %.*s%s%s", before, as_such ? "the connection" : steps[step].name,
-	                n, said, n > 0 ? "" : "(its words are not shown)", behind);
+	                n, said, n > 0 ? "" : "(its text is not shown)", behind);
 }
 
 /* May the hello do without what was refused so? */
@@ -292,7 +292,7 @@ take_answer(struct lsh_handshake *g, const struct lsh_message *m, leash_error *e
 	if (step == REPLICATION && g->hello.replica && g->want == LSH_WANT_MASTER)
 		return lsh_fail(err, LEASH_UNAVAILABLE, 0, "this is a replica, not the master");
 	if (step == INFO && g->want == LSH_WANT_SENTINEL && g->hello.version != 0 && !g->hello.sentinel)
-		return lsh_fail(err, LEASH_INVALID, 0, "this is no sentinel: the port of those is usually 26379");
+		return lsh_fail(err, LEASH_INVALID, 0, "this is not a sentinel: those usually listen on port 26379");
 	g->due &= ~(1u << step);
 	return LEASH_OK;
 }

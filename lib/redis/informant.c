@@ -17,8 +17,8 @@
 
 enum { LEVELS = 7 }; /* of arrays in arrays: what hiredis 0.14 can do */
 
-#define TOO_LONG "its answer has more than %zu %s, which is the most that is taken"
-#define UNASKED  "it answers what it was not asked"
+#define TOO_LONG "its answer has more than %zu %s, which is the most that is accepted"
+#define UNASKED  "it sends an answer without a question"
 
 enum state { DOWN, CONNECTING, UP };
 

@@ -94,7 +94,7 @@ lsh_node_explain(struct lsh_node *n, leash_error *err)
 		return true;
 	down = lsh_sentinel_answer(n->sentinel, 0, &master, NULL) == LSH_KNOWN && master.down;
 	lsh_fail(err, why.status, why.sys_errno, "%.80s: %.120s%s", n->uri->shown, why.text,
-	         down ? "; it is down to the sentinels, too" : "");
+	         down ? "; the sentinels see it as down, too" : "");
 	return lsh_sentinel_is_done(n->sentinel, 1);
 }
 

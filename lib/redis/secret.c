@@ -26,7 +26,7 @@ make_secret(char **out, size_t size, leash_error *err)
 	if (!lsh_sodium_ready())
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "guarded memory: the system has no randomness, which it needs");
 	*out = sodium_malloc(size + 1);
-	return *out != NULL ? LEASH_OK : lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "guarded memory: there is no more");
+	return *out != NULL ? LEASH_OK : lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "no guarded memory is left");
 }
 
 leash_status

@@ -206,7 +206,7 @@ explain(const struct lsh_sentinel *s, leash_error *err)
 	at = &view->master.at;
 	if (view->sight == SEES_MASTER)
 		lsh_fail(err, LEASH_DENIED, 0,
-		         "%.90s: its master is at %.60s:%u, where 'redirects' of the URI does not let us go", shown, at->host,
+		         "%.90s: its master is at %.60s:%u, which 'redirects' of the URI does not allow", shown, at->host,
 		         at->port);
 	else if (view->sight == SEES_STRANGER)
 		lsh_fail(err, LEASH_INVALID, 0, "%.120s: no sentinel knows a master called '%.60s'", shown, s->uri->master);
@@ -316,7 +316,7 @@ take_address(struct post *p, const struct redisReply *reply)
 	else if (take_place(&p->coming.master.at, host, lsh_answer_item(lsh_answer_at(reply, 1))))
 		p->coming.sight = SEES_MASTER;
 	else
-		lsh_fail(&p->coming.trouble, LEASH_PROTOCOL, 0, "%.120s: where it says that the master is, none can be",
+		lsh_fail(&p->coming.trouble, LEASH_PROTOCOL, 0, "%.120s: it names an invalid address for the master",
 		         p->uri.shown);
 }
 

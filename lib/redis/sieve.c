@@ -36,7 +36,7 @@ create_string(const redisReadTask *task, char *bytes, size_t size)
 	if (!is_ended(s->parser, bytes, size))
 		return refuse(s, "a string that does not end where it should");
 	if (task->type != REDIS_REPLY_STRING && (memchr(bytes, '\r', size) != NULL || memchr(bytes, '\n', size) != NULL))
-		return refuse(s, "a line that is broken");
+		return refuse(s, "a broken line");
 	return s->builders->createString(task, bytes, size);
 }
 
@@ -51,12 +51,12 @@ create_array(const redisReadTask *task, lsh_elements count)
 	for (const redisReadTask *above = task->parent; above != NULL; above = above->parent)
 		level++;
 	if (level > s->levels)
-		return refuse(s, "arrays too deep in arrays");
+		return refuse(s, "arrays nested too deep");
 	if (level == 1)
 		s->elements = 0;
 	if ((size_t)count > s->most_elements - s->elements) {
 		s->too_many = true;
-		return refuse(s, "an array of too many elements");
+		return refuse(s, "an array with too many elements");
 	}
 	s->elements += (size_t)count;
 	return s->builders->createArray(task, count);

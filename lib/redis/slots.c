@@ -68,18 +68,18 @@ lsh_slots_fault(const struct redisReply *slots, const char *asked, unsigned *ser
 
 	*served = 0;
 	if (lsh_answer_item(slots).type != LSH_ARRAY)
-		return "no array";
+		return "not an array";
 	for (size_t i = 0; i < lsh_answer_count(slots); i++) {
 		size_t nodes = lsh_answer_count(lsh_answer_at(slots, i)) - 2;
 
 		if (!lsh_range_read(slots, i, &first, &last))
-			return "a range of slots that is none";
+			return "an invalid range of slots";
 		for (size_t n = 0; n < nodes; n++)
 			if (!lsh_range_node(slots, i, n, asked, &node))
-				return n == 0 ? "a master that is none" : "a replica that is none";
+				return n == 0 ? "an invalid master" : "an invalid replica";
 		for (unsigned slot = first; slot <= last; slot++, *served += nodes > 0) {
 			if (had[slot]) /* also of a range that nobody has: what is used is left by the first slot of a range */
-				return "a slot that is said twice";
+				return "a slot that is named twice";
 			had[slot] = true;
 		}
 	}

@@ -95,13 +95,13 @@ explain_alert(const struct lsh_tls_verdict *v, int alert, leash_error *err)
 	                     alert == SSL_AD_HANDSHAKE_FAILURE;
 
 	if (v->wanted && of_none)
-		lsh_fail(err, LEASH_DENIED, 0, "the server wants a certificate of ours: name cert and key");
+		lsh_fail(err, LEASH_DENIED, 0, "the server requires a certificate of ours: give cert and key");
 	else if (of_ours)
 		lsh_fail(err, LEASH_DENIED, 0, "the server refused our certificate '%s': %s", v->cert, words);
 	else if (alert == SSL_AD_PROTOCOL_VERSION)
 		lsh_fail(err, LEASH_PROTOCOL, EPROTO, TOO_OLD);
 	else
-		lsh_fail(err, LEASH_PROTOCOL, EPROTO, "the server gave TLS up: %s", words);
+		lsh_fail(err, LEASH_PROTOCOL, EPROTO, "the server aborted TLS: %s", words);
 }
 
 static int
@@ -174,7 +174,7 @@ refuse(leash_error *err, const char *role, const char *file, const char *what)
 		lsh_fail(err, lsh_errno_status(e, LEASH_INVALID), e, "%s '%.120s' cannot be used: %s", role, file,
 			 lsh_errno_text(e, text));
 	else
-		lsh_fail(err, LEASH_INVALID, 0, "%s '%.120s' cannot be used: there is no %s in it (PEM is wanted)",
+		lsh_fail(err, LEASH_INVALID, 0, "%s '%.120s' cannot be used: there is no %s in it (PEM is expected)",
 			 role, file, what);
 	return false;
 }
@@ -224,8 +224,8 @@ read_key(const char *file, leash_error *err)
 
 	BIO_free(in);
 	if (key == NULL && asked)
-		lsh_fail(err, LEASH_INVALID, 0, "key '%.120s' is under a passphrase, which nobody is here to be asked "
-			 "for", file);
+		lsh_fail(err, LEASH_INVALID, 0, "key '%.120s' has a passphrase, and nobody can be asked for it: use a "
+			 "key without one", file);
 	else if (key == NULL)
 		refuse(err, "key", file, "private key");
 	return key;

@@ -181,7 +181,7 @@ decode(char *part, const char *what, leash_error *err)
 
 		if (byte == '%') {
 			if (sodium_hex2bin(&byte, 1, part + 1, strnlen(part + 1, 2), NULL, &n, NULL) != 0 || n != 1 || byte == 0)
-				return REFUSE(err, "%s: a '%%' without two hex digits behind it, or %%00; a '%%' itself is "
+				return REFUSE(err, "%s: a '%%' without two hex digits after it, or %%00; a '%%' itself is "
 				              "written %%25", what);
 			part += 2;
 		}
@@ -321,7 +321,7 @@ read_hosts(struct lsh_uri *uri, const struct parameter *p, char *value, leash_er
 #define A_VARIABLE "the name of a variable of the environment"
 #define A_NAME     "the name of a host, of letters, digits, '-', '.', '_',"
 #define A_HOST     "a name or an address without a port"
-#define YES_OR_NO  "'yes' or 'no' (no: whoever answers is believed)"
+#define YES_OR_NO  "'yes' or 'no' (no: any server is accepted, unverified)"
 
 /* There is no sentinel_password: a parameter is seen by whoever lists processes. */
 static const struct parameter parameters[] = {
@@ -368,7 +368,7 @@ refuse_stray(const struct lsh_uri *uri, const struct parameter *p, leash_error *
 		              p->name, scheme->name + strlen("redis"), scheme->name);
 	return REFUSE(err, "parameter '%s': is for %s; else leave it out of a %s:// URI", p->name,
 	              p->where == UNIX ? "unix://, and a cluster has only database 0" :
-	              p->where == TLS ? "TLS (rediss:// and a host), which is not spoken over a socket of this machine" :
+	              p->where == TLS ? "TLS (rediss:// and a host), which a unix socket does not use" :
 	              p->where == SENTINEL ? "redis+sentinel://" :
 	              "redis+sentinel:// and redis+cluster://, whose servers name others", scheme->name);
 }
@@ -494,8 +494,8 @@ take_host(struct lsh_endpoint *at, char *host, const char *what, const char *exa
 		host++;
 		port = behind != NULL && behind[0] == ':' ? behind + 1 : NULL;
 		if (behind == NULL || (behind[0] != '\0' && port == NULL) || !is_ipv6(host, "%25"))
-			return REFUSE(err, "%s: not an IPv6 address in brackets, '[' and ']', with nothing behind but ':' and a "
-			              "port; its zone is written as in [fe80::1%%25eth0]", what);
+			return REFUSE(err, "%s: not an IPv6 address in brackets, '[' and ']', with nothing after it except ':' "
+			              "and a port; its zone is written as in [fe80::1%%25eth0]", what);
 	} else if (host[0] == '\0') {
 		return REFUSE(err, "%s: missing; it follows '://', the '@' or the ',', as in %s; " IN_A_PASSWORD, what,
 		              example);
@@ -532,8 +532,8 @@ check_count(const struct lsh_uri *uri, bool more, leash_error *err)
 	const bool quorum = uri->deployment == LSH_QUORUM;
 
 	if (quorum && (more || n == 1 || n % 2 == 0))
-		return REFUSE(err, "hosts: %s%zu, but a quorum has 3, 5 or 7: one more survives no more failures and buys "
-		              "nothing but another thing to fail; a single server is redis:// or rediss://",
+		return REFUSE(err, "hosts: %s%zu, but a quorum has 3, 5 or 7: an even number survives no "
+		              "more failures than one less; a single server is redis:// or rediss://",
 		              more ? "more than " : "", n);
 	return !more ? LEASH_OK : REFUSE(err, "hosts: more than %zu; some of them are enough to find the others", n);
 }
@@ -574,7 +574,7 @@ take_socket(struct lsh_uri *uri, const char *place, char *path, leash_error *err
 	if (place[0] != '\0')
 		return REFUSE(err, "host: a unix: URI has none; its path begins with a third slash: unix:///run/redis.sock");
 	if (path == NULL || path[0] == '\0')
-		return REFUSE(err, "path: missing; it is that of a socket, as in unix:///run/redis.sock");
+		return REFUSE(err, "path: missing; give the path of a socket, as in unix:///run/redis.sock");
 	*--path = '/'; /* the third slash belongs to it */
 	uri->host_count = 1;
 	return take_part(&uri->host, path, MAX_PATH, "path of the socket", err);
@@ -586,7 +586,7 @@ take_master(struct lsh_uri *uri, char *name, const char *example, leash_error *e
 	leash_status st;
 
 	if (name == NULL || name[0] == '\0')
-		return REFUSE(err, "master: missing; what the sentinels call it follows the hosts, as in %s", example);
+		return REFUSE(err, "master: missing; its name for the sentinels follows the hosts, as in %s", example);
 	st = take_part(&uri->master, name, SIZE_MAX, "master", err);
 	if (st == LEASH_OK && (strlen(name) > MAX_MASTER || !is_word(name)))
 		return REFUSE(err, "master: a name of 1 to %d letters, digits, '-', '.', '_' is expected, as in %s", MAX_MASTER,

@@ -132,7 +132,7 @@ SENTENCE(an_option_that_does_nothing_beside_another_is_refused_and_both_are_name
 		const char *idle, *beside;
 		leash_lock_options options;
 	} rows[] = {
-#define ROW(one, other, ...) {one " does nothing ", " " other, {.size = sizeof(leash_lock_options), __VA_ARGS__}}
+#define ROW(one, other, ...) {one " has no effect ", " " other, {.size = sizeof(leash_lock_options), __VA_ARGS__}}
 		ROW("handoffs", "no_handoff", .handoffs = 2, .no_handoff = true),
 		ROW("handoff_ms", "no_handoff", .handoff_ms = 2, .no_handoff = true),
 		ROW("handoffs", "fair", .handoffs = 2, .fair = true),

@@ -127,7 +127,7 @@ SENTENCE(who_reads_alone_is_upgraded, .but = PLACE_NO_QUEUE)
 	assert_true(leash_lock_held(writes));
 	releases(writes);
 	releases(reads);
-	assert_refused(LEASH_INVALID, "not to write", leash_lock_upgrade_start(reads, tell, &second, NULL, &err));
+	assert_refused(LEASH_INVALID, "does not write", leash_lock_upgrade_start(reads, tell, &second, NULL, &err));
 }
 
 /* ---- canceled ---- */

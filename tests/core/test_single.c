@@ -45,8 +45,8 @@ SCENE(who_only_tries_takes_no_place_and_leaves_nothing_to_cancel,
       "ann tries -> try 1; TAKEN -> ann TIMEOUT, nothing sent")
 SCENE(who_is_too_late_is_told_how_to_find_out_who_has_it,
       "ann tries; TAKEN -> ann TIMEOUT, ann why another owner has it: `leash status` or leash_lock_inspect() says who")
-SCENE(or_that_it_is_this_client_itself, "ann holds; bob tries -> bob TIMEOUT, bob why this client itself has it;"
-      "bob acquires 900; pass 900 -> bob TIMEOUT, bob why other owners had it for all of 900 ms: this client itself")
+SCENE(or_that_it_is_this_client_itself, "ann holds; bob tries -> bob TIMEOUT, bob why this client has it;"
+      "bob acquires 900; pass 900 -> bob TIMEOUT, bob why other owners had it for all of 900 ms: this client has it")
 SCENE(a_try_whose_answer_was_lost_is_canceled,
       "ann tries; cut; pass 5000 -> ann UNAVAILABLE; reconnect -> try 1, release 1")
 SCENE(a_request_that_came_too_late_is_sent_again_by_the_clock_that_was_learned,
@@ -508,7 +508,7 @@ SCENE(a_renewal_that_is_on_no_replicas_disk_in_time_is_one, ON_DISKS "ann acquir
       "HELD; b KEPT; numbers 1 1 -> ann OK; pass 10000; KEPT; pass 7000; numbers 1 0 -> told ann JEOPARDY")
 SCENE(a_server_that_writes_nothing_to_disk_is_named, ON_DISK "ann acquires 10000;"
       "HELD; b KEPT; refuse ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.;"
-      "-> ann UNSUPPORTED, ann why its appendonly is off; a RELEASED -> ann left 0")
+      "-> ann UNSUPPORTED, ann why `fsynced` needs appendonly; a RELEASED -> ann left 0")
 SCENE(a_server_that_does_not_know_waitaof_is_named,
       ON_DISK "ann acquires 10000; HELD; b KEPT; refuse ERR unknown command 'WAITAOF';"
       "-> ann UNSUPPORTED, ann why Redis has it from 7.2 on; a RELEASED -> ann left 0")

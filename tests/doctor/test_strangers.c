@@ -25,7 +25,7 @@ SENTENCE(a_certificate_that_is_refused_is_to_be_looked_at)
 	assert_status(LEASH_DENIED, examine(server_uri_tls(expired)));
 	check_remedy(the("connection", ERROR, "certificate has expired"), "openssl s_client -connect 127.0.0.1:");
 	assert_status(LEASH_DENIED, examine(server_uri_tls(strict)));
-	check_remedy(the("connection", ERROR, "wants a certificate"), "cert and key");
+	check_remedy(the("connection", ERROR, "requires a certificate"), "cert and key");
 }
 
 SENTENCE(who_speaks_tls_and_who_does_not_is_told_from_each_other)

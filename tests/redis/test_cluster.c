@@ -205,13 +205,13 @@ SCENE(the_map_is_what_the_nodes_say,
       OPEN_FIRST "at 0 99 100 16383 = AABB; servers = 2; await changes = 1; let v version; look n0 2; version = $v;"
       "says n0 A C; look n0; at 100 0 = CA; version > $v; await changes = 2")
 SCENE(slots_that_nobody_serves_are_holes, "ranges n0 '10-20 aA 127.0.0.1'; open 1 = OK; at 9 10 21 = -A-;"
-      "await log ~ '11 of 16384 slots'; trouble 9 ~ UNAVAILABLE: 'nobody serves slot 9'")
+      "await log ~ '11 of 16384 slots'; trouble 9 ~ UNAVAILABLE: 'no server serves slot 9'")
 SCENE(a_host_that_is_not_named_is_the_one_that_was_asked,
       "ranges n0 '0-99 aA none, 100-16383 bB nil'; open 1 = OK; at 0 100 = AB; host 0 = 127.0.0.1;host 100 = 127.0.0.1")
 SCENE(of_a_master_without_an_address_what_was_known_stands,
       OPEN_FIRST "ranges n0 '0-99 aA ?, 100-16383 bC 127.0.0.1'; look n0; at 0 100 = AC")
 SCENE(a_map_beyond_all_bounds_is_refused_with_the_bound, "on n0 'CLUSTER SLOTS' '*1048577\r\n';"
-      "open 1 ~ PROTOCOL: 'its answer has more than 1048576 elements, which is the most that is taken'")
+      "open 1 ~ PROTOCOL: 'its answer has more than 1048576 elements, which is the most that is accepted'")
 
 SCENE(a_server_keeps_its_number_and_its_uri,
       OPEN_FIRST "let n number 0; let u uri $n; info n0 ok 1; says n0 C B; look n0; at 0 = C; uri $n = $u;"
@@ -268,7 +268,7 @@ SCENE(one_that_hangs_does_not_hold_up_the_others,
       "on n0 CLUSTER silent; on n1 CLUSTER silent; says n2 A B; open 3 = OK; at 0 = A; says n2 A C; look n2;at 100 = C")
 SCENE(a_server_without_a_cluster_is_said_to_be_one, "on n0 'CLUSTER SLOTS' "
       "'-ERR This instance has cluster support disabled\r\n';"
-      "open 1 ~ UNSUPPORTED: 'no part of a cluster: for this server alone write redis://'")
+      "open 1 ~ UNSUPPORTED: 'not part of a cluster: for this server alone write redis://'")
 SCENE(a_node_that_knows_of_no_slots_is_said_to, "on n0 'CLUSTER SLOTS' *0\r\n;"
       "open 1 ~ UNAVAILABLE: 'was the cluster created?'; close; says n1 A B; open 2 = OK; at 0 = A")
 SCENE(nonsense_is_not_believed, "says n1 A B;"
@@ -326,7 +326,7 @@ SCENE(a_node_that_is_cut_off_is_not_believed, /* it tries to be elected again an
       "on n1 CLUSTER silent; look n0; at 0 = C")
 SCENE(if_there_is_nothing_else_for_long_what_seems_out_of_date_counts, /* set up anew, from the first epoch on */
       "says n0 A B; info n0 ok 8; open 1 = OK; says n0 C B; info n0 ok 1; clock; refresh; await at 0 = C;"
-      "took >= 10000; log ~ 'the cluster is another one than before'")
+      "took >= 10000; log ~ 'this is another cluster than before'")
 SCENE(an_address_that_leads_to_another_cluster_is_not_followed, "says n0 A B; info n0 ok 1; open 2 = OK;"
       "ranges n1 '0-16383 xC 127.0.0.1'; info n1 ok 100; look n1 3; at 0 100 = AB; servers = 2")
 
@@ -345,14 +345,14 @@ SENTENCE(an_answer_that_was_asked_for_before_does_not_undo_a_moved) /* even if t
 
 SCENE(servers_that_the_uri_does_not_allow_have_no_slots, /* which is said once */
       "ranges n0 '0-99 aA 127.0.0.1, 100-16383 bB evil.example'; open 1 ?redirects=127.0.0.1,cache-a = OK;"
-      "at 0 100 = A-; servers = 1; await log ~ evil.example 'to which' redirects; look n0 3; logged evil.example = 1")
+      "at 0 100 = A-; servers = 1; await log ~ evil.example which redirects; look n0 3; logged evil.example = 1")
 SCENE(a_cluster_of_which_nothing_is_allowed_is_refused,
       "ranges n0 '0-16383 bB evil.example'; open 1 ?redirects=127.0.0.1 ~ DENIED: redirects")
 SCENE(an_ask_changes_nothing, /* no host: that of the server which said it; IPv6 without brackets */
       OPEN_FIRST "let v version; let q asked n0; sent 'ASK 7 127.0.0.1:7003' = '127.0.0.1 7003'; at 7 = A;"
       "version = $v; asked n0 = $q; sent 'ASK 7 :7003' = '127.0.0.1 7003'; sent 'ASK 7 ::1:7003' = '::1 7003'")
 SCENE(a_redirection_to_nowhere_or_to_where_we_may_not_is_refused, "says n0 A B; open 1 ?redirects=127.0.0.1 = OK;"
-      "moved 'MOVED 7 evil.example:6379' ~ DENIED: evil.example:6379 'to which' redirects;"
+      "moved 'MOVED 7 evil.example:6379' ~ DENIED: evil.example:6379 which redirects;"
       "sent 'ASK 7 10.0.0.9:6379' ~ DENIED: redirects; moved 'MOVED 7 127.0.0.1' ~ PROTOCOL: 7001;"
       "moved MOVED ~ PROTOCOL:; moved 'ASK 7 127.0.0.1:1' ~ PROTOCOL:; sent 'MOVED 7 127.0.0.1:1' ~ PROTOCOL:;"
       "at 7 = A; servers = 2")

@@ -94,7 +94,8 @@ SENTENCE(a_unix_socket_whose_queue_is_full_fails_the_attempt)
 
 	assert_int_equal(listen(listener, 1), 0);
 	dial_full(listener, path, 64,
-	          "try unix://$t ~ UNAVAILABLE: ': connecting: too many others wait to be let in'; errno = EAGAIN");
+	          "try unix://$t ~ UNAVAILABLE: ': connecting: too many connections wait there to be accepted';"
+	          "errno = EAGAIN");
 	sweep_remove(folder);
 }
 

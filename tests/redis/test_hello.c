@@ -104,7 +104,7 @@ static const struct {
 	{"", "~ UNSUPPORTED: \": TIME was refused: ERR unknown command 'TIME' (is it a sentinel? then write "
 	 "redis+sentinel://. Or was it renamed by rename-command?)\"",
 	 ALL_BUT_TIME_OK "-ERR unknown command 'TIME'\r\n"},
-	{"", "~ PROTOCOL: 'these are not the words of a Redis server: CLIENT SETNAME was refused: NONSENSE \\x1b[31mred'",
+	{"", "~ PROTOCOL: 'this is not the answer of a Redis server: CLIENT SETNAME was refused: NONSENSE \\x1b[31mred'",
 	 "-NONSENSE \x1b[31mred\r\n"},
 	{"closes", "~ PROTOCOL: ': CLIENT SETNAME: the answer is not what a Redis server says: '",
 	 "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"},
@@ -213,7 +213,7 @@ SENTENCE(what_comes_behind_the_hello_is_left_in_the_socket)
 SCENE(a_server_that_repeats_what_it_hears_does_not_get_the_password_shown,
       "each mxe echoes '' '' '' '-ERR unknown command `AUTH`, with args beginning with: `hunter2hunter2`\r\n' DENIED:"
       "  '' '-ERR no AUTH hunter2hunter2\r\n' DENIED:"
-      "  '' -hunter2hunter2\r\n ': AUTH was refused: (its words are not shown)'"
+      "  '' -hunter2hunter2\r\n ': AUTH was refused: (its text is not shown)'"
       "  '' '-WRONGPASS hunter2hunter2\r\n' DENIED: '' '+OK\r\n+OK\r\n-hunter2hunter2 is busy\r\n' PROTOCOL:"
       "  '' hunter2hunter2\r\n PROTOCOL: '' +hunter2hunter2\r\n PROTOCOL: '' :hunter2hunter2\r\n PROTOCOL:;"
       "puppet p '$x'; manner p $m; dial redis://:hunter2hunter2@127.0.0.1:$p; attempt ~ '$e' !~ unter2")

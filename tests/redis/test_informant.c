@@ -217,9 +217,9 @@ SCENE(one_that_hangs_keeps_no_other_waiting, "connect i; connect j; on f ECHO si
       "step i = wait; await heard f ECHO = 1; off f ECHO; say j hello; ask j; step i = wait; next j = hello;"
       "step i = wait")
 SCENE(what_is_said_unasked_is_no_reply_unless_it_was_wanted,
-      "connect i; send f '*1\r\n$4\r\nnews\r\n' = 1; next i ~ PROTOCOL: 'it answers what it was not asked';"
+      "connect i; send f '*1\r\n$4\r\nnews\r\n' = 1; next i ~ PROTOCOL: 'it sends an answer without a question';"
       /* nor right behind what was asked for, where it would be taken for the reply to the next question */
-      "connect i; on f ECHO '+x\r\n+y\r\n'; say i x; ask i; next i ~ PROTOCOL: 'it answers what it was not asked';"
+      "connect i; on f ECHO '+x\r\n+y\r\n'; say i x; ask i; next i ~ PROTOCOL: 'it sends an answer without a question';"
       "free i; listen; connect i; send f '*1\r\n$4\r\nnews\r\n' = 1; next i = [news]")
 
 /* A step hands out one reply and reads once, and asks for the next step itself. */
@@ -287,12 +287,12 @@ SENTENCE(how_much_is_too_much_depends_on_what_is_asked_for)
 	}
 	play("free i; bounds %d; connect i", LESS);
 	do_say(word);
-	play("next i ~ PROTOCOL: 'its answer has more than 4194304 bytes, which is the most that is taken'");
+	play("next i ~ PROTOCOL: 'its answer has more than 4194304 bytes, which is the most that is accepted'");
 	free(much);
 }
 
 SCENE(the_elements_are_bounded_before_there_is_room_for_them, "listen; connect i; send f *11\r\n;"
-      "next i ~ PROTOCOL: 'its answer has more than 10 elements, which is the most that is taken'")
+      "next i ~ PROTOCOL: 'its answer has more than 10 elements, which is the most that is accepted'")
 SCENE(what_no_server_would_say_is_a_protocol_error, "talk; free t; await inside f = 0; let d descriptors;"
       "each x what\r\n *65537\r\n *2147483647\r\n *99999999999999999999\r\n *-2\r\n $-2\r\n $2\r\nabc\r\n $2\r\nab\r\r"
       "  $2\r\nab\n\r +a\rb\r\n *1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n"

@@ -319,7 +319,7 @@ SENTENCE(however_many_say_switch_they_are_asked_a_few_times_a_second_and_after_t
 SCENE(a_name_that_none_knows_is_invalid_and_said_so, /* or the set was just coming up */
       "is s0 strange; is s1 strange; is s2 strange; begin 3; ask ~ INVALID: 'no sentinel knows a master called' main;"
       "is s1 honest; ask = 1000")
-SCENE(a_server_that_is_no_sentinel_is_invalid, "is s0 ordinary; begin 1; ask ~ INVALID: 'this is no sentinel'")
+SCENE(a_server_that_is_no_sentinel_is_invalid, "is s0 ordinary; begin 1; ask ~ INVALID: 'this is not a sentinel'")
 SCENE(nobody_there_is_unavailable_with_the_reason_and_what_was_believed_stands, "begin 2; all; believed = 1000;"
       "let t since; let p port s1; stop s0; stop s1;"
       "ask ~ UNAVAILABLE: 'no sentinel answered: redis://127.0.0.1:' $p 'Connection refused'; believed = 1000;"
@@ -328,7 +328,7 @@ SCENE(all_that_hang_are_given_up_at_the_timeout,
       "is s0 mute; is s1 mute; begin 2 '' 100; ask ~ UNAVAILABLE: 'no answer in time'")
 SCENE(a_master_where_the_uri_lets_nobody_go_is_none,
       "names s0 1000 9 10.66.6.6; names s1 1000 7 10.66.6.6; begin 3 ?redirects=127.0.0.1; all; ask = 1000;"
-      "host = 127.0.0.1; stop s2; ask ~ DENIED: '10.66.6.6:1000, where' redirects")
+      "host = 127.0.0.1; stop s2; ask ~ DENIED: '10.66.6.6:1000, which' redirects")
 
 SENTENCE(a_wrong_password_is_denied_and_not_shown) /* and one of them will do */
 {
@@ -354,7 +354,7 @@ SENTENCE(an_answer_that_never_ends_is_cut_short)
 	memset(bytes, 'x', sizeof bytes);
 	memcpy(bytes, "$1000000\r\n", 10);
 	on_bytes("s0", "SENTINEL", bytes, sizeof bytes, false);
-	play("begin 1; ask ~ PROTOCOL: 'its answer has more than 262144 bytes, which is the most that is taken'");
+	play("begin 1; ask ~ PROTOCOL: 'its answer has more than 262144 bytes, which is the most that is accepted'");
 }
 
 #define NOBODY "await inside s0 = 0; await inside s1 = 0; await inside s2 = 0;"

@@ -113,7 +113,7 @@ SCENE(a_common_name_is_nobodys_host, /* the name of a person may be that of a ho
 SCENE(a_server_that_wants_a_certificate_gets_it_or_says_so, /* and an older one */
       "each p 'TLSv1.2 TLSv1.3' TLSv1.2; serve_tls server asks --tls-protocols '$p'; let x file client;"
       "let y key client; connect rediss://127.0.0.1:$s?$c&cert=$x&key=$y = OK;"
-      "connect rediss://127.0.0.1:$s?$c ~ DENIED: 'the server wants a certificate of ours: name cert and key';"
+      "connect rediss://127.0.0.1:$s?$c ~ DENIED: 'the server requires a certificate of ours: give cert and key';"
       "let x file foreign_client; let y key foreign_client; connect rediss://127.0.0.1:$s?$c&cert=$x&key=$y ~ DENIED:"
       " \"the server refused our certificate '$x': unknown CA\"")
 
@@ -123,11 +123,11 @@ SCENE(files_that_are_of_no_use_are_named_at_once, /* nobody need be there for it
       "let a key authority; let k key server; let l key locked; let x file client; let y key client;"
       "each ue cafile=/nowhere/ca.crt \"cafile '/nowhere/ca.crt' cannot be used: No such file or directory\""
       "  cafile=/tmp \"cafile '/tmp' cannot be used: Is a directory\""
-      "  cafile=$a 'cannot be used: there is no certificate in it (PEM is wanted)'"
+      "  cafile=$a 'cannot be used: there is no certificate in it (PEM is expected)'"
       "  $c&cert=/nowhere/c.crt&key=$y \"cert '/nowhere/c.crt' cannot be used: No such file or directory\""
       "  $c&cert=$x&key=/nowhere/c.key \"key '/nowhere/c.key' cannot be used: No such file or directory\""
-      "  $c&cert=$x&key=$x 'cannot be used: there is no private key in it (PEM is wanted)'"
-      "  $c&cert=$x&key=$l 'is under a passphrase, which nobody is here to be asked for'"
+      "  $c&cert=$x&key=$x 'cannot be used: there is no private key in it (PEM is expected)'"
+      "  $c&cert=$x&key=$l 'has a passphrase, and nobody can be asked for it'"
       "  $c&cert=$x&key=$k \"key '$k' does not belong to cert '$x'\";"
       "connect rediss://127.0.0.1:1?$u ~ INVALID: \"$e\"")
 

@@ -734,7 +734,7 @@ look_at_reason(int l, const leash_event *event, int64_t lease_ms, int64_t until)
 	 * answered before the server refuses to say more */
 	bool acknowledges = sim_climate != SIM_CALM && (sim_terms.fsynced || sim_terms.min_replicas > 0);
 	bool is_trade = (acknowledges || sim_has_struck[SIM_FAILOVER] || sim_has_struck[SIM_STALL] ||
-	                 sim_has_struck[SIM_REFUSE]) && strstr(event->text, "did not say as what") != NULL;
+	                 sim_has_struck[SIM_REFUSE]) && strstr(event->text, "did not say in which mode") != NULL;
 
 	if (event->type == LEASH_EVENT_LOST && sim_now < until && !is_trade)
 		sim_judge_lost(l, event->text);

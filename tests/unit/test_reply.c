@@ -203,7 +203,7 @@ SENTENCE(what_servers_say_is_understood_in_pieces_of_any_size)
 		       ":9\r\n:10\r\n:11\r\n:12\r\n:13\r\n:14\r\n:15\r\n:16\r\n"),
 		 "[:1 :2 :3 :4 :5 :6 :7 :8 :9 :10 :11 :12 :13 :14 :15 :16],"},
 		/* what came before a fault is told, and nothing behind it */
-		{BYTES(":1\r\n$2\r\nok\r\n*2\r\n:1\r\n*0\r\n+OK\r\n"), ":1,$ok,arrays too deep in arrays!"},
+		{BYTES(":1\r\n$2\r\nok\r\n*2\r\n:1\r\n*0\r\n+OK\r\n"), ":1,$ok,arrays nested too deep!"},
 		{BYTES("+a half"), ""}, {BYTES("*2\r\n:1\r\n"), ""}, {BYTES("$536870912\r\nthe rest is still to come"), ""},
 	};
 
@@ -265,7 +265,7 @@ SENTENCE(a_reset_forgets_what_was_half_said)
 	assert_true(lsh_reader_feed(reader, BYTES("*273\r\n:1\r\n+OK\r\n")));
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(lsh_reader_next(reader, &m), -1);
-		assert_string_equal(lsh_reader_fault(reader), "an array of too many elements");
+		assert_string_equal(lsh_reader_fault(reader), "an array with too many elements");
 		assert_false(lsh_reader_feed(reader, BYTES("+OK\r\n")));
 	}
 	assert_null(m);

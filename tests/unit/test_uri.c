@@ -413,7 +413,7 @@ static const struct row rows[] = {
 	{"rediss+sentinel://" HOSTS_16 "/m", "rediss+sentinel://" SHOWN_16("26379") "/m"},
 	{"redis+cluster://" HOSTS_16 ",q rediss+sentinel://" HOSTS_16 ",q/m", "!hosts: more than 16|enough"},
 	{"redis<;s>+quorum://a", "!hosts: 1, but a quorum has 3, 5 or 7|a single server|redis<;s>://"},
-	{"redis+quorum://a,b<;,c,d;,c,d,e,f>", "!hosts: <2;4;6>, but|buys nothing but another thing to fail|3, 5 or 7"},
+	{"redis+quorum://a,b<;,c,d;,c,d,e,f>", "!hosts: <2;4;6>, but|an even number survives no more failures|3, 5 or 7"},
 	{"redis+quorum://a:1,b:1,c:1,d:1,e:1<;,f:1,g:1>", "redis+quorum://a:1,b:1,c:1,d:1,e:1<;,f:1,g:1>"},
 	{"redis+quorum://<a,b,c,d,e,f,g,h;a,b,c,d,e,f,g,h,i;" HOSTS_16 ";" HOSTS_16 ",q>", "!hosts: more than 7|3, 5 or 7"},
 	{"redis+quorum://app:TOPSECRET@a:1,b:2,c:3/16383?restart_guard=86400000",
