@@ -55,7 +55,7 @@ LEASH_API bool leash_cancel_is_fired(const leash_cancel *cancel);
  * @param fd   receives the descriptor; untouched unless the result is LEASH_OK
  * @param err  filled in unless the result is LEASH_OK; may be NULL
  *
- * @retval LEASH_OK         watch `*fd` for reading, by level or by edge
+ * @retval LEASH_OK         watch `*fd` for reading, level-triggered or edge-triggered
  * @retval LEASH_INVALID    `cancel` or `fd` is NULL
  * @retval LEASH_NO_MEMORY  no more descriptors
  * @retval LEASH_FORKED     the switch belongs to the parent process

@@ -4,10 +4,10 @@
  * program. leash_client_dispatch() calls this function, on its own thread; call it whenever leash_client_fd() is
  * readable. No thread waits meanwhile: ten thousand operations under way are ten thousand small structs.
  *
- *     leash_client_fd(client, &fd, &err);                      and let the loop watch it, for reading
+ *     leash_client_fd(client, &fd, &err);                      the loop watches fd for reading
  *     leash_lock_acquire_start(lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER), acquired, request, NULL, &err);
  *     ...
- *     when fd is readable: leash_client_dispatch(client, &err);
+ *     when fd is readable: leash_client_dispatch(client, &err);      calls acquired(request, status, err)
  *
  * The life of an operation:
  *
@@ -42,7 +42,7 @@ typedef struct leash_op leash_op;
  */
 typedef void (*leash_done_fn)(void *arg, leash_status status, const leash_error *err);
 
-/** A client that is being opened. */
+/** A client that is being opened; see leash_open_start(). */
 typedef struct leash_opening leash_opening;
 
 /**
@@ -185,7 +185,7 @@ leash_lock_extend_start(leash_lock *lock, int64_t lease_ms, leash_done_fn done, 
                         leash_error *err);
 
 /**
- * Begin to go from reading to writing, as leash_lock_upgrade() does.
+ * Begin to turn a reader into a writer, as leash_lock_upgrade() does.
  *
  * @return as leash_lock_acquire_start(); LEASH_INVALID also for a handle that does not write
  *

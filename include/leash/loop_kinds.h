@@ -40,7 +40,7 @@ leash_multi_release_start(leash_multi *multi, leash_done_fn done, void *arg, lea
  *
  * @param out  receives the permit, just before `done` is called with LEASH_OK; must exist until then
  *
- * @return as leash_lock_acquire_start(); LEASH_INVALID also for a count out of range
+ * @return as leash_lock_acquire_start(), but no owner is needed; LEASH_INVALID also for a count out of range
  *
  * Threads: any; allowed in callbacks. Since 0.1.
  */
