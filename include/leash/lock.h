@@ -215,9 +215,9 @@ LEASH_API unsigned leash_lock_depth(const leash_lock *lock);
 /**
  * The fence of the calling thread's hold; 0 if it is not held. Memory only.
  *
- * Each new hold of a lock gets a larger fence than the one before, whichever owner has it. Owners that read together
- * share one fence, and an upgrade or a downgrade gets a new one. Hand it to the resource that the lock protects, and
- * let that resource refuse any number smaller than the largest it has seen. It is below 2^63.
+ * Each new hold of a lock has a larger fence than the one before. Readers that read together share one, and an upgrade
+ * or a downgrade gives a new one. Hand it to the resource that the lock protects, also before you read what you will
+ * change, and let it refuse any number smaller than the largest it has seen (docs/guide.md). It is below 2^63.
  *
  * Threads: any; allowed in callbacks. Since 0.1.
  */

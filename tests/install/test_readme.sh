@@ -150,9 +150,17 @@ shell_refuses_who_is_late() {
 script_refuses_who_is_late() {
 	awk '/^```lua$/ { on = 1; next } /^```/ { on = 0 } on' "$source/docs/guide.md" >"$dir/guide.lua"
 	for fence in $fences; do
-		redis-cli -s "$dir/redis.sock" --eval "$dir/guide.lua" guide , "$fence" value
+		redis-cli -s "$dir/redis.sock" --eval "$dir/guide.lua" guide , "$fence" value | grep -c '^value$'
 	done | tr -d '\n' >"$dir/written"
 	[ "$(cat "$dir/written")" = 11010 ]
+}
+# The first has read, the second reads, and the first writes: the second must not lose that.
+script_refuses_who_is_late_since_the_read() {
+	for call in '1' '1 old' '2' '1 late' '2 new'; do
+		# shellcheck disable=SC2086 # words
+		redis-cli -s "$dir/redis.sock" --eval "$dir/guide.lua" read , $call | sed 's/^FENCED.*/FENCED/'
+	done | tr '\n' ' ' >"$dir/read"
+	[ "$(tr -s ' ' <"$dir/read")" = ' old old FENCED new ' ] || cat "$dir/read"
 }
 
 # What the guide says that an event says.
@@ -184,6 +192,7 @@ check 'without a server it says what is wrong' says_what_is_wrong cpp
 check 'the C of docs/guide.md compiles without a warning' guide_compiles
 check 'its shell function refuses a smaller fence' shell_refuses_who_is_late
 check 'its Lua script refuses a smaller fence' script_refuses_who_is_late
+check 'it refuses it from the read of a larger one on' script_refuses_who_is_late_since_the_read
 check 'the library says what the guide says that events say' causes_are_told
 check 'the example of leash(3) compiles and links with nothing but leash' compiles example -std=gnu11
 check 'it says what is wrong without a server' says_what_is_wrong example
