@@ -39,10 +39,10 @@ typedef enum leash_mode {
  * must the server (WAITAOF: Redis 7.2, Valkey 8; `min_replicas` may be 0 then). With appendfsync everysec that takes a
  * second or more.
  *
- * Each acquire that asks Redis costs one more round trip to the server, and one from the server to its replicas. Each
- * number of replicas in use costs a connection and a thread. Choose a lease ten times as long as replicas may be late.
- * A nested acquire, a hand-off between threads (to a handle that requires no more) and a release do not wait for
- * replicas.
+ * With these options, each acquire that asks Redis costs one more round trip to the server, and one from the server to
+ * its replicas. Each number of replicas in use costs a connection and a thread. Choose a lease ten times as long as
+ * replicas may be late. A nested acquire, a hand-off between threads (to a handle that requires no more) and a release
+ * do not wait for replicas.
  */
 typedef struct leash_lock_options {
 	size_t size;              /**< set by LEASH_LOCK_OPTIONS() */

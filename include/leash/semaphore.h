@@ -127,8 +127,8 @@ leash_semaphore_adopt(leash_semaphore *semaphore, int64_t count, const char *tok
 LEASH_API leash_status leash_permit_release(leash_permit *permit, leash_error *err);
 
 /**
- * Give back `count` of the permits and keep the others. A call that needs all of them cannot come in during this. It
- * waits as leash_lock_upgrade() does.
+ * Give back `count` of the permits and keep the others. A call that needs all of them cannot come in during this. This
+ * call waits as leash_lock_upgrade() does.
  * @param count  at least 1, and less than leash_permit_count(), which is less by that number after LEASH_OK.
  * @param err    filled in unless the result is LEASH_OK; may be NULL.
  *
