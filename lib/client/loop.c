@@ -538,8 +538,13 @@ leash_op_cancel(leash_op *op)
 
 	if (op == NULL || !lsh_process_is(op->op.owner->process))
 		return;
-	if (op->leave != NULL)
-		op->leave(op);
-	else
+	if (op->leave == NULL) {
 		lsh_op_leave(&op->op);
+		return;
+	}
+	lsh_locked(&op->loop->mutex);
+	if (op->is_done) /* what it stands for may be gone */
+		return;
+	op->leave(op);
+	add_news(op);
 }

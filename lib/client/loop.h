@@ -31,7 +31,7 @@ struct leash_op {
 		struct lsh_watch_op *watch;          /* start_watch.c, */
 		struct lsh_condition_op *condition;  /* and start_condition.c; */
 	};
-	void (*leave)(struct leash_op *op); /* of that: it is canceled, */
+	void (*leave)(struct leash_op *op); /* of that: note that it is canceled, with the loop's mutex, */
 	void (*look)(struct leash_op *op);  /* and it was stirred, or its tick has come; else NULL */
 	leash_done_fn done;
 	void *arg;

@@ -45,7 +45,6 @@ static void
 leave(leash_op *head)
 {
 	atomic_store(&head->condition->cancel.fired, true);
-	stirred(head);
 }
 
 static void

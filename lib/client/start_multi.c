@@ -121,7 +121,6 @@ static void
 leave(leash_op *head)
 {
 	atomic_store(&head->set->is_canceled, true);
-	head->op.front->stirred(&head->op);
 }
 
 static void

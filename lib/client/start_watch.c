@@ -154,7 +154,6 @@ static void
 leave(leash_op *head)
 {
 	atomic_store(&head->watch->is_canceled, true);
-	head->op.front->stirred(&head->op);
 }
 
 static void
