@@ -287,10 +287,10 @@ const struct command command_acquire = {
 	.name = "acquire",
 	.summary = "take a lock and print its token, for scripts",
 	.usage = "NAME",
-	.about = "Take the lock NAME, print its token, and end. The lock stays until leash release NAME TOKEN, or "
-	         "until its lease ends, which leash renew NAME TOKEN prolongs. With --keep a process stays "
-	         "behind that renews it, and releases it when the calling shell ends. Where a command can be wrapped, "
-	         "leash run is safer: it also ends what the command has started. Others see the caller as the holder: "
+	.about = "Acquire the lock NAME, print its token, and end. The lock stays until leash release NAME TOKEN, or "
+	         "until its lease ends, which leash renew NAME TOKEN prolongs. With --keep a process stays behind. It "
+	         "renews the lock, and releases it when the calling shell ends. Where a command can be wrapped, leash run "
+	         "is safer: it also ends what the command has started. Others see the caller as the holder: "
 	         "PROGRAM[PID].\n",
 	.groups = groups,
 	.notes = "With --json: {\"name\",\"token\",\"fence\",\"lease_ms\"}.\n"

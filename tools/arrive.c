@@ -71,9 +71,9 @@ const struct command command_arrive = {
 	.name = "arrive",
 	.summary = "arrive at a latch; see leash await",
 	.usage = "NAME",
-	.about = "Arrive at the latch NAME. It opens for those who wait there (leash await) once as many have arrived "
-	         "as they want. An arrival counts for a day. A latch is used once: next time take another name, or "
-	         "leash break NAME.\n",
+	.about = "Arrive at the latch NAME. It opens for the waiters there (leash await) as soon as the number of "
+	         "arrivals that they wait for is reached. An arrival counts for a day. A latch is used once: next time "
+	         "choose another name, or call leash break NAME.\n",
 	.groups = groups,
 	.notes = "With --json: {\"name\",\"as\",\"arrived\"}, arrived is how many have arrived.\n"
 	         "Exit: 0 arrived; 64 usage; 69 no server; 78 NAME is in use as something else.\n",

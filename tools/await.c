@@ -57,12 +57,12 @@ run(const struct command *command, int argc, char **argv)
 	a.name = cli_only_name(&a.cli, argc, argv);
 	if (a.name == NULL)
 		return EXIT_USAGE;
-	return a.count > 0 ? await(&a) : cli_usage(&a.cli, "how many are to arrive? --count is missing");
+	return a.count > 0 ? await(&a) : cli_usage(&a.cli, "--count is missing: how many arrivals to wait for?");
 }
 
 static const struct cli_option options[] = {
 	{.name = "count", .value = "N", .take = cli_take_number, .at = offsetof(struct await, count), .least = 1,
-	 .most = LEASH_LATCH_MAX, .help = "how many are to arrive"},
+	 .most = LEASH_LATCH_MAX, .help = "how many arrivals to wait for"},
 	{.letter = 'n', .name = "nonblock", .take = cli_take_no_time, .at = offsetof(struct await, wait_ms),
 	 .help = "only ask; do not wait"},
 	{.letter = 'w', .name = "wait", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct await, wait_ms),
@@ -76,8 +76,8 @@ const struct command command_await = {
 	.name = "await",
 	.summary = "wait until enough have arrived at a latch",
 	.usage = "NAME --count N",
-	.about = "Wait until N have arrived at the latch NAME (leash arrive). It stays open. A server that is away is "
-	         "asked again until the time is over.\n",
+	.about = "Wait until N have arrived at the latch NAME (leash arrive). The latch then stays open. While the server "
+	         "is away, leash await retries until the time is over.\n",
 	.groups = groups,
 	.notes = "With --json: {\"name\",\"count\",\"arrived\"}, arrived is how many had arrived at the end.\n"
 	         "Exit: 0 N have arrived; 75 fewer have; 64 usage; 69 no server; 78 NAME is in use as something else.\n",

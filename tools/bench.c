@@ -316,18 +316,17 @@ const struct command command_bench = {
 	.name = "bench",
 	.summary = "what this server does with locks, in a few seconds",
 	.usage = "",
-	.about = "Find out what this server does with locks, in a few seconds.\n",
+	.about = "Measure locks on this server in a few seconds.\n",
 	.groups = groups,
-	.notes = "Each line is a part: how often it was done, per second, and how long it took, from before the "
-	         "acquire to after the release, the wait for others included. A hand-off lies between a client's "
-	         "release and another's acquire that waited for it. The loop is closed: each thread goes on as soon "
-	         "as it was answered. Figures are within 1 %, max is exact. CPU: what this process used of the "
-	         "machine's.\n"
+	.notes = "Each line is one part: how often it was done per second, and how long it took, from before the acquire "
+	         "to after the release, including the wait for others. A hand-off is the time from one client's release "
+	         "to the acquire of another client that waited for it. The loop is closed: each thread continues as soon "
+	         "as it is answered. Figures are within 1 %, max is exact. CPU: what this process used of the machine's.\n"
 	         "With --json: one object, at the end. -q prints only the figures.\n"
 	         "\n"
-	         "The locks, leash-bench-<pid>-<random>-<n>, are released at the end, also after Ctrl-C; what remains "
-	         "is a fence of each, which the server drops within an hour.\n"
-	         "Exit: 0; 64 usage; 69 no server, or it stopped answering; 70 internal error; interrupted, it dies "
-	         "of that signal.\n",
+	         "The locks, leash-bench-<pid>-<random>-<n>, are released at the end, also after Ctrl-C. A fence of each "
+	         "remains, which the server drops within an hour.\n"
+	         "Exit: 0; 64 usage; 69 no server, or it stopped answering; 70 internal error; if interrupted, it dies of "
+	         "that signal.\n",
 	.run = run,
 };

@@ -38,19 +38,19 @@ static const char consequences[] =
 	"Take it away? [y/N] ";
 
 static const char consequences_for_all[] =
-	"None of them will be asked. Who is alive learns of it by its next renewal, at\n"
-	"most a third of its lease from now, and goes on until then, also when somebody\n"
+	"They will not be asked. A holder that is alive learns of it at its next renewal,\n"
+	"at most a third of its lease from now. Until then it goes on, also when somebody\n"
 	"else has come in.\n"
 	"Take it away from all of them? [y/N] ";
 
 static const char consequences_of_death[] =
 	"It does not run on this machine any more, as far as can be seen from here: a\n"
 	"container of the same host name has processes of its own. Its lease ends by\n"
-	"itself; taken away, the lock is free at once.\n"
+	"itself; if you take the lock away, it is free at once.\n"
 	"Take it away? [y/N] ";
 
 static const char consequences_for_latch[] =
-	"That they have arrived is forgotten, and who waits goes on waiting until enough\n"
+	"The arrivals are forgotten, and waiters go on waiting until enough\n"
 	"have arrived again.\n"
 	"Forget it? [y/N] ";
 
@@ -272,10 +272,10 @@ const struct command command_break = {
 	.name = "break",
 	.summary = "take a lock from whoever has it",
 	.usage = "NAME",
-	.about = "Take the lock NAME from whoever has it, after a question on the terminal. The next in its queue "
-	         "gets it. This is for holders that are of no use any more: one that is alive learns of it within a "
-	         "third of its lease, and goes on until then. A semaphore, or a lock that several read, is taken from "
-	         "all, up to 100. A latch forgets who has arrived.\n",
+	.about = "Take the lock NAME from its holder, after a question on the terminal. The next waiter in its queue gets "
+	         "it. Use this for a holder that no longer works. A holder that is alive learns of it within a third of "
+	         "its lease, and goes on until then. A semaphore, or a lock that is held by readers, is taken from all "
+	         "holders, up to 100. A latch forgets who has arrived.\n",
 	.groups = groups,
 	.notes = "With --json: the lock as leash status --json has it, and \"broken\".\n"
 	         "Exit: 0 taken away, or nobody had it; 75 left alone: the answer was not yes, or somebody else has "

@@ -31,15 +31,16 @@ give_help(const struct cli *cli, const struct cli_option *option, char *text, vo
 
 static const struct cli_option options[] = {
 	{.letter = 'r', .name = "redis", .value = "URI", .take = take_uri, .at = offsetof(struct cli, uri),
-	 .help = "the server, else $LEASH_URI, else what a configuration file says: leash(1)"},
+	 .help = "the server (default: $LEASH_URI, else the one in a configuration file; see leash(1))"},
 	{.name = "prefix", .value = "TEXT", .take = cli_take_text, .at = offsetof(struct cli, prefix),
-	 .help = "what all keys begin with, else $LEASH_PREFIX, else \"leash\""},
+	 .help = "prefix of all keys (default: $LEASH_PREFIX, else \"leash\")"},
 	{.name = "escaped", .take = cli_take_flag, .at = offsetof(struct cli, escaped),
 	 .help = "names are written as leash list shows them: \\x20 is a space"},
-	{.name = "json", .take = cli_take_flag, .at = offsetof(struct cli, json), .help = "speak JSON, in lines"},
+	{.name = "json", .take = cli_take_flag, .at = offsetof(struct cli, json),
+	 .help = "print JSON, one object per line"},
 	{.letter = 'q', .name = "quiet", .take = cli_take_flag, .at = offsetof(struct cli, quiet), .help = "only errors"},
 	{.letter = 'v', .name = "verbose", .take = cli_take_flag, .at = offsetof(struct cli, verbose),
-	 .help = "say more"},
+	 .help = "print more"},
 	{.letter = 'h', .name = "help", .take = give_help, .help = "this text"},
 	{.name = NULL},
 };

@@ -21,13 +21,13 @@ const struct command command_elect = {
 	.summary = "run a command while leading; others may watch who leads",
 	.usage = "NAME -- CMD [ARG...]\n"
 	         "NAME -c 'SHELL STRING'",
-	.about = "Stand for election, and run CMD while leading. Who holds the lock NAME leads. If the lock is lost, "
-	         "CMD is dead before another one leads, and this one stands again. When CMD ends by itself it "
-	         "resigns. See leash leader and leash watch.\n",
+	.about = "Stand for election, and run CMD while leading. The holder of the lock NAME leads. If the lock is lost, "
+	         "CMD is dead before another process leads, and this one stands again. When CMD ends by itself, this "
+	         "process resigns. See leash leader and leash watch.\n",
 	.groups = run_groups_of_a_leader,
-	.notes = "CMD has LEASH_VALUE, and all that leash run gives it. Exit: its own, 64 usage, 69 no server, 75 "
-	         "another leads, 79 lost as CMD ended, or kept, 124 too long, 126 cannot be run, 127 not there, 128+N "
-	         "died of signal N\n",
+	.notes = "CMD has LEASH_VALUE, and everything that leash run gives it. Exit: its own, 64 usage, 69 no server, 75 "
+	         "another process leads, 79 the lock was lost by the end of CMD, 124 too long, 126 cannot be executed, "
+	         "127 does not exist, 128+N died of signal N\n",
 	.operands = NAMES_AND_A_JOB,
 	.run = run,
 };

@@ -416,7 +416,7 @@ begin_listening(struct exporter *e)
 
 	cli_show_word(shown, sizeof shown, e->listen);
 	if (!split_address(e->listen, host, &port))
-		return cli_usage(&e->cli, "--listen: '%s' is no address: write HOST:PORT, as " LISTEN " or [::1]:21637",
+		return cli_usage(&e->cli, "--listen: '%s' is not an address: write HOST:PORT, as " LISTEN " or [::1]:21637",
 		                 shown);
 	error = getaddrinfo(host[0] != '\0' ? host : NULL, port, &hints, &found);
 	if (error != 0)
@@ -514,11 +514,11 @@ const struct command command_exporter = {
 	.name = "exporter",
 	.summary = "the locks that are held, for Prometheus",
 	.usage = "[PATTERN]",
-	.about = "Answer Prometheus by HTTP: GET /metrics has all locks that are held, of whatever kind; /healthz is 200 "
-	         "while it runs. PATTERN is a glob over names, as the shell has it: 'nightly-*' (quote it).\n"
-	         "It looks when somebody asks, and shows what it saw for a second. When the server is away leash_up is 0, "
-	         "and it retries. There is no password and no TLS: who can reach the port can read the names of all "
-	         "locks. It ends by a signal.\n",
+	.about = "Serve Prometheus by HTTP: GET /metrics returns all locks that are held, of every kind; /healthz returns "
+	         "200 while it runs. PATTERN is a glob over names, as in the shell: 'nightly-*' (quote it).\n"
+	         "It looks at the server when somebody asks, and repeats that answer for a second. When the server is "
+	         "away, leash_up is 0, and it retries. There is no password and no TLS: whoever can reach the port can "
+	         "read the names of all locks. It runs until a signal ends it.\n",
 	.groups = groups,
 	.notes = "Exit: 64 usage; 69 it cannot listen there, or the server refuses; 128+N.\n",
 	.operands = A_PATTERN,

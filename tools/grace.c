@@ -40,7 +40,7 @@ grace_take_on_lost(const struct cli *cli, const struct cli_option *option, char 
 	grace->on_lost = strcmp(text, "keep") == 0 ? 0 : signal_number(text);
 	if (grace->on_lost > 0 || strcmp(text, "keep") == 0)
 		return CLI_GO_ON;
-	return cli_usage(cli, "--on-lost: '%s' is none of term, kill, keep, and no signal",
+	return cli_usage(cli, "--on-lost: '%s' is not term, kill, keep or a signal",
 	                 cli_show_word(shown, sizeof shown, text));
 }
 

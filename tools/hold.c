@@ -13,9 +13,9 @@ enum { REPLICAS_MAX = 16 }; /* what the library takes */
 
 const struct cli_option hold_need_options[] = {
 	{.letter = 's', .name = "shared", .take = cli_take_flag, .at = offsetof(struct hold_need, shared),
-	 .help = "to read: together with others who read"},
+	 .help = "hold it as a reader, together with other readers"},
 	{.letter = 'x', .name = "exclusive", .take = cli_take_flag, .at = offsetof(struct hold_need, exclusive),
-	 .help = "to write: alone, where others read or have permits"},
+	 .help = "hold it as a writer: alone, where others read or have permits"},
 	{.name = "slots", .value = "N", .take = cli_take_number, .at = offsetof(struct hold_need, slots), .least = 1,
 	 .most = LEASH_SEMAPHORE_LIMIT_MAX, .help = "hold one of N permits, not a lock"},
 	{.name = "take", .value = "K", .take = cli_take_number, .at = offsetof(struct hold_need, take), .least = 1,
@@ -25,9 +25,9 @@ const struct cli_option hold_need_options[] = {
 
 const struct cli_option hold_replicas_options[] = {
 	{.name = "min-replicas", .value = "N", .take = cli_take_number, .at = offsetof(struct hold_replicas, min),
-	 .least = 1, .most = REPLICAS_MAX, .help = "it counts once N replicas have it"},
+	 .least = 1, .most = REPLICAS_MAX, .help = "count it only once N replicas have it"},
 	{.name = "fsynced", .take = cli_take_flag, .at = offsetof(struct hold_replicas, fsynced),
-	 .help = "and once they have it on disk"},
+	 .help = "and only once it is on disk"},
 	{.name = "replicas-timeout", .value = "DUR", .take = cli_take_duration,
 	 .at = offsetof(struct hold_replicas, timeout_ms), .least = 1, .most = 86400000,
 	 .help = "wait for the replicas at most this long"},
@@ -39,7 +39,7 @@ static int
 check_mode(const struct cli *cli, const struct hold_need *need)
 {
 	if (need->shared && need->exclusive)
-		return cli_usage(cli, "--shared and --exclusive: to be in with others, or to be alone? Leave one of them out");
+		return cli_usage(cli, "--shared and --exclusive contradict each other: leave one of them out");
 	if (need->shared && need->slots > 0)
 		return cli_usage(cli, "--shared has no number: with --slots %d leave it out; without a limit leave --slots out",
 		                 need->slots);
@@ -53,7 +53,7 @@ int
 hold_check(const struct cli *cli, struct hold_need *need, const struct hold_replicas *replicas)
 {
 	if (replicas != NULL && replicas->timeout_ms > 0 && replicas->min == 0 && !replicas->fsynced)
-		return cli_usage(cli, "--replicas-timeout: no replica is waited for without --min-replicas or --fsynced");
+		return cli_usage(cli, "--replicas-timeout needs --min-replicas or --fsynced");
 	if (check_mode(cli, need) != CLI_GO_ON)
 		return EXIT_USAGE;
 	if (need->take > 0 && need->slots == 0)

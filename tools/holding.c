@@ -368,7 +368,7 @@ holding_take_over(struct holding *h, const char *token, int64_t lease_ms, const 
 	holding_explain(h, &err);
 	if (st != LEASH_NOT_HELD)
 		return cli_fail_with(h->cli, &err);
-	return cli_fail(h->cli, EXIT_LOST, "%s is not held by that token (any more): stop what it was to protect%s",
+	return cli_fail(h->cli, EXIT_LOST, "%s is not held by that token (any more): stop what it protects%s",
 	                h->shown, h->kind->if_not_held);
 }
 

@@ -37,8 +37,8 @@ const struct command command_leader = {
 	.name = "leader",
 	.summary = "say who leads",
 	.usage = "NAME",
-	.about = "Print what the leader said of itself: whoever holds the lock NAME leads, by leash elect or by a "
-	         "program. It may be out of date already.\n",
+	.about = "Print the value of the leader. The holder of the lock NAME leads, by leash elect or by a program. The "
+	         "answer may be out of date already.\n",
 	.notes = "With --json: an object, also where nobody leads.\n"
 	         "Exit: 0 somebody leads; 75 nobody does; 64 usage; 69 no server.\n",
 	.operands = A_NAME,

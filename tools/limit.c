@@ -63,7 +63,7 @@ take_words(struct limit *l, int argc, char **argv)
 	if (words < 2)
 		return cli_usage(&l->cli, "how many at once? Write a number behind the name, or --end");
 	if (!cli_number(argv[optind + 1], LEASH_SEMAPHORE_LIMIT_MAX, &l->most))
-		return cli_usage(&l->cli, "'%s' is not how many: write 0, which closes, to %d",
+		return cli_usage(&l->cli, "'%s' is not a number of holders: write 0, which closes, to %d",
 		                 cli_show_word(shown, sizeof shown, argv[optind + 1]), LEASH_SEMAPHORE_LIMIT_MAX);
 	if (l->for_ms == 0)
 		return cli_usage(&l->cli, "for how long? --for is missing: a limit ends by itself, after a day at most");
@@ -95,9 +95,9 @@ const struct command command_limit = {
 	.summary = "for a while, let fewer have it at once",
 	.usage = "NAME N --for DUR\n"
 	         "NAME --end",
-	.about = "Let at most N at once have NAME, permits (--slots) or readers (--shared), until DUR is over, "
-	         "whatever number their own programs say. 0 closes: nobody comes in. Who is in stays in. A mutex has "
-	         "no limit.\n",
+	.about = "Let at most N processes at once have NAME, as permits (--slots) or as readers (--shared), until DUR is "
+	         "over, whatever number their own programs say. 0 closes: nobody comes in. Holders that are in stay in. A "
+	         "mutex has no limit.\n",
 	.groups = groups,
 	.notes = "With --json: {\"name\",\"limit\",\"for_ms\"}; no limit is null.\n"
 	         "Exit: 0 done; 64 usage; 69 no server; 78 NAME is in use as a mutex.\n",

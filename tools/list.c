@@ -149,18 +149,19 @@ const struct command command_list = {
 	.name = "list",
 	.summary = "list the locks that are held",
 	.usage = "[PATTERN]",
-	.about = "List the locks that are held, of whatever kind, by name on a terminal and else in no order: name, "
-	         "holder (of several the one whose lease ends last), program, since when, how long, the lease that is "
-	         "left, depth, how many wait, fence, kind, and how many are out. PATTERN is a glob over names, as the "
-	         "shell has it: 'nightly-*' (quote it). It goes through the server in small steps (SCAN), which block "
-	         "nobody. A lock that is taken or released meanwhile may be listed or not, and some may be twice.\n",
+	.about = "List the locks that are held, of every kind. They are sorted by name on a terminal and unsorted "
+	         "elsewhere. The columns are name, holder (of several the one whose lease ends last), program, since "
+	         "when, how long, the lease that is left, depth, the number of waiters, fence, kind, and how many are "
+	         "out. PATTERN is a glob over names, as in the shell: 'nightly-*' (quote it). The server is read in small "
+	         "steps (SCAN), which block nobody. A lock that is acquired or released meanwhile may be listed or not, "
+	         "and some locks may be listed twice.\n",
 	.groups = groups,
-	.notes = "'?' is not known: the client left no name. LEASE none: the key has no expiry, so leash did not make "
-	         "it. OUT 3/8: 3 permits of 8, or of an operator's limit. In a pipe there are always eleven columns. "
-	         "A space in a name is \\x20 there, a \\ is \\x5c, and bytes that are not printable ASCII likewise; "
-	         "with --escaped each command takes names in this form. -q leaves the titles out, -v counts at the "
-	         "end. With --json: one object for each lock, a line each.\n"
-	         "Exit: 0; 64 usage; 69 no server; 77 it does not permit it.\n",
+	.notes = "A '?' means not known: the client left no name. LEASE none: the key has no expiry, so leash did not "
+	         "make it. OUT 3/8: 3 permits of 8, or of an operator's limit. In a pipe there are always eleven columns. "
+	         "There a space in a name is \\x20, a \\ is \\x5c, and other bytes that are not printable ASCII are "
+	         "written in the same way; with --escaped each command takes names in this form. -q omits the titles, -v "
+	         "prints a count at the end. With --json: one object for each lock, one per line.\n"
+	         "Exit: 0; 64 usage; 69 no server; 77 the server denies it.\n",
 	.operands = A_PATTERN,
 	.run = run,
 };

@@ -51,7 +51,7 @@ run(const struct command *command, int argc, char **argv)
 }
 
 static const struct cli_group groups[] = {
-	{"As leash acquire was told", hold_need_options, offsetof(struct request, need)},
+	{"The same as for leash acquire", hold_need_options, offsetof(struct request, need)},
 	{.options = NULL},
 };
 
@@ -59,12 +59,12 @@ const struct command command_release = {
 	.name = "release",
 	.summary = "give back what leash acquire has taken",
 	.usage = "NAME TOKEN",
-	.about = "Give the lock NAME back; the next in its queue gets it. TOKEN is what leash acquire printed. What "
-	         "somebody else has got meanwhile is not touched.\n",
+	.about = "Release the lock NAME; the next waiter in its queue gets it. TOKEN is what leash acquire printed. A "
+	         "hold that somebody else has got meanwhile is not changed.\n",
 	.groups = groups,
 	.notes = "With --json: {\"name\",\"token\",\"released\":true}.\n"
 	         "Exit: 0 released; 64 usage; 69 no server: the lock ends with its lease; 79 not held by that token "
-	         "any more: what it was to protect was not protected.\n",
+	         "any more: what it protected was not protected any more.\n",
 	.operands = A_NAME,
 	.run = run,
 };

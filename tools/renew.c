@@ -53,7 +53,7 @@ static const struct cli_option options[] = {HOLD_TTL_OPTION(struct request), {.n
 
 static const struct cli_group groups[] = {
 	{"Options", options, 0},
-	{"As leash acquire was told", hold_need_options, offsetof(struct request, need)},
+	{"The same as for leash acquire", hold_need_options, offsetof(struct request, need)},
 	{"Replicas have the new lease", hold_replicas_options, offsetof(struct request, replicas)},
 	{.options = NULL},
 };
@@ -62,8 +62,8 @@ const struct command command_renew = {
 	.name = "renew",
 	.summary = "prolong what leash acquire has taken",
 	.usage = "NAME TOKEN",
-	.about = "Let the lease of the lock NAME last for at least --ttl from now; never shorter. TOKEN is what leash "
-	         "acquire printed. Renew in time: after half a lease, say.\n",
+	.about = "Make sure that the lease of the lock NAME lasts for at least --ttl from now; it is never shortened. "
+	         "TOKEN is what leash acquire printed. Renew in time, for example after half a lease.\n",
 	.groups = groups,
 	.notes = "With --json: {\"name\",\"token\",\"fence\",\"remaining_ms\"}.\n"
 	         "Exit: 0 renewed; 64 usage; 69 no server: held for what is left of its lease; 79 not held by that "

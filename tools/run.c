@@ -341,8 +341,8 @@ say_not_run(const struct run *r, int e)
 	const char *command = cli_show(shown, sizeof shown, r->asked.words[0]);
 
 	if (e == ENOENT && strchr(r->asked.words[0], '/') != NULL && access(r->asked.words[0], F_OK) == 0)
-		return writer_fail(r->writer, EXIT_NOT_THERE, "cannot run '%s': the interpreter in its first line is not there",
-		                   command);
+		return writer_fail(r->writer, EXIT_NOT_THERE,
+		                   "cannot run '%s': the interpreter in its first line does not exist", command);
 	if (e == ENOENT)
 		return writer_fail(r->writer, EXIT_NOT_THERE, "cannot run '%s': there is no such command", command);
 	return writer_fail(r->writer, EXIT_NOT_RUNNABLE, "cannot run '%s': %s", command, strerror(e));
@@ -651,9 +651,9 @@ const struct command command_run = {
 	.about = "Run CMD while holding the lock NAME, or several. If the lock is lost, CMD is dead before somebody "
 	         "else can have it.\n",
 	.groups = run_groups,
-	.notes = "CMD has its locks in LEASH_NAME(S), LEASH_FENCE(S), LEASH_TOKEN. Exit: its own, 64 usage, 69 no "
-	         "server, 75 another has it, 77 not permitted, 78 not possible there, 79 lost, 124 too long, 126 "
-	         "cannot be run, 127 not there, 128+N died of signal N\n",
+	.notes = "CMD has its locks in LEASH_NAME(S), LEASH_FENCE(S), LEASH_TOKEN. Exit: its own, 64 usage, 69 no server, "
+	         "75 somebody else has it, 77 denied, 78 not possible on this server, 79 lost, 124 too long, 126 cannot "
+	         "be executed, 127 does not exist, 128+N died of signal N\n",
 	.operands = NAMES_AND_A_JOB,
 	.run = run,
 };

@@ -20,7 +20,7 @@ static const struct cli_option waiting_options[] = {
 	 .at = offsetof(struct run_request, conflict_exit), .help = "exit status if another has it (default 75)"},
 	{.name = "connect-wait", .value = "DUR", .take = cli_take_duration,
 	 .at = offsetof(struct run_request, connect_wait_ms), .help = "wait for a server that is away at most this long, "
-	                                                              "whatever -n and -w say of the lock"},
+	                                                              "whatever -n and -w say about the lock"},
 	{.name = "fair", .take = cli_take_flag, .at = offsetof(struct run_request, fair),
 	 .help = "first come, first served, over all processes"},
 	{.name = NULL},
@@ -33,7 +33,7 @@ static const struct cli_option job_options[] = {
 	 .help = "what CMD gets if the lock is lost: term (default), kill, keep (nothing), or a signal"},
 	{.letter = 'k', .name = "kill-after", .value = "DUR", .take = grace_take_kill_after,
 	 .at = offsetof(struct run_request, grace),
-	 .help = "from TERM to KILL (default 5s, at most ttl / 4)"},
+	 .help = "time from TERM to KILL (default 5s, at most ttl / 4)"},
 	{.name = "max-run", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct run_request, max_run_ms),
 	 .help = "end CMD after this time, and exit with 124"},
 	{.name = "foreground", .take = cli_take_flag, .at = offsetof(struct run_request, foreground),
@@ -44,14 +44,14 @@ static const struct cli_option job_options[] = {
 
 static const struct cli_option telling_options[] = {
 	{.name = "label", .value = "TEXT", .take = cli_take_text, .at = offsetof(struct run_request, label),
-	 .help = "what others see as the program that has the lock, or waits (default: the name of CMD)"},
+	 .help = "the program name that others see (default: the name of CMD)"},
 	{.name = "on-acquired", .value = "STRING", .take = cli_take_text, .at = offsetof(struct run_request, on_acquired),
-	 .help = "run this by the shell once the lock is held, before CMD; if it fails CMD is not run"},
+	 .help = "run this by the shell once the lock is held, before CMD; if it fails, CMD is not run"},
 	{.name = "on-lost-command", .value = "STRING", .take = cli_take_text,
 	 .at = offsetof(struct run_request, on_lost_command),
 	 .help = "run this by the shell if the lock was lost, once CMD is dead"},
 	{.name = "report", .value = "FILE", .take = cli_take_text, .at = offsetof(struct run_request, report),
-	 .help = "append a line of JSON to it: how the run ended"},
+	 .help = "append a line of JSON to it that says how the run ended"},
 	{.name = "no-uri-env", .take = cli_take_flag, .at = offsetof(struct run_request, no_uri_env),
 	 .help = "CMD gets no LEASH_URI"},
 	{.name = NULL},
@@ -59,7 +59,7 @@ static const struct cli_option telling_options[] = {
 
 static const struct cli_option end_options[] = {
 	{.name = "skip-ok", .take = cli_take_flag, .at = offsetof(struct run_request, skip_ok),
-	 .help = "like -q; and exit with 0 if another has it (for cron)"},
+	 .help = "like -q, and exit with 0 if another has it (for cron)"},
 	{.name = "at-least", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct run_request, at_least_ms),
 	 .help = "keep the lock for at least this time"},
 	{.name = "lost-exit-code", .value = "N", .take = cli_take_status, .at = offsetof(struct run_request, lost_exit),

@@ -396,7 +396,7 @@ show(struct view *v)
 		inquiry_stop(v->inquiry);
 		sampler_stop(&v->sampler);
 		return cli_fail(v->subject->cli, EXIT_USAGE,
-		                "TERM=%s is no terminal that a screen can be drawn on: set TERM, or use --batch",
+		                "TERM=%s: a screen cannot be drawn on this terminal; set TERM, or use --batch",
 		                cli_show(shown, sizeof shown, term != NULL ? term : ""));
 	}
 	start_curses(v);

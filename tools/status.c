@@ -297,18 +297,17 @@ const struct command command_status = {
 	.name = "status",
 	.summary = "who has a lock, since when, and who waits for it",
 	.usage = "NAME...",
-	.about = "Say of each lock of what kind it is and who has it, since when, how deep it is nested, for how long "
-	         "its lease still lasts, its fence, and who waits for it, the next one first. Of one that several "
-	         "share, as permits are: each, up to 100. Of a latch: who has arrived.\n",
+	.about = "Show what kind each lock is, who holds it and since when, how deep it is nested, how long its lease "
+	         "still lasts, its fence, and who waits for it, the next one first. If several share the lock, as with "
+	         "permits, show each holder, up to 100. For a latch, show who has arrived.\n",
 	.groups = groups,
-	.notes = "With --json: one object for each name, a line each; with \"error\" where there is no answer. -q "
-	         "prints nothing (but JSON), as grep does: 0 one of them is held, 1 all are free. -v says since when "
-	         "their processes run. Times are by this machine's clock. A holder that has died is named, too, until "
-	         "its lease ends. "
-	         "What clients say of themselves (host, pid, program) nobody vouches for.\n"
-	         "Exit: 0 all were answered; with -q 0 one is held, 1 all are free; 64 usage; 69 "
-	         "the server cannot be reached; 77 it does not permit it; 78 it has something else under a name; 70 "
-	         "internal error. A name that fails does not stop the others; the first failure counts.\n",
+	.notes = "With --json: one object for each name, one per line; with \"error\" where there is no answer. -q prints "
+	         "nothing (except JSON), as grep does: exit 0 if one of them is held, 1 if all are free. -v shows since "
+	         "when their processes run. Times are by this machine's clock. A holder that has died is listed, too, "
+	         "until its lease ends. Nobody verifies what clients say about themselves (host, pid, program).\n"
+	         "Exit: 0 all were answered; with -q 0 one is held, 1 all are free; 64 usage; 69 the server cannot be "
+	         "reached; 77 the server denies it; 78 the server has something else under a name; 70 internal error. A "
+	         "name that fails does not stop the others; the first failure counts.\n",
 	.operands = NAMES,
 	.run = run,
 };

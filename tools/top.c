@@ -218,20 +218,20 @@ take_sort(const struct cli *cli, const struct cli_option *option, char *text, vo
 			*(enum rank_by *)into = (enum rank_by)i;
 			return CLI_GO_ON;
 		}
-	return cli_usage(cli, "--sort: '%s' is none of waiting, held, lease and name",
+	return cli_usage(cli, "--sort: '%s' is not waiting, held, lease or name",
 	                 cli_show_word(shown, sizeof shown, text));
 }
 
 static const struct cli_option options[] = {
 	{.letter = 'd', .name = "delay", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct top, every_ms),
-	 .least = LEAST_MS, .most = MOST_MS, .help = "from one look to the next (default 2s, at least 100ms)"},
+	 .least = LEAST_MS, .most = MOST_MS, .help = "time between two looks (default 2s, at least 100ms)"},
 	{.letter = 'n', .name = "rounds", .value = "N", .take = cli_take_number, .at = offsetof(struct top, rounds),
 	 .least = 1, .most = INT_MAX, .help = "end after N looks"},
 	{.name = "once", .take = take_once, .at = offsetof(struct top, rounds), .help = "end after one look"},
 	{.letter = 's', .name = "sort", .value = "WHAT", .choices = "waiting held lease name", .take = take_sort,
-	 .at = offsetof(struct top, order.by), .help = "by waiting (default), held, lease or name"},
+	 .at = offsetof(struct top, order.by), .help = "sort by waiting (default), held, lease or name"},
 	{.letter = 'R', .name = "reverse", .take = cli_take_flag, .at = offsetof(struct top, order.reverse),
-	 .help = "the other way round"},
+	 .help = "reverse the order"},
 	{.letter = 'b', .name = "batch", .take = cli_take_flag, .at = offsetof(struct top, batch),
 	 .help = "plain lines, also on a terminal"},
 	{.name = "rows", .value = "N", .take = cli_take_number, .at = offsetof(struct top, rows), .least = 1,
@@ -287,10 +287,11 @@ const struct command command_top = {
 	.name = "top",
 	.summary = "the locks that are held, on a live screen",
 	.usage = "[PATTERN]",
-	.about = "Show the locks that are held, who has them and how many wait, again and again: on a terminal as a "
-	         "screen (h shows its keys, q quits), elsewhere as plain lines. PATTERN is a glob over names, as the "
-	         "shell has it: 'nightly-*' (quote it). It looks by SCAN, which blocks nobody; where that takes long, "
-	         "the next look comes later. When the server is away it retries. leash list explains the columns.\n",
+	.about = "Show the locks that are held, their holders and the number of waiters, again and again: on a terminal "
+	         "as a screen (h shows its keys, q quits), elsewhere as plain lines. PATTERN is a glob over names, as in "
+	         "the shell: 'nightly-*' (quote it). The server is read by SCAN, which blocks nobody. If a look takes "
+	         "long, the next look comes later. When the server is away, leash top retries. leash list explains the "
+	         "columns.\n",
 	.groups = groups,
 	.notes = "With --json: for each look an object with counts, and one for each lock. -q prints only the locks. "
 	         "-v prints what the library logs; not on a screen.\n"

@@ -182,8 +182,8 @@ const struct command command_wait = {
 	.name = "wait",
 	.summary = "wait until nobody has a lock",
 	.usage = "NAME...",
-	.about = "Wait until nobody has the lock NAME, or any of several. It takes no part in their queues; when it "
-	         "ends, somebody may have one again already. A server that is away is asked again until the time is "
+	.about = "Wait until nobody has the lock NAME, or any of several. leash wait does not join their queues. When it "
+	         "ends, somebody may have one again already. While the server is away, it retries until the time is "
 	         "over.\n",
 	.groups = groups,
 	.notes = "With --json: each lock as leash status --json has it: all when they are free, or the one that is "

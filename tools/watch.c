@@ -117,8 +117,8 @@ run(const struct command *command, int argc, char **argv)
 
 static const struct cli_option options[] = {
 	{.letter = 'x', .name = "exec", .value = "STRING", .take = cli_take_text, .at = offsetof(struct leading, command),
-	 .help = "run this by the shell instead, one after the other, with LEASH_NAME, LEASH_LEADS (1 or 0), LEASH_VALUE "
-	         "and LEASH_FENCE. Of changes that come meanwhile only the last is told"},
+	 .help = "run this by the shell instead, one run after the other, with LEASH_NAME, LEASH_LEADS (1 or 0), "
+	         "LEASH_VALUE and LEASH_FENCE. Of changes that come meanwhile only the last is reported"},
 	{.name = NULL},
 };
 
@@ -128,9 +128,9 @@ const struct command command_watch = {
 	.name = "watch",
 	.summary = "say who leads, at each change",
 	.usage = "NAME",
-	.about = "Print a line for who leads now, and for each change: \"leads VALUE\", or \"nobody\". Whoever holds "
-	         "the lock NAME leads, by leash elect or by a program. A server that is away is asked again. It goes "
-	         "on until a signal ends it, or STRING fails.\n",
+	.about = "Print a line that says who leads now, and one for each change: \"leads VALUE\", or \"nobody\". The "
+	         "holder of the lock NAME leads, by leash elect or by a program. While the server is away, leash watch "
+	         "retries. It goes on until a signal ends it, or until STRING fails.\n",
 	.groups = groups,
 	.notes = "With --json: an object for each change.\n"
 	         "Exit: 64 usage; 69 no server; that of STRING.\n",

@@ -140,11 +140,11 @@ const struct command command_doctor = {
 	.name = "doctor",
 	.summary = "is this server fit to keep locks, and how to fix it if not",
 	.usage = "",
-	.about = "Is the server fit to keep locks? Looks at its version, eviction, memory, persistence, replication, "
-	         "limits, permissions, clock and speed, tries a lock, and says what is wrong and how to fix it. "
-	         "Leaves nothing behind. Where the URI names several servers it looks at each, and at the sentinels, "
-	         "if there are any: do they agree who the master is, and would a failover come in time? It tries the "
-	         "permissions of keys and channels that begin with --prefix.\n",
+	.about = "Check whether the server is fit to keep locks: its version, eviction, memory, persistence, replication, "
+	         "limits, permissions, clock and speed. Then try a lock, and say what is wrong and how to fix it. Nothing "
+	         "is left behind. If the URI names several servers, leash doctor looks at each, and at the sentinels, if "
+	         "there are any: do they agree which server is the master, and would a failover come in time? It tries "
+	         "the permissions of keys and channels that begin with --prefix.\n",
 	.notes = "With --json: one object for each finding, then one with their number. -q prints only warnings and "
 	         "errors.\n"
 	         "Exit: 0 nothing is wrong (there may be notes); 1 there are warnings; 2 there are errors: the server "
