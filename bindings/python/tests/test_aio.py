@@ -564,3 +564,16 @@ ready.wait()
 """
     assert ended(python(program, server.uri, name)) == ""
     assert not server.holds(name)
+
+
+def test_two_tasks_that_open_a_client_have_one(server: Server, name: str) -> None:
+    async def main() -> None:
+        client = aio.Client(server.uri)
+        await asyncio.gather(client.open(), client.open())
+        try:
+            async with client.lock(name) as hold:
+                assert hold.held
+        finally:
+            await client.close()
+
+    run(main())

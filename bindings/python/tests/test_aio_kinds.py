@@ -423,3 +423,29 @@ sys.stdin.read()
 
     run(main())
     eventually(lambda: client.stats().holding == 0)
+
+
+def test_a_notification_to_a_task_that_was_cancelled_goes_to_the_next(server: Server, name: str) -> None:
+    async def wait(condition: aio.Condition) -> None:
+        async with condition:
+            await condition.wait()
+
+    async def main() -> None:
+        async with aio.Client(server.uri) as client, aio.Client(server.uri) as other, aio.Client(server.uri) as third:
+            lock, queue = other.lock(name), third.lock(f"{name}?news")
+            condition = lock.condition("news")
+            tasks = []
+            for number in range(2):
+                tasks.append(asyncio.create_task(wait(client.lock(name).condition("news"))))
+                while (await queue.inspect()).waiting <= number:
+                    await asyncio.sleep(0.01)
+            async with lock:
+                await condition.notify()
+                while (await queue.inspect()).waiting > 1:
+                    await asyncio.sleep(0.01)
+                tasks[0].cancel()
+            await asyncio.wait_for(tasks[1], PATIENCE)
+            with pytest.raises(asyncio.CancelledError):
+                await tasks[0]
+
+    run(main())

@@ -63,7 +63,7 @@ class Condition(ConditionBase[None]):
         Canceled, NotHeld and Invalid, means that the lock is no longer held; the end of its `with` then raises nothing
         else."""
         try:
-            self._client._wait("leash_condition_wait", (self._any(),), times.wait(True, timeout))
+            self._client._wait("leash_condition_wait", (self._any(),), times.wait(True, timeout), undo=self.notify)
         except Timeout:
             return False
         return True

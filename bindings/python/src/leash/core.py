@@ -16,6 +16,7 @@ from __future__ import annotations
 import _thread
 import atexit
 import ctypes
+import os
 import warnings
 import weakref
 from typing import Any, Mapping, Optional
@@ -29,6 +30,7 @@ _LONGEST_LEASE = 86400  # with that as a guard a quorum makes handles of any lea
 
 _open: weakref.WeakSet[Core] = weakref.WeakSet()
 _closing: dict[int, _thread.LockType] = {}  # by threads of their own; what is locked is not closed so far
+os.register_at_fork(after_in_child=_closing.clear)  # those threads are the parent's
 
 
 def _close(pointer: int, callbacks: events.Callbacks, _anchor: Optional[Handle]) -> None:

@@ -50,6 +50,7 @@ class Client(Session[Nothing]):
         self._options = options
         self._loop: asyncio.AbstractEventLoop
         self._fd = -1
+        self._turn: Optional[asyncio.Lock] = None  # of tasks that open it
 
     def _in_loop(self, function: Callable[..., object]) -> Callable[..., None]:
         """The function that a thread of leash calls in place of `function`."""
@@ -62,8 +63,14 @@ class Client(Session[Nothing]):
         return pass_on
 
     async def open(self: C) -> C:
-        if self._core is not None:
-            return self
+        if self._turn is None:
+            self._turn = asyncio.Lock()
+        async with self._turn:
+            if self._core is None:
+                await self._open()
+        return self
+
+    async def _open(self) -> None:
         self._loop = asyncio.get_running_loop()
         cancel = Handle(lib.leash_cancel_new, lib.leash_cancel_free)
         opening = self._loop.run_in_executor(None, Core, self._uri, self._options, cancel, self._in_loop)
@@ -77,7 +84,6 @@ class Client(Session[Nothing]):
         call(lib.leash_client_fd, core, ctypes.byref(fd))
         self._core, self._fd = core, fd.value
         self._loop.add_reader(self._fd, self._dispatch)
-        return self
 
     async def close(self) -> None:
         """Release what is held, and wake all waiters (Closed). A second call does nothing."""

@@ -44,7 +44,9 @@ class Condition(ConditionBase[Nothing]):
         if lock is None:
             raise NotHeld(f"{self.lock!r}: the hold was released already")
         try:
-            await self._client._wait("leash_condition_wait", (self._of(lock),), times.wait(True, timeout))
+            await self._client._wait(
+                "leash_condition_wait", (self._of(lock),), times.wait(True, timeout), undo=self.notify
+            )
         except Timeout:
             return False
         return True
