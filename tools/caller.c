@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -85,6 +86,27 @@ caller_find(void)
 			found = at.pid;
 			break;
 		}
+	closedir(proc);
+	return found;
+}
+
+bool
+caller_is_of_pipeline(void)
+{
+	pid_t shell = getppid();
+	DIR *proc = process_open_proc();
+	const struct dirent *entry;
+	struct process at, other;
+	struct stat out;
+	bool found = false;
+
+	if (proc == NULL)
+		return false;
+	if (fstat(STDOUT_FILENO, &out) == 0 && S_ISFIFO(out.st_mode) && process_read(dirfd(proc), shell, &at) &&
+	    process_read(dirfd(proc), at.parent, &other) && is_fork_of(&at, &other) && !reads(dirfd(proc), shell, &out))
+		while (!found && (entry = readdir(proc)) != NULL)
+			found = process_read(dirfd(proc), (pid_t)atoi(entry->d_name), &other) && other.parent == shell &&
+			        other.pid != getpid() && reads(dirfd(proc), other.pid, &out);
 	closedir(proc);
 	return found;
 }

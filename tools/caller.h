@@ -22,6 +22,10 @@ struct caller {
 /* Our parent; in token=$(leash acquire NAME) the shell that reads the token, not a subshell between. */
 pid_t caller_find(void);
 
+/* Is that a subshell which only runs a pipeline with us in it, as in token=$(leash acquire NAME | tail -1)? It ends at
+ * once. */
+bool caller_is_of_pipeline(void);
+
 /* "backup.sh[4711]"; "" if it is unknown. */
 enum { CALLER_NAME_SIZE = 64 };
 void caller_name(pid_t pid, char out[static CALLER_NAME_SIZE]);

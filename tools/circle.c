@@ -245,7 +245,7 @@ is_stuck(const struct graph *g, const struct locked *lock)
 	for (size_t i = 0; i < lock->holds; i++)
 		stuck += g->members[g->holds[lock->first_hold + i].member].stuck;
 	if (lock->info->kind == LEASH_KIND_SEMAPHORE)
-		return lock->whole && stuck == lock->holds;
+		return lock->whole && lock->holds > 0 && stuck == lock->holds;
 	return stuck > 0 && (lock->info->kind == LEASH_KIND_MUTEX || lock->info->kind == LEASH_KIND_READ_WRITE);
 }
 

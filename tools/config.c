@@ -53,7 +53,7 @@ is_there(const char *format, const char *folder)
 	if (folder == NULL || folder[0] == '\0' ||
 	    snprintf(file.path, sizeof file.path, format, folder) >= (int)sizeof file.path)
 		return false;
-	return access(file.path, F_OK) == 0;
+	return access(file.path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR); /* else reading it tells why */
 }
 
 static bool
@@ -74,20 +74,23 @@ find_file(void)
 static int
 read_text(const struct cli *cli, mode_t *mode)
 {
-	int fd = open(file.path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int fd = open(file.path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), error = errno;
+	bool is_file = false;
 	struct stat s;
 	ssize_t n = -1;
 
-	if (fd >= 0 && fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_size < SIZE_MAX_ &&
-	    (file.text = malloc(SIZE_MAX_)) != NULL)
+	if (fd >= 0 && fstat(fd, &s) == 0 && (is_file = S_ISREG(s.st_mode) && s.st_size < SIZE_MAX_) &&
+	    (file.text = malloc(SIZE_MAX_)) != NULL) {
 		n = read(fd, file.text, SIZE_MAX_ - 1);
-	else if (fd >= 0 && errno == 0)
-		errno = EINVAL;
+		error = errno;
+	}
 	if (fd >= 0)
 		close(fd);
+	if (fd >= 0 && !is_file)
+		return fail(cli, 0, "it is not a regular file of less than 64 KiB; set LEASH_CONFIG to one, or to nothing");
 	if (n < 0)
 		return fail(cli, 0, "it cannot be read: %s; fix its permissions, or set LEASH_CONFIG to another file, or to "
-		                    "nothing", strerror(errno));
+		                    "nothing", strerror(error));
 	file.text[n] = '\0';
 	*mode = s.st_mode;
 	return strlen(file.text) == (size_t)n ? CLI_GO_ON : fail(cli, 0, "it has a NUL byte in it");

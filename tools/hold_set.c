@@ -159,10 +159,21 @@ hold_set_release(struct hold_set *set, const struct holding **about, leash_error
 /* ---- all of them ---- */
 
 bool
-hold_set_leave(struct hold_set *set, int64_t ms)
+hold_set_may_leave(const struct hold_set *set, int64_t ms)
 {
 	for each_own(h, set)
-		if (h->kind->remaining_ms(h) > ms || h->kind->extend(h, ms, NULL) != LEASH_OK)
+		if (h->kind->remaining_ms(h) > ms)
+			return false;
+	return true;
+}
+
+bool
+hold_set_leave(struct hold_set *set, int64_t ms)
+{
+	if (!hold_set_may_leave(set, ms))
+		return false;
+	for each_own(h, set)
+		if (h->kind->extend(h, ms, NULL) != LEASH_OK)
 			return false;
 	return true;
 }

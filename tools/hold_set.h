@@ -33,8 +33,9 @@ leash_status hold_set_release(struct hold_set *set, const struct holding **about
  * our own are held now, also if it fails. */
 leash_status hold_set_fill_up(struct hold_set *set, int64_t lease_ms, int64_t *remaining_ms, leash_error *err);
 
-/* Make the leases last for `ms` from now, for one who ends without releasing. False: one lasts longer, or could not be
- * extended. */
+/* For one who ends without releasing: make the leases last for `ms` from now. False: one lasts longer, as a lease is
+ * never shortened, or could not be extended. */
+bool hold_set_may_leave(const struct hold_set *set, int64_t ms); /* none lasts longer now */
 bool hold_set_leave(struct hold_set *set, int64_t ms);
 
 /* ---- All of them. ---- */

@@ -44,7 +44,8 @@ struct run {
 	const char *reason;  /* of the end, for --report; NULL: how CMD ended says it */
 	int signal;          /* the one that ended the wait; 0: none */
 	bool lost_later;     /* after the end of CMD, while --at-least kept the lock */
-	bool left;           /* for --at-least: the lock outlives us */
+	int64_t left_until_ns; /* for --at-least: the lock outlives us; 0: it does not */
+	bool is_reported;
 };
 
 /* What has happened to a hold, which may be unknown; `left_ms` is what is left of its lease. */
@@ -313,7 +314,7 @@ let_go(struct run *r, int status)
 	leash_status how;
 	char held[CLI_TIME_SIZE];
 
-	if (!hold_set_has_own(&r->held) || r->left)
+	if (!hold_set_has_own(&r->held) || r->left_until_ns != 0)
 		return status;
 	how = hold_set_release(&r->held, &about, &err);
 	for (const struct holding *h = r->held.held; how == LEASH_OK && h < r->held.held + r->held.count; h++)
@@ -413,8 +414,9 @@ keep_a_while(struct run *r)
 	int64_t until_ns = r->acquired_ns + r->asked.at_least_ms * MS, left_ms = (until_ns - clock_boot_ns()) / MS;
 	char left[CLI_TIME_SIZE];
 
-	if (left_ms > 0 && r->supervisor.passed_on == 0 && r->supervisor.was_held && hold_set_leave(&r->held, left_ms)) {
-		r->left = true;
+	if (left_ms > 0 && r->supervisor.passed_on == 0 && r->supervisor.was_held &&
+	    hold_set_may_leave(&r->held, left_ms)) {
+		r->left_until_ns = until_ns;
 		writer_say(r->writer, CLI_DETAIL, "%s stays for %s", r->held.held->shown, cli_span(left, left_ms));
 		return;
 	}
@@ -465,9 +467,10 @@ run_on_acquired(struct run *r)
 		forget_job(r);
 		return CLI_GO_ON;
 	}
-	writer_say(r->writer, CLI_ERROR, "--on-acquired ended with %d: the command is not run", status);
+	if (r->supervisor.cause == SUPERVISOR_ENDED && status != EXIT_OK)
+		writer_say(r->writer, CLI_ERROR, "--on-acquired ended with %d: the command is not run", status);
 	r->reason = "--on-acquired";
-	return status != EXIT_OK ? status : EXIT_BY_SIGNAL + r->supervisor.passed_on;
+	return status != EXIT_OK || r->supervisor.passed_on == 0 ? status : EXIT_BY_SIGNAL + r->supervisor.passed_on;
 }
 
 /* It is over: nothing is held meanwhile. */
@@ -530,6 +533,8 @@ stand_again(struct run *r)
 
 	forget_job(r);
 	r->reason = NULL;
+	r->began_ns = clock_boot_ns();
+	r->acquired_ns = 0;
 	if (read(r->lost_fd, &rings, sizeof rings) < 0 && errno != EAGAIN)
 		return false;
 	writer_say(r->writer, CLI_INFO, "%s: standing again", r->held.held->shown);
@@ -546,8 +551,11 @@ hold_and_run_till_the_end(struct run *r)
 		status = hold_and_run(r);
 		again = may_stand_again(r);
 		r->reason = reason_of(r);
+		if (strcmp(r->reason, "lost") == 0)
+			tell_manager(r, notify_wait, "lost");
 		if (r->asked.on_lost_command != NULL && strcmp(r->reason, "lost") == 0)
 			run_on_lost(r);
+		again = again && r->supervisor.passed_on == 0;
 	} while (again && stand_again(r));
 	return status;
 }
@@ -565,6 +573,23 @@ report(const struct run *r, int status)
 	                 &r->asked.cli, r->asked.report);
 }
 
+/* Last of all, as the lease is renewed until we are gone. Returns if it could not be made to last just as long: then
+ * that was waited for. */
+static void
+leave_lock(struct run *r, int status)
+{
+	int64_t left_ms;
+
+	writer_pass(r->writer);
+	report(r, status);
+	r->is_reported = true;
+	left_ms = (r->left_until_ns - clock_boot_ns()) / MS;
+	if (left_ms > 0 && hold_set_leave(&r->held, left_ms))
+		_exit(status);
+	if (left_ms > 0)
+		clock_sleep_ms(left_ms);
+}
+
 static void
 clean_up(struct run *r, int status)
 {
@@ -574,13 +599,12 @@ clean_up(struct run *r, int status)
 	holder_report_end(r->report);
 	notify_end(r->notify);
 	nesting_end(&r->held);
-	if (!r->left)
-		leash_close(r->client); /* before its handles, whose names on_event() looks up */
+	if (r->left_until_ns != 0)
+		leave_lock(r, status);
+	leash_close(r->client); /* before its handles, whose names on_event() looks up */
 	writer_end(r->writer); /* last: the others use it */
-	if (r->held.count > 0)
+	if (r->held.count > 0 && !r->is_reported)
 		report(r, status);
-	if (r->left)
-		_exit(status);
 	hold_set_end(&r->held);
 }
 

@@ -194,7 +194,7 @@ check_label(const struct run_request *r)
 static int
 check_report(const struct run_request *r)
 {
-	int fd = open(r->report, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+	int fd = open(r->report, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
 	char shown[200];
 
 	if (fd >= 0) {
