@@ -63,6 +63,8 @@ if [ "${1-}" != --install ]; then
 	need python3-pytest python_has pytest
 	need redis-server command -v redis-server
 	need redis-tools command -v redis-cli
+	need strace command -v strace
+	need systemd command -v systemd-analyze
 	need tmux command -v tmux
 	need zlib1g-dev pkg-config --exists zlib
 	need zsh command -v zsh
