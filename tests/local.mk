@@ -7,6 +7,7 @@
 #   tests/contract/test_times.log: tests/contract/test_resources.log
 
 EXTRA_DIST += build-aux/valkey.sh tests/fault/run.sh tests/fault/servers.txt tests/kinds/plain.lua tests/run.sh
+EXTRA_DIST += tests/sim/seeds
 EXTRA_DIST += tests/tools/acknowledged.txt tests/tools/bench.txt tests/tools/break.txt tests/tools/circles.txt
 EXTRA_DIST += tests/tools/cli.txt tests/tools/config.txt tests/tools/doctor.txt tests/tools/end.txt
 EXTRA_DIST += tests/tools/gates.txt tests/tools/hold.txt tests/tools/keep.txt tests/tools/kinds.txt
