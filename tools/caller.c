@@ -90,23 +90,33 @@ caller_find(void)
 	return found;
 }
 
+/* Has another child of `shell` the reading end? */
+static bool
+is_read_by_sibling(DIR *proc, pid_t shell, const struct stat *pipe)
+{
+	const struct dirent *entry;
+	struct process other;
+	bool found = false;
+
+	while (!found && (entry = readdir(proc)) != NULL)
+		found = process_read(dirfd(proc), (pid_t)atoi(entry->d_name), &other) && other.parent == shell &&
+		        other.pid != getpid() && reads(dirfd(proc), other.pid, pipe);
+	return found;
+}
+
 bool
 caller_is_of_pipeline(void)
 {
-	pid_t shell = getppid();
 	DIR *proc = process_open_proc();
-	const struct dirent *entry;
-	struct process at, other;
+	struct process shell, parent;
 	struct stat out;
-	bool found = false;
+	bool found;
 
 	if (proc == NULL)
 		return false;
-	if (fstat(STDOUT_FILENO, &out) == 0 && S_ISFIFO(out.st_mode) && process_read(dirfd(proc), shell, &at) &&
-	    process_read(dirfd(proc), at.parent, &other) && is_fork_of(&at, &other) && !reads(dirfd(proc), shell, &out))
-		while (!found && (entry = readdir(proc)) != NULL)
-			found = process_read(dirfd(proc), (pid_t)atoi(entry->d_name), &other) && other.parent == shell &&
-			        other.pid != getpid() && reads(dirfd(proc), other.pid, &out);
+	found = fstat(STDOUT_FILENO, &out) == 0 && S_ISFIFO(out.st_mode) && process_read(dirfd(proc), getppid(), &shell) &&
+	        process_read(dirfd(proc), shell.parent, &parent) && is_fork_of(&shell, &parent) &&
+	        !reads(dirfd(proc), shell.pid, &out) && is_read_by_sibling(proc, shell.pid, &out);
 	closedir(proc);
 	return found;
 }

@@ -25,10 +25,8 @@ struct holder_report {
 };
 
 static char *
-say_place(char out[static 60], const struct hold_set *set)
+say_place(char out[static 60], uint64_t place)
 {
-	uint64_t place = hold_set_place(set);
-
 	out[0] = '\0';
 	if (place == 1)
 		strcpy(out, "; you are the next");
@@ -38,9 +36,8 @@ say_place(char out[static 60], const struct hold_set *set)
 }
 
 static void
-tell_manager(const struct holder_report *t, const char *who)
+tell_manager(const struct holder_report *t, const char *who, uint64_t place)
 {
-	uint64_t place = t->notify != NULL ? hold_set_place(t->set) : 0;
 	char status[HOLDING_WHO_SIZE + 60];
 	int n = snprintf(status, sizeof status, "waiting: %s", who);
 
@@ -53,20 +50,24 @@ static void *
 keep_telling(void *arg)
 {
 	struct holder_report *t = arg;
-	char last[LEASH_TOKEN_MAX] = "", whose[LEASH_TOKEN_MAX], who[HOLDING_WHO_SIZE], place[60];
+	char last[LEASH_TOKEN_MAX] = "", whose[LEASH_TOKEN_MAX], who[HOLDING_WHO_SIZE], said[60];
 	const int64_t again_ms = t->writer != NULL ? AGAIN_MS : STANDBY_MS;
 	int64_t told_ns = 0;
+	uint64_t place;
+	bool is_news;
 
 	for (int64_t pause_ms = t->soon ? SOON_MS : FIRST_MS; thread_sleep(&t->thread, pause_ms); pause_ms = again_ms) {
 		if (!hold_set_who(t->set, who, whose))
 			continue;
-		tell_manager(t, who);
-		if (strcmp(last, whose) == 0 && clock_boot_ns() - told_ns < REMIND_MS * MS)
+		is_news = strcmp(last, whose) != 0 || clock_boot_ns() - told_ns >= REMIND_MS * MS;
+		place = is_news || t->notify != NULL ? hold_set_place(t->set) : 0;
+		tell_manager(t, who, place);
+		if (!is_news)
 			continue;
 		strcpy(last, whose);
 		told_ns = clock_boot_ns();
 		if (t->writer != NULL && !atomic_load(&t->muted))
-			writer_say(t->writer, CLI_INFO, "%s%s", who, say_place(place, t->set));
+			writer_say(t->writer, CLI_INFO, "%s%s", who, say_place(said, place));
 	}
 	return NULL;
 }

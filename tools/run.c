@@ -544,19 +544,19 @@ stand_again(struct run *r)
 static int
 hold_and_run_till_the_end(struct run *r)
 {
-	bool again;
+	bool again, lost;
 	int status;
 
 	do {
 		status = hold_and_run(r);
 		again = may_stand_again(r);
 		r->reason = reason_of(r);
-		if (strcmp(r->reason, "lost") == 0)
+		lost = strcmp(r->reason, "lost") == 0;
+		if (lost)
 			tell_manager(r, notify_wait, "lost");
-		if (r->asked.on_lost_command != NULL && strcmp(r->reason, "lost") == 0)
+		if (lost && r->asked.on_lost_command != NULL)
 			run_on_lost(r);
-		again = again && r->supervisor.passed_on == 0;
-	} while (again && stand_again(r));
+	} while (again && r->supervisor.passed_on == 0 && stand_again(r));
 	return status;
 }
 
