@@ -30,7 +30,8 @@ LEASH_BEGIN_DECLS
 typedef struct leash_op leash_op;
 
 /**
- * What a program does when an operation has ended. Called once, by leash_client_dispatch() or leash_close().
+ * What a program does when an operation has ended. Called once, by leash_client_dispatch() or leash_close(). If
+ * leash_close() calls it, nothing is held any more, whatever the status.
  *
  * It may make any call of leash except leash_client_dispatch() and leash_close() for the same client: begin the next
  * operation, or free the handle of this one. Calls that wait are allowed, but make the whole loop wait. It must return:
@@ -124,6 +125,25 @@ LEASH_API LEASH_MUST_CHECK leash_status leash_client_fd(leash_client *client, in
 LEASH_API leash_status leash_client_dispatch(leash_client *client, leash_error *err);
 
 /**
+ * Report one operation that has ended, by returning its end instead of calling a function: for bindings of languages
+ * into which a C library should not call. It reports operations that were begun with an `arg` and without a `done`, and
+ * otherwise does what leash_client_dispatch() does, which reports no end of these. Call it until it sets `*arg` to
+ * NULL: until then, the descriptor stays readable. leash_close() ends the others without a report.
+ *
+ *     when fd is readable: while (leash_client_next(client, &arg, &end, &err) == LEASH_OK && arg != NULL) ...
+ *
+ * @param arg  receives what was given to the _start; NULL: no such operation has ended
+ * @param end  receives the result if `*arg` is not NULL: `end->status` is LEASH_OK, or the reason is there, too
+ * @param err  filled in unless the result is LEASH_OK; may be NULL
+ *
+ * @retval LEASH_INVALID  also if `arg` or `end` is NULL
+ * @return otherwise as leash_client_dispatch(); no end is lost
+ *
+ * Threads: one at a time, like leash_client_dispatch(). Since 0.1.
+ */
+LEASH_API leash_status leash_client_next(leash_client *client, void **arg, leash_error *end, leash_error *err);
+
+/**
  * Cancel an operation. An acquire soon ends with LEASH_CANCELED, unless it has ended otherwise by then; other
  * operations continue. The end is reported as always. Calling this again does nothing.
  *
@@ -141,8 +161,8 @@ LEASH_API void leash_op_cancel(leash_op *op);
  * released only by freeing the owner or closing the client. If the owner is freed first, it holds nothing in the end.
  *
  * @param how   as there, but `cancel` must be NULL: use leash_op_cancel()
- * @param done  called at the end; NULL: the result is not wanted
- * @param arg   for `done`
+ * @param done  called at the end; NULL: the result is not wanted, or leash_client_next() returns it
+ * @param arg   for `done`; without that, for leash_client_next()
  * @param op    receives the operation, before `done` may be called; may be NULL. If another thread dispatches, the
  *              operation may be gone when this returns
  * @param err   filled in unless the result is LEASH_OK; may be NULL

@@ -136,7 +136,7 @@ leash_condition_wait_with(leash_condition *c, const leash_acquire *how, leash_er
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: the condition is NULL", name);
 	status = lsh_handle_check_acquire(c->lock, &a, how, name, err);
 	if (status == LEASH_OK)
-		status = lsh_handle_named(c->lock, lsh_handle_occupy(c->lock->owner, err), err);
+		status = lsh_handle_occupy(c->lock, err);
 	if (status != LEASH_OK)
 		return status;
 	status = wait(c, &a, err);

@@ -264,11 +264,12 @@ lsh_handle_until(const struct lsh_op *op, int64_t wait_ms)
 }
 
 leash_status
-lsh_handle_occupy(leash_owner *owner, leash_error *err)
+lsh_handle_occupy(const leash_lock *lock, leash_error *err)
 {
-	if (owner == NULL || !atomic_exchange(&owner->busy, true))
+	if (lock->owner == NULL || !atomic_exchange(&lock->owner->busy, true))
 		return LEASH_OK;
-	return lsh_fail(err, LEASH_INVALID, 0, "another acquire for its owner is under way already");
+	return lsh_handle_named(lock, lsh_fail(err, LEASH_INVALID, 0, "another acquire for its owner is under way already"),
+	                        err);
 }
 
 void

@@ -131,8 +131,8 @@ void lsh_handle_op(struct lsh_op *op, const leash_lock *lock);
 int64_t lsh_handle_until(const struct lsh_op *op, int64_t wait_ms);
 
 /* Before an op that makes a hold, and after it. For an owner that is not NULL one acquires at a time: two would find
- * that it has no hold, and make two. Else LEASH_INVALID, and what it is about is to be named. */
-leash_status lsh_handle_occupy(leash_owner *owner, leash_error *err);
+ * that it has no hold, and make two. Else LEASH_INVALID */
+leash_status lsh_handle_occupy(const leash_lock *lock, leash_error *err);
 void lsh_handle_vacate(leash_owner *owner);
 /* What acknowledges a hold, a thread and descriptors, is made before the server is asked. LEASH_NO_MEMORY */
 leash_status lsh_handle_prepare(const leash_lock *lock, leash_error *err);

@@ -73,7 +73,7 @@ check_and_acquire(leash_lock *lock, const leash_acquire *how, const char *call, 
 	leash_status status = lsh_handle_check_acquire(lock, &a, how, call, err);
 
 	if (status == LEASH_OK)
-		status = lsh_handle_named(lock, lsh_handle_occupy(lock->owner, err), err);
+		status = lsh_handle_occupy(lock, err);
 	if (status != LEASH_OK)
 		return status;
 	status = lsh_handle_acquire(lock, &a, err);
@@ -118,7 +118,7 @@ leash_lock_adopt(leash_lock *lock, const char *token, leash_error *err)
 	if (status == LEASH_OK)
 		status = lsh_handle_check_token(lock, token, err);
 	if (status == LEASH_OK)
-		status = lsh_handle_named(lock, lsh_handle_occupy(lock->owner, err), err);
+		status = lsh_handle_occupy(lock, err);
 	if (status != LEASH_OK)
 		return status;
 	status = lsh_wait_make(&w, lock, err);

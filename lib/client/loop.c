@@ -11,6 +11,12 @@
 #include <pthread.h>
 #include <sys/timerfd.h>
 
+/* Where leash_client_next() wants an end of an operation that has an arg and no function. */
+struct end {
+	void **arg;
+	leash_error *why;
+};
+
 #define AWAKE INT64_MIN /* rings_at while somebody dispatches, who sets it in the end */
 
 struct lsh_loop {
@@ -116,6 +122,21 @@ stirred(struct lsh_op *op)
 
 	lsh_locked(&o->loop->mutex);
 	add_news(o);
+}
+
+void
+lsh_loop_stirred(void *op)
+{
+	stirred(&((leash_op *)op)->op);
+}
+
+void
+lsh_loop_end(leash_op *o, leash_status status, const leash_error *why)
+{
+	o->op.status = status;
+	if (status != LEASH_OK)
+		o->op.why = *why;
+	done(&o->op);
 }
 
 /* ---- under way ---- */
@@ -259,9 +280,19 @@ look(leash_op *o)
 		go_on(o, &outlook, false);
 }
 
+static void
+return_end(const struct end *out, const leash_op *o)
+{
+	*out->arg = o->arg;
+	if (o->op.status != LEASH_OK)
+		*out->why = o->op.why;
+	else
+		*out->why = (leash_error){.status = LEASH_OK};
+}
+
 /* False: this is a forked child by now, and all that is here is its parent's. */
 static bool
-tell(leash_op *o)
+tell(leash_op *o, const struct end *out)
 {
 	leash_status status = o->op.status;
 	uint64_t process = o->client->process;
@@ -270,15 +301,24 @@ tell(leash_op *o)
 		o->end(o);
 	if (o->done != NULL)
 		o->done(o->arg, status, status != LEASH_OK ? &o->op.why : NULL);
+	else if (out != NULL)
+		return_end(out, o);
 	if (!lsh_process_is(process))
 		return false;
 	finish(o);
 	return true;
 }
 
-/* What there is by now, and all ticks if the client is closed; the rest is for the next time. False: likewise. */
 static bool
-dispatch(struct lsh_loop *l, bool is_closed)
+is_found(const struct end *out)
+{
+	return out != NULL && *out->arg != NULL;
+}
+
+/* What there is by now, up to the first end for `out` if there is one, and all ticks if the client is closed; the rest
+ * is for the next time. False: likewise. */
+static bool
+dispatch(struct lsh_loop *l, const struct end *out, bool is_closed)
 {
 	size_t news, ticks;
 	leash_op *o;
@@ -287,23 +327,23 @@ dispatch(struct lsh_loop *l, bool is_closed)
 	l->rings_at = AWAKE;
 	news = l->news_count;
 	ticks = l->ticks.count;
-	while (news-- > 0 && (o = take_news(l)) != NULL) {
+	while (!is_found(out) && news-- > 0 && (o = take_news(l)) != NULL) {
 		bool is_done = o->is_done;
 
 		pthread_mutex_unlock(&l->mutex);
 		if (!is_done)
 			look(o);
-		else if (!tell(o))
+		else if (!tell(o, out))
 			return false;
 		pthread_mutex_lock(&l->mutex);
 	}
-	while (ticks-- > 0 && (o = take_due(l, is_closed ? LSH_NEVER : lsh_now_ns())) != NULL) {
+	while (!is_found(out) && ticks-- > 0 && (o = take_due(l, is_closed ? LSH_NEVER : lsh_now_ns())) != NULL) {
 		pthread_mutex_unlock(&l->mutex);
 		lsh_op_tick(&o->op);
 		look(o);
 		pthread_mutex_lock(&l->mutex);
 	}
-	ring_at(l, next(l));
+	ring_at(l, is_found(out) ? 0 : next(l));
 	pthread_mutex_unlock(&l->mutex);
 	return true;
 }
@@ -352,7 +392,7 @@ end(struct lsh_annex *annex)
 	while (!take(l, lsh_self())) /* another thread is in the middle of it */
 		lsh_park(&parker, lsh_after(lsh_now_ns(), LSH_MS));
 	for (;;) {
-		if (!dispatch(l, true))
+		if (!dispatch(l, NULL, true))
 			return;
 		if (is_empty(l))
 			break;
@@ -447,15 +487,6 @@ lsh_loop_make(leash_op **out, const leash_lock *lock, leash_done_fn done_fn, voi
 
 /* ---- calls ---- */
 
-static leash_status
-check(const leash_client *client, const void *out, const char *call,
-      leash_status (*check_client)(const leash_client *, leash_error *), leash_error *err)
-{
-	if (client == NULL || out == NULL)
-		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call, client == NULL ? "the client" : "`fd`");
-	return lsh_fail_about(err, check_client(client, err), call, NULL);
-}
-
 void
 lsh_loop_vacate(leash_op *o)
 {
@@ -488,12 +519,25 @@ lsh_loop_check_acquire(const leash_lock *lock, const leash_acquire *how, const c
 }
 
 leash_status
+lsh_loop_read_acquire(const leash_lock *lock, leash_acquire *a, const leash_acquire *how, const char *call,
+                      leash_error *err)
+{
+	leash_status status = lsh_handle_read_acquire(lock, a, how, err);
+
+	return status == LEASH_OK ? lsh_loop_check_acquire(lock, a, call, err) : status;
+}
+
+leash_status
 leash_client_fd(leash_client *client, int *fd, leash_error *err)
 {
+	static const char call[] = "leash_client_fd";
 	lsh_guarded();
-	leash_status status = check(client, fd, "leash_client_fd", lsh_client_is_there, err);
+	leash_status status;
 	struct lsh_loop *l;
 
+	if (client == NULL || fd == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call, client == NULL ? "the client" : "`fd`");
+	status = lsh_fail_about(err, lsh_client_is_there(client, err), call, NULL);
 	if (status != LEASH_OK)
 		return status;
 	l = loop_of(client);
@@ -503,12 +547,10 @@ leash_client_fd(leash_client *client, int *fd, leash_error *err)
 	return LEASH_OK;
 }
 
-leash_status
-leash_client_dispatch(leash_client *client, leash_error *err)
+static leash_status
+report(leash_client *client, const struct end *out, const char *call, leash_error *err)
 {
-	static const char call[] = "leash_client_dispatch";
-	lsh_guarded();
-	leash_status status = check(client, client, call, lsh_client_check, err);
+	leash_status status = lsh_fail_about(err, lsh_client_check(client, err), call, NULL);
 	struct lsh_annex *annex = status == LEASH_OK ? atomic_load(&client->annex) : NULL;
 	struct lsh_thread *self = lsh_self();
 	struct lsh_loop *l;
@@ -523,12 +565,36 @@ leash_client_dispatch(leash_client *client, leash_error *err)
 		                "leash_done_fn", call);
 	if (l->fd < 0)
 		status = lsh_fail(err, LEASH_CLOSED, 0, "%s: the client is closed", call);
-	else if (!dispatch(l, false))
+	else if (!dispatch(l, out, false))
 		return lsh_fail(err, LEASH_FORKED, 0, "%s: this is a forked child, in which nothing is reported", call);
 	give_back(l);
-	if (status == LEASH_OK)
+	if (status == LEASH_OK && !is_found(out))
 		send_out(client);
 	return status;
+}
+
+leash_status
+leash_client_dispatch(leash_client *client, leash_error *err)
+{
+	static const char call[] = "leash_client_dispatch";
+	lsh_guarded();
+
+	if (client == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: the client is NULL", call);
+	return report(client, NULL, call, err);
+}
+
+leash_status
+leash_client_next(leash_client *client, void **arg, leash_error *end, leash_error *err)
+{
+	static const char call[] = "leash_client_next";
+	lsh_guarded();
+
+	if (client == NULL || arg == NULL || end == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call,
+		                client == NULL ? "the client" : arg == NULL ? "`arg`" : "`end`");
+	*arg = NULL;
+	return report(client, &(struct end){arg, end}, call, err);
 }
 
 void

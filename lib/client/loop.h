@@ -48,12 +48,18 @@ leash_status lsh_loop_over(leash_op *op, leash_op **out, leash_error *err);
 /* It is looked at then, too. */
 void lsh_loop_tick_at(leash_op *op, int64_t at);
 
+/* Of one that stands for something else: look at it; it is over. */
+void lsh_loop_stirred(void *op);
+void lsh_loop_end(leash_op *op, leash_status status, const leash_error *why);
+
 /* The end of one that may have made holds for an owner that was occupied. */
 void lsh_loop_vacate(leash_op *op);
 
 /* May a call begin something of this handle? Else INVALID (no handle, or none with an owner), FORKED or CLOSED. */
 leash_status lsh_loop_check(const leash_lock *lock, const char *call, leash_error *err);
-/* May it acquire so? Else INVALID (`cancel`) */
+/* May it acquire so? Else INVALID (`cancel`, or as lsh_handle_read_acquire()) */
+leash_status lsh_loop_read_acquire(const leash_lock *lock, leash_acquire *a, const leash_acquire *how,
+                                   const char *call, leash_error *err);
 leash_status lsh_loop_check_acquire(const leash_lock *lock, const leash_acquire *how, const char *call,
                                     leash_error *err);
 

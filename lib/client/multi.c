@@ -188,7 +188,7 @@ check_and_acquire(leash_multi *m, const leash_acquire *how, const char *call, le
 	if (set == NULL || waits == NULL)
 		status = lsh_wait_no_memory(m->locks[0], &why);
 	if (status == LEASH_OK)
-		status = lsh_handle_named(m->locks[0], lsh_handle_occupy(m->locks[0]->owner, &why), &why);
+		status = lsh_handle_occupy(m->locks[0], &why);
 	if (status == LEASH_OK) {
 		status = acquire(set, waits, &why);
 		lsh_handle_vacate(m->locks[0]->owner);

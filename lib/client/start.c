@@ -10,19 +10,11 @@
 
 /* ---- what makes a hold ---- */
 
-static leash_status
-read_acquire(const leash_lock *lock, leash_acquire *a, const leash_acquire *how, const char *call, leash_error *err)
-{
-	leash_status status = lsh_handle_read_acquire(lock, a, how, err);
-
-	return status == LEASH_OK ? lsh_loop_check_acquire(lock, a, call, err) : status;
-}
-
 /* Checked. The owner is occupied until `end`. */
 static leash_status
 make_holder(leash_op **made, leash_lock *lock, leash_done_fn done, void *arg, leash_error *err)
 {
-	leash_status status = lsh_handle_named(lock, lsh_handle_occupy(lock->owner, err), err);
+	leash_status status = lsh_handle_occupy(lock, err);
 
 	if (status != LEASH_OK)
 		return status;
@@ -74,7 +66,7 @@ leash_lock_acquire_start(leash_lock *lock, const leash_acquire *how, leash_done_
 	leash_op *o;
 
 	if (status == LEASH_OK)
-		status = read_acquire(lock, &a, how, call, err);
+		status = lsh_loop_read_acquire(lock, &a, how, call, err);
 	if (status == LEASH_OK)
 		status = make_acquire(&o, lock, &a, done, arg, err);
 	return status == LEASH_OK ? lsh_loop_begin(o, &lsh_acquiring, op, err) : status;
@@ -193,7 +185,7 @@ leash_semaphore_acquire_start(leash_semaphore *semaphore, int64_t count, const l
 	leash_op *o = NULL;
 
 	if (status == LEASH_OK)
-		status = read_acquire(semaphore->handle, &a, how, call, err);
+		status = lsh_loop_read_acquire(semaphore->handle, &a, how, call, err);
 	if (status == LEASH_OK)
 		status = lsh_permit_make(&permit, semaphore, count, out, call, err);
 	if (status != LEASH_OK)
@@ -319,7 +311,7 @@ begin_to_pass(const leash_lock *handle, const char *gate, const leash_acquire *h
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: the %s is NULL", call, gate);
 	status = lsh_handle_is_there(handle, call, err);
 	if (status == LEASH_OK)
-		status = read_acquire(handle, &a, how, call, err);
+		status = lsh_loop_read_acquire(handle, &a, how, call, err);
 	if (status != LEASH_OK)
 		return status;
 	a.lease_ms = 0;

@@ -17,28 +17,17 @@ struct lsh_condition_op {
 };
 
 static void
-stirred(void *arg)
-{
-	struct lsh_op *op = &((leash_op *)arg)->op;
-
-	op->front->stirred(op);
-}
-
-static void
 look(leash_op *head)
 {
 	struct lsh_condition_wait *w = &head->condition->wait;
 	struct lsh_outlook outlook;
 
-	if (lsh_condition_wait_goes_on(w, &outlook)) {
-		lsh_source_leave(&outlook.source);
-		lsh_loop_tick_at(head, outlook.tick_at);
+	if (!lsh_condition_wait_goes_on(w, &outlook)) {
+		lsh_loop_end(head, w->status, &w->why);
 		return;
 	}
-	head->op.status = w->status;
-	if (w->status != LEASH_OK)
-		head->op.why = w->why;
-	head->op.front->done(&head->op);
+	lsh_source_leave(&outlook.source);
+	lsh_loop_tick_at(head, outlook.tick_at);
 }
 
 static void
@@ -76,7 +65,7 @@ make(leash_op **made, const leash_condition *c, leash_acquire *how, leash_done_f
 		lsh_free(o);
 		return status;
 	}
-	o->wait.stirred = stirred;
+	o->wait.stirred = lsh_loop_stirred;
 	o->wait.waiter = head;
 	head->condition = o;
 	head->leave = leave;
@@ -100,11 +89,9 @@ leash_condition_wait_start(leash_condition *c, const leash_acquire *how, leash_d
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: the condition is NULL", call);
 	status = lsh_loop_check(c->lock, call, err);
 	if (status == LEASH_OK)
-		status = lsh_handle_read_acquire(c->lock, &a, how, err);
+		status = lsh_loop_read_acquire(c->lock, &a, how, call, err);
 	if (status == LEASH_OK)
-		status = lsh_loop_check_acquire(c->lock, &a, call, err);
-	if (status == LEASH_OK)
-		status = lsh_handle_named(c->lock, lsh_handle_occupy(c->lock->owner, err), err);
+		status = lsh_handle_occupy(c->lock, err);
 	if (status != LEASH_OK)
 		return status;
 	status = make(&head, c, &a, done, arg, err);

@@ -176,7 +176,7 @@ leash_multi_acquire_start(leash_multi *m, const leash_acquire *how, leash_done_f
 	if (status == LEASH_OK)
 		status = lsh_loop_check_acquire(m->locks[0], &a, call, err);
 	if (status == LEASH_OK)
-		status = lsh_handle_named(m->locks[0], lsh_handle_occupy(m->locks[0]->owner, err), err);
+		status = lsh_handle_occupy(m->locks[0], err);
 	if (status != LEASH_OK)
 		return status;
 	status = make(&s, m, &a, done, arg, err);

@@ -16,16 +16,10 @@
 #include "client/options.h"
 
 static void
-stirred(void *arg)
-{
-	struct lsh_op *op = arg;
-
-	op->front->stirred(op);
-}
-
-static void
 look(leash_op *o)
 {
+	leash_status status;
+	leash_error why;
 	int64_t until;
 
 	if (o->query->over)
@@ -34,10 +28,10 @@ look(leash_op *o)
 		lsh_loop_tick_at(o, until);
 		return;
 	}
-	o->op.status = lsh_query_result(o->query, o->op.lock, &o->op.why);
+	status = lsh_query_result(o->query, o->op.lock, &why);
 	if (o->query->verb == LSH_PROCLAIM && !lsh_proclaim_found(o->query))
-		o->op.status = lsh_leader_lost(o->op.lock, o->op.owner, o->query->words, &o->op.why);
-	o->op.front->done(&o->op);
+		status = lsh_leader_lost(o->op.lock, o->op.owner, o->query->words, &why);
+	lsh_loop_end(o, status, &why);
 }
 
 /* It cannot be taken back. */
@@ -77,8 +71,8 @@ begin(const leash_lock *handle, struct lsh_query *query, leash_done_fn done, voi
 			lsh_handle_end(&permit->handle);
 		return status;
 	}
-	query->stirred = stirred;
-	query->waiter = &o->op;
+	query->stirred = lsh_loop_stirred;
+	query->waiter = o;
 	query->deadline = lsh_after(o->op.began, query->backend->options.timeout);
 	o->query = query;
 	o->permit = permit;

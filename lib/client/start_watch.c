@@ -26,25 +26,6 @@ struct lsh_watch_op {
 	bool begun;
 };
 
-static void
-finish(struct lsh_watch_op *w, leash_status status, const leash_error *why)
-{
-	struct lsh_op *op = &w->head->op;
-
-	op->status = status;
-	if (status != LEASH_OK)
-		op->why = *why;
-	op->front->done(op);
-}
-
-static void
-stirred(void *arg)
-{
-	struct lsh_op *op = &((struct lsh_watch_op *)arg)->head->op;
-
-	op->front->stirred(op);
-}
-
 static void await_change(struct lsh_watch_op *w);
 
 /* It was answered. */
@@ -69,24 +50,26 @@ take(struct lsh_watch_op *w)
 	}
 	if (status == LEASH_OK)
 		lsh_copy_out(w->leader, w->leader->size, &found, sizeof found);
-	finish(w, status, &why);
+	lsh_loop_end(w->head, status, &why);
 }
 
 static void
 ask(struct lsh_watch_op *w)
 {
 	leash_lock *watch = w->watch;
+	leash_status status;
 	leash_error why;
 
 	w->query = lsh_leader_query(watch->lock);
 	if (w->query == NULL) {
-		finish(w, lsh_handle_named(watch, lsh_query_none(lsh_lock_resource(watch->lock)->backend, &why), &why), &why);
+		status = lsh_query_none(lsh_lock_resource(watch->lock)->backend, &why);
+		lsh_loop_end(w->head, lsh_handle_named(watch, status, &why), &why);
 		return;
 	}
-	w->query->stirred = stirred;
-	w->query->waiter = w;
+	w->query->stirred = lsh_loop_stirred;
+	w->query->waiter = w->head;
 	w->query->deadline = lsh_after(lsh_now_ns(), w->query->backend->options.timeout);
-	stirred(w);
+	lsh_loop_stirred(w->head);
 }
 
 static void
@@ -98,7 +81,7 @@ told(void *arg, leash_status status, const leash_error *why)
 	if (status == LEASH_OK)
 		ask(w);
 	else
-		finish(w, status, why);
+		lsh_loop_end(w->head, status, why);
 }
 
 /* There is nothing on the server to release. */
@@ -126,7 +109,7 @@ await_change(struct lsh_watch_op *w)
 	}
 	if (status != LEASH_OK) {
 		w->waiting = NULL;
-		finish(w, status, &why);
+		lsh_loop_end(w->head, status, &why);
 	} else if (atomic_load(&w->is_canceled)) {
 		lsh_op_leave(&w->waiting->op);
 	}
@@ -199,9 +182,7 @@ leash_watch_next_start(leash_watch *watch, const leash_acquire *how, leash_leade
 	leash_acquire a;
 
 	if (status == LEASH_OK)
-		status = lsh_handle_read_acquire(handle, &a, how, err);
-	if (status == LEASH_OK)
-		status = lsh_loop_check_acquire(handle, &a, call, err);
+		status = lsh_loop_read_acquire(handle, &a, how, call, err);
 	if (status == LEASH_OK)
 		status = make(&w, handle, done, arg, err);
 	if (status != LEASH_OK)

@@ -101,6 +101,59 @@ SENTENCE(nobody_has_to_be_told)
 	await_true((turn(), place_is_empty()));
 }
 
+/* ---- who asks, instead of being called ---- */
+
+/* The arg of the next that ends. */
+static void *
+next_end(leash_error *end)
+{
+	void *arg = NULL;
+
+	while (arg == NULL) {
+		is_readable(fd, 1000);
+		assert_status(LEASH_OK, leash_client_next(client, &arg, end, &err));
+	}
+	return arg;
+}
+
+SENTENCE(an_end_without_a_function_is_returned_to_who_asks)
+{
+	leash_error end;
+	void *arg;
+
+	assert_status(LEASH_OK, leash_lock_acquire_start(lock, LEASH_ACQUIRE(.wait_ms = 20000), NULL, &second, NULL, &err));
+	assert_ptr_equal(next_end(&end), &second);
+	assert_int_equal(end.status, LEASH_OK);
+	assert_true(is_readable(fd, 0)); /* until nothing is returned */
+	assert_status(LEASH_OK, leash_lock_release_start(lock, NULL, NULL, NULL, &err)); /* which nobody wants to know */
+	start_to_release(&first);
+	assert_status(LEASH_OK, leash_lock_release_start(lock, NULL, &second, NULL, &err));
+	assert_ptr_equal(next_end(&end), &second);
+	assert_int_equal(end.status, LEASH_NOT_HELD);
+	assert_non_null(strstr(end.text, "lock 'law'"));
+	assert_int_equal(first.times, 1);
+	await_true(place_is_empty());
+	assert_status(LEASH_OK, leash_client_next(client, &arg, &end, &err));
+	assert_null(arg);
+	assert_false(is_readable(fd, 0));
+}
+
+SENTENCE(many_ends_are_returned_one_by_one)
+{
+	bool ended[MANY] = {0};
+	leash_error end;
+
+	for (size_t i = 0; i < MANY; i++)
+		assert_status(LEASH_OK, leash_lock_release_start(lock, NULL, &ended[i], NULL, &err));
+	for (size_t i = 0; i < MANY; i++) {
+		bool *arg = next_end(&end);
+
+		assert_true(arg >= ended && arg < ended + MANY && !*arg);
+		assert_int_equal(end.status, LEASH_NOT_HELD);
+		*arg = true;
+	}
+}
+
 SENTENCE(what_another_client_had_is_adopted)
 {
 	char token[LEASH_TOKEN_MAX];
@@ -488,9 +541,13 @@ SENTENCE(who_is_told_closes_nothing_by_mistake)
 }
 
 static int
-use_in_child(void *arg)
+use_in_child(void *ignored)
 {
-	(void)arg;
+	void *arg;
+
+	(void)ignored;
+	if (leash_client_next(client, &arg, &err, NULL) != LEASH_FORKED || arg != NULL)
+		return 3;
 	if (leash_client_dispatch(client, &err) != LEASH_FORKED || leash_client_fd(client, &fd, &err) != LEASH_FORKED)
 		return 1;
 	if (leash_lock_acquire_start(lock, NULL, tell, &second, NULL, &err) != LEASH_FORKED)
@@ -537,7 +594,11 @@ SENTENCE(a_child_that_who_is_told_forks_is_told_nothing)
 static void
 dispatch_again(struct told *told)
 {
+	leash_error end;
+	void *arg;
+
 	(void)told;
+	assert_refused(LEASH_INVALID, "leash_client_next", leash_client_next(client, &arg, &end, &err));
 	assert_refused(LEASH_INVALID, "leash_client_dispatch", leash_client_dispatch(client, &err));
 }
 
@@ -561,7 +622,12 @@ SENTENCE(a_thread_owns_nothing_here)
 SENTENCE(what_cannot_be_is_refused_and_nothing_is_begun)
 {
 	leash_cancel *cancel = kept(leashed_cancel());
+	leash_error end;
+	void *arg;
 
+	assert_refused(LEASH_INVALID, "leash_client_next: the client", leash_client_next(NULL, &arg, &end, &err));
+	assert_refused(LEASH_INVALID, "`arg`", leash_client_next(client, NULL, &end, &err));
+	assert_refused(LEASH_INVALID, "`end`", leash_client_next(client, &arg, NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_lock_acquire_start", leash_lock_acquire_start(NULL, NULL, tell, &first, NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_op_cancel()",
 	               leash_lock_acquire_start(lock, LEASH_ACQUIRE(.cancel = cancel), tell, &first, NULL, &err));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import itertools
 import random
@@ -176,7 +177,7 @@ def test_a_grant_that_meets_a_cancellation_is_given_back(
     server: Server, name: str, is_first: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     victims: list[asyncio.Task[bool]] = []
-    finish = operation.Operation._finish
+    finish = operation.Operation.end
 
     def finish_and_cancel(under_way: operation.Operation, error: Any) -> None:
         if is_first and victims:
@@ -197,8 +198,37 @@ def test_a_grant_that_meets_a_cancellation_is_given_back(
             stats = client.stats()
             assert (stats.acquired, stats.released, stats.holding) == (50, 50, 0)
 
-    monkeypatch.setattr(operation.Operation, "_finish", finish_and_cancel)
+    monkeypatch.setattr(operation.Operation, "end", finish_and_cancel)
     run(main())
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_an_interruption_loses_no_end(
+    server: Server, name: str, is_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interruptions = [KeyboardInterrupt()] * 3
+    end = operation.Operation.end
+
+    def interrupted(under_way: operation.Operation, error: Any) -> None:
+        if not is_first:
+            end(under_way, error)
+        if interruptions:
+            raise interruptions.pop()
+        end(under_way, error)
+
+    async def main() -> None:
+        async with aio.Client(server.uri) as client:
+            async with client.lock(name) as hold:
+                assert hold.held
+
+    monkeypatch.setattr(operation.Operation, "end", interrupted)
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(main())
+    while not task.done():
+        with contextlib.suppress(KeyboardInterrupt):
+            loop.run_until_complete(asyncio.shield(task))
+    loop.close()
+    assert not interruptions and not operation._under_way
 
 
 def test_wait_for_may_acquire_for_its_caller(server: Server, name: str) -> None:
@@ -436,6 +466,24 @@ def test_a_permit_that_was_forgotten_is_given_back(server: Server, name: str) ->
     run(main())
 
 
+def test_permits_of_a_coroutine_that_was_dropped_are_given_back(server: Server, name: str) -> None:
+    async def main() -> None:
+        async with aio.Client(server.uri) as client, aio.Client(server.uri) as other:
+            permit = await other.semaphore(name, 1).acquire()
+            semaphore = client.semaphore(name, 1)
+            dropped = semaphore.acquire().__await__()
+            next(dropped)
+            del dropped
+            gc.collect()
+            await eventually_so(lambda: is_waited_for(semaphore))
+            with pytest.warns(ResourceWarning, match=name):
+                await permit.release()
+                assert await other.semaphore(name, 1).acquire(timeout=20)
+
+    run(main())
+    assert not operation._under_way
+
+
 def test_one_can_ask_who_has_it(server: Server, name: str) -> None:
     async def main() -> None:
         async with aio.Client(server.uri) as client:
@@ -471,22 +519,31 @@ def test_closing_wakes_who_waits(server: Server, client: leash.Client, name: str
 def test_a_client_must_be_open_and_of_this_loop(server: Server, name: str) -> None:
     client = aio.Client(server.uri)
 
-    async def main() -> None:
+    async def main() -> tuple[aio.Lock, aio.LockHold, aio.Permit]:
         with pytest.raises(leash.Closed):
             client.lock(name)
         await client.open()
-        kept.append(client.lock(name))
+        kept = client.lock(name)
+        return kept, await kept.__aenter__(), await client.semaphore(name + "/s", 1).acquire()
 
     async def elsewhere() -> None:
         with pytest.raises(RuntimeError, match="loop"):
             client.lock(name)
         with pytest.raises(RuntimeError, match="loop"):
-            await kept[0].acquire()
+            await kept.acquire()
+        with pytest.raises(RuntimeError, match="loop"):
+            await hold.release()
+        with pytest.raises(RuntimeError, match="loop"):
+            await permit.release()
+        assert hold.held and permit.held
 
-    kept: list[aio.Lock] = []
-    run(main())
+    loop = asyncio.new_event_loop()
+    kept, hold, permit = loop.run_until_complete(main())
     run(elsewhere())
-    client._core.close()  # type: ignore[union-attr]
+    loop.run_until_complete(hold.release())
+    loop.run_until_complete(permit.release())
+    loop.run_until_complete(client.close())
+    loop.close()
 
 
 def test_an_opening_can_be_cancelled(server: Server) -> None:

@@ -246,7 +246,7 @@ def test_tasks_that_watch_learn_who_leads(server: Server, name: str) -> None:
 def test_a_watch_goes_on_behind_a_cancellation(
     server: Server, name: str, came: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finish = operation.Operation._finish
+    finish = operation.Operation.end
 
     async def main() -> None:
         async with aio.Client(server.uri) as client, aio.Client(server.uri) as other:
@@ -261,7 +261,7 @@ def test_a_watch_goes_on_behind_a_cancellation(
                     task.cancel()
 
             if came:
-                monkeypatch.setattr(operation.Operation, "_finish", finish_and_cancel)
+                monkeypatch.setattr(operation.Operation, "end", finish_and_cancel)
             else:
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):

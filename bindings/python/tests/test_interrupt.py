@@ -7,13 +7,13 @@ import signal
 import threading
 import time
 from types import FrameType
-from typing import Iterator, Optional
+from typing import Any, Iterator, Optional
 
 import leash
 import pytest
 from conftest import Server, eventually, interrupt
 
-from leash import waits
+from leash import inspection, waits
 
 
 @pytest.fixture
@@ -146,6 +146,29 @@ def test_waits_one_after_the_other_use_one_helper(client: leash.Client, name: st
         with lock:
             pass
     assert threading.active_count() == threads
+
+
+def test_ctrl_c_ends_a_walk_through_all_locks(
+    client: leash.Client, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visited: list[inspection.LockInfo] = []
+    read = inspection._read
+
+    def interrupted(*args: Any) -> Any:
+        if not visited:
+            interrupt(lambda: True).join()
+            time.sleep(0.2)  # for the main thread
+        result = read(*args)
+        if isinstance(result, inspection.LockInfo):
+            visited.append(result)
+        return result
+
+    monkeypatch.setattr(inspection, "_read", interrupted)
+    with client.multi([f"{name}/{i}" for i in range(10)]):
+        with pytest.raises(KeyboardInterrupt):
+            client.scan(name + "*")
+        assert len(visited) == 1
+        assert len(client.scan(name + "*")) == 10
 
 
 def test_a_handler_that_acquires_during_a_wait_is_refused(

@@ -17,9 +17,10 @@ import _thread
 import atexit
 import ctypes
 import os
+import threading
 import warnings
 import weakref
-from typing import Any, Mapping, Optional
+from typing import Any, Callable, Mapping, Optional
 
 from . import errors, events, structs
 from .calls import Handle, call
@@ -60,6 +61,7 @@ class Core:
         pass_on: events.PassOn = lambda function: function,
     ) -> None:
         """`pass_on` makes the function that leash calls in place of a function of the program."""
+        self._mutex = threading.RLock()
         self._callbacks = events.Callbacks(pass_on)
         others, fields = self._callbacks.fields({"uri": uri, **options})
         given = structs.make(structs.Options, others, **fields)
@@ -87,10 +89,18 @@ class Core:
     def closed(self) -> bool:
         return not self._finalizer.alive
 
+    def if_open(self, function: Callable[..., object], *args: Any) -> None:
+        """Call a function that does not wait, before any other thread begins to close."""
+        with self._mutex:
+            if not self.closed:
+                function(*args)
+
     def close(self) -> None:
         if events.in_callback():
             raise errors.InCallback("client: a callback of leash must not close it")
-        if self._finalizer.detach() is not None:  # of several threads one has it
+        with self._mutex:
+            is_mine = self._finalizer.detach() is not None
+        if is_mine:
             _open.discard(self)
             _close(self._as_parameter_, self._callbacks, self._anchor)
 

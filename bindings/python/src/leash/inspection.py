@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Callable, Optional, TypeVar
 
-from . import structs
+from . import structs, waits
 from .calls import Handle, call
 from .native import VISIT, WRITE, lib
 
@@ -130,21 +130,21 @@ def _read(cls: Callable[..., T], struct: Any) -> T:
 
 
 def _collect(cls: Callable[..., T], struct: Any, function: Callable[..., int], *args: Any) -> list[T]:
-    """What `function` passes to its visitor, which is its last parameter but two."""
-    found: list[T] = []
-    failed: list[BaseException] = []
+    """What `function` passes to its visitor, which is its last parameter but two.
 
-    def visit(_arg: int, address: int) -> bool:
-        try:
+    The visitor is called from C, through which no exception can pass. So it must not run in the main thread."""
+
+    def collect(cancel: Optional[waits.Cancel]) -> list[T]:
+        found: list[T] = []
+
+        def visit(_arg: int, address: int) -> bool:
             found.append(_read(cls, struct.from_address(address)))
-        except BaseException as exception:  # which must not get into C
-            failed.append(exception)
-        return not failed
+            return cancel is None or not cancel.fired
 
-    call(function, *args, VISIT(visit), None)
-    if failed:
-        raise failed[0]
-    return found
+        call(function, *args, VISIT(visit), None)
+        return found
+
+    return waits.run(collect)
 
 
 def inspect(function: Callable[..., int], handle: Handle) -> LockInfo:
@@ -194,12 +194,15 @@ def times(client: Any, which: str, group: Optional[str]) -> Times:
 
 
 def metrics(client: Any) -> str:
-    written: list[bytes] = []
+    def collect(_cancel: object) -> str:
+        written: list[bytes] = []
 
-    def write(_arg: int, address: int, size: int) -> bool:
-        written.append(ctypes.string_at(address, size))
-        return True
+        def write(_arg: int, address: int, size: int) -> bool:
+            written.append(ctypes.string_at(address, size))
+            return True
 
-    pointers = (ctypes.c_void_p * 1)(client._as_parameter_)
-    call(lib.leash_metrics_write, pointers, 1, WRITE(write), None)
-    return structs.string(b"".join(written))
+        pointers = (ctypes.c_void_p * 1)(client._as_parameter_)
+        call(lib.leash_metrics_write, pointers, 1, WRITE(write), None)
+        return structs.string(b"".join(written))
+
+    return waits.run(collect)

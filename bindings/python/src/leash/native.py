@@ -24,7 +24,6 @@ class Field(ctypes.Structure):
     ]
 
 
-DONE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 EVENT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 LOG = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)
 VISIT = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p)
@@ -59,7 +58,7 @@ _CALLS = """
     leash_client_times e ptepp
     leash_metrics_write e pnppp
     leash_client_fd e ppp
-    leash_client_dispatch e pp
+    leash_client_next e pppp
 
     leash_owner_new e pp
     leash_owner_free - p

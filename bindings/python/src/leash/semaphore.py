@@ -39,6 +39,11 @@ class PermitBase(Generic[N]):
         self._finalizer = weakref.finalize(self, _forgotten, self._permit, name)
         self._finalizer.atexit = False
 
+    @property
+    def _as_parameter_(self) -> Any:
+        """Where leash puts them: an acquire refers to this object until its end."""
+        return ctypes.byref(self._permit)
+
     def __repr__(self) -> str:
         return f"<{package_of(self)}.Permit: {self.count} of {self.name!r}, {'held' if self.held else 'not held'}>"
 
@@ -140,15 +145,14 @@ class SemaphoreBase(Asked[N]):
             "leash_semaphore_acquire",
             (self._handle, count),
             wait_ms,
-            ctypes.byref(permit._permit),
+            permit,
             lease=lease,
             undo=permit.release,
         )
 
     def _adopt(self, permit: PermitBase[N], count: int, token: str) -> N:
-        out = ctypes.byref(permit._permit)
         return self.client._do(
-            "leash_semaphore_adopt", self._handle, count, structs.text(token), out, undo=permit.release
+            "leash_semaphore_adopt", self._handle, count, structs.text(token), permit, undo=permit.release
         )
 
     def set_limit(self, limit: int, seconds: float) -> N:

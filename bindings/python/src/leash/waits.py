@@ -66,9 +66,25 @@ class _Wait(Generic[T]):
             pass
 
 
+class Cancel(Handle):
+    __slots__ = ("fired",)
+
+    def __init__(self) -> None:
+        super().__init__(lib.leash_cancel_new, lib.leash_cancel_free)
+        self.fired = False
+
+    def fire(self) -> None:
+        self.fired = True
+        lib.leash_cancel_fire(self)
+
+    def reset(self) -> None:
+        self.fired = False
+        lib.leash_cancel_reset(self)
+
+
 class _Helper:
     def __init__(self) -> None:
-        self.cancel = Handle(lib.leash_cancel_new, lib.leash_cancel_free)
+        self.cancel = Cancel()
         self.waits: queue.SimpleQueue[_Wait[Any]] = queue.SimpleQueue()
         threading.Thread(target=self._serve, name="leash-wait", daemon=True).start()
 
@@ -81,7 +97,7 @@ _idle: list[_Helper] = []
 os.register_at_fork(after_in_child=_idle.clear)  # the child has none of the threads
 
 
-def run(do: Callable[[Optional[Handle]], T], undo: Callable[[T], object]) -> T:
+def run(do: Callable[[Optional[Cancel]], T], undo: Callable[[T], object] = lambda _: None) -> T:
     """Run `do` with a leash_cancel that ends it, or with None. `undo` takes the result of one that succeeded anyway."""
     if not in_main_thread():
         return do(None)
@@ -89,7 +105,7 @@ def run(do: Callable[[Optional[Handle]], T], undo: Callable[[T], object]) -> T:
         helper = _idle.pop() if _idle else _Helper()
     except RuntimeError:  # at the exit of the interpreter there are no new threads
         return do(None)
-    lib.leash_cancel_reset(helper.cancel)
+    helper.cancel.reset()
     wait = _Wait(lambda: do(helper.cancel))
     interruption: Optional[BaseException] = None
     while True:
@@ -99,7 +115,7 @@ def run(do: Callable[[Optional[Handle]], T], undo: Callable[[T], object]) -> T:
             break
         except BaseException as exception:
             interruption = interruption or exception
-            lib.leash_cancel_fire(helper.cancel)
+            helper.cancel.fire()
     _idle.append(helper)
     if interruption is not None:
         if wait.error is None:

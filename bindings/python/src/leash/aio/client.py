@@ -1,8 +1,8 @@
 """The client of programs with an event loop, and the locks held through it.
 
 The loop watches leash_client_fd(), and no Python thread waits for a lock. Calls without an asynchronous operation
-(opening, closing, questions to the server) run in the loop's executor. While the client closes there, leash reports the
-end of operations under way on that thread, which passes them to the loop."""
+(opening, closing, questions to the server) run in the loop's executor. What is still under way when the client was
+closed there ends with Closed."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ import functools
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, TypeVar
 
 from .. import inspection, structs
-from ..calls import Handle, call
+from ..calls import call
 from ..core import Core
 from ..errors import Closed
 from ..native import lib
 from ..session import Session
+from ..waits import Cancel
 from .gate import Barrier, Latch
 from .leader import Watch
 from .lock import Lock
 from .multi import Multi
-from .operation import Nothing, dispatch, run
+from .operation import Nothing, Operations, run
 from .semaphore import Semaphore
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Client(Session[Nothing]):
         self._options = options
         self._loop: asyncio.AbstractEventLoop
         self._fd = -1
+        self._operations: Operations
         self._turn: Optional[asyncio.Lock] = None  # of tasks that open it
 
     def _in_loop(self, function: Callable[..., object]) -> Callable[..., None]:
@@ -72,16 +74,17 @@ class Client(Session[Nothing]):
 
     async def _open(self) -> None:
         self._loop = asyncio.get_running_loop()
-        cancel = Handle(lib.leash_cancel_new, lib.leash_cancel_free)
+        cancel = Cancel()
         opening = self._loop.run_in_executor(None, Core, self._uri, self._options, cancel, self._in_loop)
         try:
             core = await asyncio.shield(opening)
         except asyncio.CancelledError:
-            lib.leash_cancel_fire(cancel)
+            cancel.fire()
             opening.add_done_callback(_close_if_open)
             raise
         fd = ctypes.c_int()
         call(lib.leash_client_fd, core, ctypes.byref(fd))
+        self._operations = Operations(core, self._loop)
         self._core, self._fd = core, fd.value
         self._loop.add_reader(self._fd, self._dispatch)
 
@@ -90,7 +93,9 @@ class Client(Session[Nothing]):
         if self._core is None or self._core.closed:
             return
         self._loop.remove_reader(self._fd)
-        await self._loop.run_in_executor(None, self._core.close)
+        closing = self._loop.run_in_executor(None, self._core.close)
+        closing.add_done_callback(lambda _: self._operations.close())
+        await asyncio.shield(closing)
 
     async def __aenter__(self: C) -> C:
         return await self.open()
@@ -100,7 +105,7 @@ class Client(Session[Nothing]):
 
     def _dispatch(self) -> None:
         try:
-            dispatch(self._core)
+            self._operations.dispatch()
         except Closed:  # by the exit of the interpreter, in another thread
             self._loop.remove_reader(self._fd)
 
@@ -117,7 +122,7 @@ class Client(Session[Nothing]):
 
     async def _run(self, start: Callable[..., int], *args: Any, undo: Optional[Callable[[], Nothing]]) -> None:
         self._ready()
-        await run(self._loop, start, *args, undo=undo)
+        await run(self._operations, start, *args, undo=undo)
 
     async def _do(self, name: str, *args: Any, undo: Optional[Callable[[], Nothing]] = None) -> None:
         start = getattr(lib, name + "_start", None)

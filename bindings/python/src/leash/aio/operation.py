@@ -1,16 +1,15 @@
 """Operations of leash that asyncio awaits.
 
-An Operation is a future that leash completes: leash_client_dispatch() calls _told() with the number of the operation
-that has ended, on the thread of the loop; or leash_close() does, on the thread that closes. Until then the Operation
-refers to everything that leash was given, so that no handle is freed before.
+An Operation is a future that ends with an operation of leash. leash_client_next() returns the ends one by one, on the
+thread of the loop. No Python code runs inside a call of leash, so an exception of a signal handler (Ctrl-C) meets
+Python code only, and loses nothing: an end stays where leash has put it until it was passed on, and the descriptor
+stays readable.
+
+Until its end, the Operation refers to everything that leash was given, so that nothing is freed before.
 
 Canceling a task cancels what it awaits. An Operation does not end at once then: it asks leash to end the acquire, and
 is done when leash reports how that ended. So a task gets its cancellation when nothing of its acquire is under way any
-more; what was acquired anyway is given back before. leash_op_cancel() must not be called for an operation whose end was
-reported, and a thread that closes may report it at any moment: hence the mutex.
-
-Ctrl-C may raise in _told() itself, where the exception cannot pass through C. It is kept and raised after the
-dispatch."""
+more; what was acquired anyway is given back before."""
 
 from __future__ import annotations
 
@@ -18,62 +17,46 @@ import asyncio
 import contextlib
 import ctypes
 import itertools
-import threading
 from typing import Any, Callable, Coroutine, Optional
 
 from .. import errors, structs
 from ..calls import call
-from ..errors import LeashError
-from ..native import DONE, lib
+from ..core import Core
+from ..errors import Closed, LeashError
+from ..native import lib
 
 Nothing = Coroutine[Any, Any, None]  # session.N of tasks
 
 _under_way: dict[int, Operation] = {}
 _numbers = itertools.count(1)
-_mutex = threading.RLock()
-_interruptions: list[BaseException] = []
+
+
+def _closed() -> LeashError:
+    return Closed("client: it was closed")
 
 
 class Operation(asyncio.Future["Optional[LeashError]"]):
     """It begins when it is made, and raises if the start is refused. Its result is the error, or None."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, start: Callable[..., int], *args: Any) -> None:
-        super().__init__(loop=loop)
-        self._args = args
-        self._op: Optional[ctypes.c_void_p] = ctypes.c_void_p()
+    def __init__(self, of: Operations, start: Callable[..., int], *args: Any) -> None:
+        super().__init__(loop=of.loop)
+        self.of = of
+        self._args: tuple[Any, ...] = args
+        self.op = ctypes.c_void_p()
         self.cancellation: Optional[asyncio.CancelledError] = None
-        number = next(_numbers)
-        _under_way[number] = self
-        try:
-            call(start, *args, _done, number, ctypes.byref(self._op))
-        except LeashError:
-            del _under_way[number]
-            raise
+        of.begin(self, start, *args)
 
     def cancel(self, msg: Optional[Any] = None) -> bool:
         if self.done():
             return False
         self.cancellation = asyncio.CancelledError() if msg is None else asyncio.CancelledError(msg)
-        with _mutex:
-            if self._op is not None:
-                lib.leash_op_cancel(self._op)
+        self.of.cancel(self)
         return True
 
     def end(self, error: Optional[LeashError]) -> None:
-        """Its end was reported."""
-        with _mutex:
-            self._op = None
-        try:
-            here: Optional[asyncio.AbstractEventLoop] = asyncio.get_running_loop()
-        except RuntimeError:
-            here = None
-        if here is self.get_loop():
-            self._finish(error)
-        else:
-            with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody awaits anything
-                self.get_loop().call_soon_threadsafe(self._finish, error)
-
-    def _finish(self, error: Optional[LeashError]) -> None:
+        """It has ended. This may be called again."""
+        self.op.value = None
+        self._args = ()
         if not self.done():
             self.set_result(error)
 
@@ -87,39 +70,67 @@ class Operation(asyncio.Future["Optional[LeashError]"]):
         return self.result()
 
 
-def _tell(number: int, status: int, address: Optional[int]) -> None:
-    operation = _under_way.get(number)
-    if operation is None:
-        return
-    operation.end(errors.made(structs.Error.from_address(address)) if status != 0 else None)
-    _under_way.pop(number, None)
+class Operations:
+    """Those of a client."""
 
+    def __init__(self, core: Core, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._core = core
+        self._number = ctypes.c_void_p()  # of the one whose end leash has returned, which is not passed on so far
+        self._end = structs.Error()
+        self._is_closed = False
 
-def _told(number: int, status: int, address: Optional[int]) -> None:
-    try:
-        _tell(number, status, address)
-    except BaseException as interruption:
-        _tell(number, status, address)
-        _interruptions.append(interruption)
+    def begin(self, operation: Operation, start: Callable[..., int], *args: Any) -> None:
+        number = next(_numbers)
+        _under_way[number] = operation
+        try:
+            call(start, *args, None, number, ctypes.byref(operation.op))
+        except LeashError:
+            del _under_way[number]
+            raise
 
+    def _pass_on(self) -> None:
+        number = self._number.value
+        if number is None:
+            return
+        operation = _under_way.get(number)
+        if operation is not None:
+            operation.end(errors.made(self._end) if self._end.status != 0 else None)
+            _under_way.pop(number, None)
+        self._number.value = None
 
-_done = DONE(_told)
+    def dispatch(self) -> None:
+        """What leash_client_dispatch() is in C."""
+        self._pass_on()
+        more = True
+        while more:
+            call(lib.leash_client_next, self._core, ctypes.byref(self._number), ctypes.byref(self._end))
+            more = self._number.value is not None
+            self._pass_on()
 
+    def cancel(self, operation: Operation) -> None:
+        self._pass_on()
+        self._core.if_open(lib.leash_op_cancel, operation.op)  # NULL, if it has ended
+        if self._is_closed:
+            operation.end(_closed())
 
-def dispatch(client: Any) -> None:
-    call(lib.leash_client_dispatch, client)
-    if _interruptions:
-        raise _interruptions.pop()
+    def close(self) -> None:
+        """The client was closed."""
+        self._is_closed = True
+        for number, operation in list(_under_way.items()):
+            if operation.of is self:
+                operation.end(_closed())
+                del _under_way[number]
 
 
 async def run(
-    loop: asyncio.AbstractEventLoop,
+    of: Operations,
     start: Callable[..., int],
     *args: Any,
     undo: Optional[Callable[[], Nothing]] = None,
 ) -> None:
     """Run an operation to its end; raises its error. If it is canceled but was done anyway, it calls `undo`."""
-    operation = Operation(loop, start, *args)
+    operation = Operation(of, start, *args)
     error = await operation.ended()
     if operation.cancellation is not None:
         if error is None and undo is not None:

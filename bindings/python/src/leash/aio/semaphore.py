@@ -26,6 +26,7 @@ class Permit(PermitBase[Nothing]):
             await self.client._do(name, self._here(), *args)
 
     async def release(self) -> None:
+        self.client._ready()
         async with self._turn:
             await self.client._do("leash_permit_release", self._give())
 

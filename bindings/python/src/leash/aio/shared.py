@@ -46,6 +46,7 @@ class Hold:
 
     async def release(self) -> None:
         """Undo one acquire, in any task. Lost: the hold had been lost. It is undone whatever is raised."""
+        self._shared.client._ready()
         handle, last = self._own, self._times == 1
         if handle is None:
             raise NotHeld(f"{self._shared!r}: this hold was released already")
