@@ -2,10 +2,16 @@
 
 dist_man3_MANS = docs/leash.3
 
-dist_man1_MANS =
+# That of the command is its prose with what the command says of its options.
+man1_MANS =
 if COMMAND_ENABLED
-dist_man1_MANS += docs/leash.1
+man1_MANS += docs/leash.1
 endif
+EXTRA_DIST += docs/leash.1.in docs/man1.awk
+CLEANFILES += docs/leash.1
+docs/leash.1: tools/leash docs/leash.1.in docs/man1.awk
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && tools/leash help --table | \
+	$(AWK) -f $(srcdir)/docs/man1.awk - $(srcdir)/docs/leash.1.in >$@.new && mv $@.new $@
 
 # A man page for each call and type, made from the headers. Which ones there are, only the headers know.
 EXTRA_DIST += docs/man3.awk
@@ -23,7 +29,7 @@ uninstall-local: docs/man3/.made
 
 # All of this as a site.
 EXTRA_DIST += docs/site/build.py docs/site/search.js docs/site/style.css
-html-local: docs/man3/.made
+html-local: docs/man3/.made $(man1_MANS)
 	@for python in python3 /usr/bin/python3 none; do ! $$python -c 'import markdown_it' 2>/dev/null || break; done; \
 	if [ $$python = none ] || ! command -v mandoc >/dev/null; then \
 		echo 'make html needs mandoc and markdown-it (Debian packages mandoc, python3-markdown-it)' >&2; \

@@ -306,7 +306,7 @@ static const struct cli_option options[] = {
 	{.letter = 't', .name = "time", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct request, total_ms),
 	 .least = MIN_MS, .most = MAX_MS, .help = "how long it takes in all (default 5s)"},
 	{.letter = 'p', .name = "threads", .value = "N", .take = cli_take_number, .at = offsetof(struct request, threads),
-	 .least = 1, .most = BENCH_THREADS, .help = "threads where there are many (default 8, at most 256)"},
+	 .least = 1, .most = BENCH_THREADS, .help = "threads in the parts that use many (default 8, at most 256)"},
 	{.name = NULL},
 };
 

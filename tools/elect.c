@@ -20,7 +20,7 @@ const struct command command_elect = {
 	.name = "elect",
 	.summary = "run a command while leading; others may watch who leads",
 	.usage = "NAME -- CMD [ARG...]\n"
-	         "NAME -c 'SHELL STRING'",
+	         "NAME -c STRING",
 	.about = "Stand for election, and run CMD while leading. The holder of the lock NAME leads. If the lock is lost, "
 	         "CMD is dead before another process leads, and this one stands again. When CMD ends by itself, this "
 	         "process resigns. See leash leader and leash watch.\n",

@@ -54,23 +54,23 @@ print_group(const struct cli_group *group)
 }
 
 static void
-print_usage(const struct command *command)
+print_forms(const struct command *command, const char *before, const char *before_others)
 {
-	const char *form = command->usage, *before = "Usage:";
+	const char *form = command->usage;
 
 	do {
 		size_t size = strcspn(form, "\n");
 
-		printf("%s leash %s [OPTION...]%s%.*s\n", before, command->name, size > 0 ? " " : "", (int)size, form);
+		printf("%sleash %s [OPTION...]%s%.*s\n", before, command->name, size > 0 ? " " : "", (int)size, form);
 		form += size + (form[size] == '\n');
-		before = "      ";
+		before = before_others;
 	} while (*form != '\0');
 }
 
 void
 help_print(const struct command *command, const struct cli_group *common)
 {
-	print_usage(command);
+	print_forms(command, "Usage: ", "       ");
 	print_wrapped(command->about, 0);
 	for (const struct cli_group *g = command->groups; g != NULL && g->options != NULL; g++)
 		print_group(g);
@@ -82,6 +82,7 @@ help_print(const struct command *command, const struct cli_group *common)
 static void
 print_rows(const struct command *command, const struct cli_group *group)
 {
+	printf("group\t%s\t%s\n", command->name, group->title);
 	for (const struct cli_option *o = group->options; o->name != NULL; o++)
 		printf("option\t%s\t%.1s\t%s\t%s\t%s\t%s\n", command->name, o->letter != 0 ? &o->letter : "", o->name,
 		       o->value != NULL ? o->value : "", o->choices != NULL ? o->choices : "", o->help);
@@ -94,6 +95,7 @@ help_print_table(const struct command *command, const struct cli_group *common)
 		[NO_OPERAND] = "", [A_NAME] = "name", [NAMES] = "names", [A_PATTERN] = "pattern", [NAMES_AND_A_JOB] = "job"};
 
 	printf("command\t%s\t%s\t%s\n", command->name, operands[command->operands], command->summary);
+	print_forms(command, "form\t", "form\t");
 	for (const struct cli_group *g = command->groups; g != NULL && g->options != NULL; g++)
 		print_rows(command, g);
 	print_rows(command, common);

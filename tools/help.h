@@ -1,4 +1,4 @@
-/* What --help prints, and what completions are made of. */
+/* What --help prints, and what completions and the man page are made of. */
 #ifndef LEASH_TOOLS_HELP_H
 #define LEASH_TOOLS_HELP_H
 
@@ -7,9 +7,11 @@
 /* `common`: the options that all commands have. */
 void help_print(const struct command *command, const struct cli_group *common);
 
-/* A line for the command and one for each of its options, with tabs:
+/* Lines with tabs: of the command, of each of its forms, and of each group with its options.
  *
  *     command  <name>  <operands>  <summary>
+ *     form     leash <name> [OPTION...] <usage>
+ *     group    <name of the command>  <title>
  *     option   <name of the command>  <letter>  <name>  <argument>  <choices>  <help> */
 void help_print_table(const struct command *command, const struct cli_group *common);
 

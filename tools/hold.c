@@ -25,9 +25,9 @@ const struct cli_option hold_need_options[] = {
 
 const struct cli_option hold_replicas_options[] = {
 	{.name = "min-replicas", .value = "N", .take = cli_take_number, .at = offsetof(struct hold_replicas, min),
-	 .least = 1, .most = REPLICAS_MAX, .help = "count it only once N replicas have it"},
+	 .least = 1, .most = REPLICAS_MAX, .help = "count the lock only when N replicas have acknowledged it"},
 	{.name = "fsynced", .take = cli_take_flag, .at = offsetof(struct hold_replicas, fsynced),
-	 .help = "and only once it is on disk"},
+	 .help = "count it only when it is written to disk, too"},
 	{.name = "replicas-timeout", .value = "DUR", .take = cli_take_duration,
 	 .at = offsetof(struct hold_replicas, timeout_ms), .least = 1, .most = 86400000,
 	 .help = "wait for the replicas at most this long"},

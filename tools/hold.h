@@ -30,9 +30,9 @@ struct hold_replicas {
 
 /* Their options; and those of a lease. */
 extern const struct cli_option hold_need_options[], hold_replicas_options[];
-#define HOLD_TTL_OPTION(type)                                                                                   \
-	{.name = "ttl", .value = "DUR", .take = cli_take_duration, .at = offsetof(type, ttl_ms), .least = 100, \
-	 .most = 86400000, .help = "the lease, from 100ms to 1d (default 30s)"}
+#define HOLD_TTL_OPTION(type, from)                                                                                 \
+	{.name = "ttl", .value = "DUR", .take = cli_take_duration, .at = offsetof(type, ttl_ms), .least = 100,          \
+	 .most = 86400000, .help = "the lease, from " from " to 1d (default 30s)"}
 
 /* After all options: do they fit together? CLI_GO_ON, or usage, which has been told. Of permits `take` is 1 from now
  * on, unless it was said. */

@@ -35,7 +35,8 @@ const struct cli_option keep_options[] = {
 	 .at = offsetof(struct keep, grace), .help = "what that process gets if the lock is lost: term (default), kill, "
 	                                             "keep (nothing), or a signal"},
 	{.letter = 'k', .name = "kill-after", .value = "DUR", .take = grace_take_kill_after,
-	 .at = offsetof(struct keep, grace), .help = "from TERM to KILL (default 5s, at most ttl / 4)"},
+	 .at = offsetof(struct keep, grace),
+	 .help = "time from TERM to KILL (default 5s, or a quarter of the lease if that is less)"},
 	{.name = NULL},
 };
 

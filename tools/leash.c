@@ -79,7 +79,7 @@ refuse(const char *name)
 	return EXIT_USAGE;
 }
 
-/* leash help [COMMAND]; and leash help --table, of which completions are made. */
+/* leash help [COMMAND]; and leash help --table, of which completions and the man page are made. */
 static int
 help_on(const char *name)
 {

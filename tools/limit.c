@@ -83,7 +83,7 @@ run(const struct command *command, int argc, char **argv)
 
 static const struct cli_option options[] = {
 	{.name = "for", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct limit, for_ms), .least = 1,
-	 .most = LONGEST_MS, .help = "for how long: 30s, 2h, at most 1d; then the limit ends by itself"},
+	 .most = LONGEST_MS, .help = "how long the limit lasts from now on: 30s, 2h, at most 1d"},
 	{.name = "end", .take = cli_take_flag, .at = offsetof(struct limit, end), .help = "end it now"},
 	{.name = NULL},
 };

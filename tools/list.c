@@ -139,7 +139,7 @@ run(const struct command *command, int argc, char **argv)
 
 static const struct cli_option options[] = {
 	{.letter = 'w', .name = "wide", .take = cli_take_flag, .at = offsetof(struct list, wide),
-	 .help = "leave no column out and cut nothing, also on a terminal"},
+	 .help = "show all columns in full, also on a terminal"},
 	{.name = NULL},
 };
 

@@ -1,4 +1,5 @@
-/* The options of a command: a table from which its command line is read, and its --help and completions are made. */
+/* The options of a command: a table from which its command line is read, and of which its --help, its completions and
+ * its part of the man page are made. */
 #ifndef LEASH_TOOLS_OPTION_H
 #define LEASH_TOOLS_OPTION_H
 

@@ -49,7 +49,7 @@ run(const struct command *command, int argc, char **argv)
 	return renew(&held, token, r.ttl_ms, &r.replicas);
 }
 
-static const struct cli_option options[] = {HOLD_TTL_OPTION(struct request), {.name = NULL}};
+static const struct cli_option options[] = {HOLD_TTL_OPTION(struct request, "100ms"), {.name = NULL}};
 
 static const struct cli_group groups[] = {
 	{"Options", options, 0},

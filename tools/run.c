@@ -670,10 +670,10 @@ run(const struct command *command, int argc, char **argv)
 const struct command command_run = {
 	.name = "run",
 	.summary = "run a command while holding a lock",
-	.usage = "NAME... -- CMD [ARG...]    (all of them, or none)\n"
-	         "NAME -c 'SHELL STRING'",
-	.about = "Run CMD while holding the lock NAME, or several. If the lock is lost, CMD is dead before somebody "
-	         "else can have it.\n",
+	.usage = "NAME... -- CMD [ARG...]\n"
+	         "NAME -c STRING",
+	.about = "Run CMD while holding the lock NAME, or several, all or none. The shell runs STRING. If the lock "
+	         "is lost, CMD is dead before somebody else can have it.\n",
 	.groups = run_groups,
 	.notes = "CMD has its locks in LEASH_NAME(S), LEASH_FENCE(S), LEASH_TOKEN. Exit: its own, 64 usage, 69 no server, "
 	         "75 somebody else has it, 77 denied, 78 not possible on this server, 79 lost, 124 too long, 126 cannot "

@@ -46,9 +46,9 @@ run(const struct command *command, int argc, char **argv)
 
 static const struct cli_option options[] = {
 	{.name = "load", .take = cli_take_flag, .at = offsetof(struct request, loads),
-	 .help = "load them into the server, or into each of those that the URI of a cluster or a quorum names, for users "
-	         "who may not send scripts and say scripts=preloaded in their URI. Do it on every server, replicas too, "
-	         "and again after a restart"},
+	 .help = "load them into the server, or into each server that the URI of a cluster or a quorum names, for users "
+	         "who may not send scripts themselves, and who write scripts=preloaded in their URI. Load them into "
+	         "every server, replicas too, and again after each restart, because a server does not keep them"},
 	{.name = NULL},
 };
 

@@ -287,7 +287,7 @@ run(const struct command *command, int argc, char **argv)
 
 static const struct cli_option options[] = {
 	{.letter = 'a', .name = "all", .take = cli_take_flag, .at = offsetof(struct query, all),
-	 .help = "all who wait, not only the first ten"},
+	 .help = "print all waiters, not only the first ten"},
 	{.name = NULL},
 };
 

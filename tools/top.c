@@ -233,7 +233,7 @@ static const struct cli_option options[] = {
 	{.letter = 'R', .name = "reverse", .take = cli_take_flag, .at = offsetof(struct top, order.reverse),
 	 .help = "reverse the order"},
 	{.letter = 'b', .name = "batch", .take = cli_take_flag, .at = offsetof(struct top, batch),
-	 .help = "plain lines, also on a terminal"},
+	 .help = "print plain lines, also on a terminal"},
 	{.name = "rows", .value = "N", .take = cli_take_number, .at = offsetof(struct top, rows), .least = 1,
 	 .most = MOST_ROWS, .help = "keep the first N locks of each look (default 1000; on a screen 100000, for "
 	                             "Prometheus 10000), and say how many more there are"},

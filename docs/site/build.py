@@ -1,7 +1,7 @@
 """The documentation as a site: build.py SOURCE MAN OUT
 
-SOURCE is the source tree, MAN the folder of man pages that docs/man3.awk made, OUT a folder, which is replaced.
-`make html` calls it.
+SOURCE is the source tree, MAN the folder of man pages that docs/man3.awk made, OUT a folder, which is replaced. Beside
+MAN is leash.1, unless the command is not built. `make html` calls it.
 
 There is a page for each Markdown file, for each man page, and for each source file that one of them points to. The
 navigation is what the tables of README.md list. `leash_...` in code leads to its man page. A link to a file that is
@@ -75,6 +75,8 @@ class Site:
         self.errors = []
         self.files = []  # of the source, still to be shown
         self.groups = []  # (title, [(title, page)])
+        overviews = (man.parent / "leash.1", source / "docs/leash.3")
+        self.overviews = {path.name: path for path in overviews if path.exists()}
         self.manuals = {path.stem: f"man/{path.name}.html" for path in man.glob("*.3")}
         self.markdown = MarkdownIt("commonmark").enable("table")
         self.markdown.add_render_rule("code_inline", lambda _, *rest: self.code_inline(*rest))
@@ -173,7 +175,7 @@ class Site:
 
         def outside(match):
             name = match[1]
-            known = name in ("leash.1", "leash.3") or (self.man / name).exists()
+            known = name in self.overviews or (self.man / name).exists()
             return match[0] if known else f'href="{ELSEWHERE}{name}"'
 
         body = re.sub(r'href="([\w.+-]+\.\d\w*)\.html"', outside, body)
@@ -230,7 +232,7 @@ class Site:
 
     def write(self):
         self.groups.insert(0, ("leash", [("Overview", "index.html")]))
-        manuals = [(f"leash({section})", f"man/leash.{section}.html") for section in (1, 3)]
+        manuals = [(f"leash({name[-1]})", f"man/{name}.html") for name in self.overviews]
         self.groups.append(("Manual", [*manuals, ("Calls and types", "api.html")]))
         listed = {page for _, links in self.groups for _, page in links}
         if more := [(self.pages[page][0], page) for page in self.documents if page not in listed]:
@@ -257,7 +259,7 @@ class Site:
         self.documents = list(map(out_name, documents))
         for path in documents:
             self.add_markdown(path)
-        for path in [*sorted((self.source / "docs").glob("leash.[13]")), *sorted(self.man.glob("*.3"))]:
+        for path in [*self.overviews.values(), *sorted(self.man.glob("*.3"))]:
             self.add_manual(path)
         self.add_api()
         while self.files:

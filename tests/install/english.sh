@@ -12,7 +12,7 @@ python=$(python_with json)
 
 cd "$source" || exit 1
 find CHANGELOG.md CONTRIBUTING.md README.md SECURITY.md bench/README.md bindings/python/README.md docs include lib tools \
-	-name '*.md' -o -name 'leash.[13]' -o -path 'include/*.h' -o -path 'include/*.hpp' -o -path 'lib/*.c' -o -path 'tools/*.c' |
+	-name '*.md' -o -name 'leash.1.in' -o -name 'leash.3' -o -path 'include/*.h' -o -path 'include/*.hpp' -o -path 'lib/*.c' -o -path 'tools/*.c' |
 	sort >"$dir/files"
 grep -vE '^(bench|lib)/|^docs/(architecture|defences|faults)|^CHANGELOG' "$dir/files" >"$dir/files.of.users"
 
@@ -57,11 +57,11 @@ mistakes_are_found() {
 	(
 		cd "$dir/wrong.d" || exit
 		printf 'It is to\nbe had, to recieve `teh`.\n\n```c\nteh\n```\n\n    teh\n' >page.md
-		printf '.Sh NAME\nIt is to\nbe had, to recieve\n.Fl teh\n.Bd -literal\nteh\n.Ed\n' >page.1
+		printf '.Sh NAME\nIt is to\nbe had, to recieve\n.Fl teh\n.Bd -literal\nteh\n.Ed\n' >page.3
 		printf '/* It is to\n * be had, to recieve `teh`. */\nint teh;\n' >header.h
 		printf 'static char teh[] = "It is to "\n\t"be had, to recieve"; /* teh */\n' >code.c
 	)
-	for file in page.md page.1 header.h code.c; do
+	for file in page.md page.3 header.h code.c; do
 		finds $file
 	done
 	(cd "$dir/wrong.d" && echo 'It is kept for ever.' >style.md && XDG_CACHE_HOME=$dir/cache proselint style.md) | grep -q archaism ||

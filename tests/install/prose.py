@@ -73,7 +73,7 @@ def of_strings(text):
     return without_names(kept)
 
 
-KINDS = {".md": of_markdown, ".1": of_mdoc, ".3": of_mdoc, ".h": of_comments, ".hpp": of_comments, ".c": of_strings}
+KINDS = {".md": of_markdown, ".in": of_mdoc, ".3": of_mdoc, ".h": of_comments, ".hpp": of_comments, ".c": of_strings}
 
 
 def phrases_of(path):
