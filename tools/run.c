@@ -40,7 +40,7 @@ struct run {
 	struct holder_report *report;
 	struct job job;
 	struct supervisor supervisor;
-	int64_t began_ns, acquired_ns; /* acquired_ns 0: it was never held */
+	int64_t began_ns, acquired_ns, released_ns; /* 0: it was never held; it is still held */
 	const char *reason;  /* of the end, for --report; NULL: how CMD ended says it */
 	int signal;          /* the one that ended the wait; 0: none */
 	bool lost_later;     /* after the end of CMD, while --at-least kept the lock */
@@ -549,6 +549,7 @@ hold_and_run_till_the_end(struct run *r)
 
 	do {
 		status = hold_and_run(r);
+		r->released_ns = r->left_until_ns == 0 ? clock_boot_ns() : 0;
 		again = may_stand_again(r);
 		r->reason = reason_of(r);
 		lost = strcmp(r->reason, "lost") == 0;
@@ -564,12 +565,12 @@ hold_and_run_till_the_end(struct run *r)
 static void
 report(const struct run *r, int status)
 {
-	int64_t now = clock_boot_ns(), since = r->acquired_ns;
+	int64_t until = r->released_ns != 0 ? r->released_ns : clock_boot_ns(), since = r->acquired_ns;
 
 	run_report_write(&(struct run_report){.set = &r->held, .reason = r->reason != NULL ? r->reason : "failed",
 	                                      .status = status, .acquired = since != 0,
-	                                      .waited_ms = ((since != 0 ? since : now) - r->began_ns) / MS,
-	                                      .held_ms = since != 0 ? (now - since) / MS : 0},
+	                                      .waited_ms = ((since != 0 ? since : until) - r->began_ns) / MS,
+	                                      .held_ms = since != 0 ? (until - since) / MS : 0},
 	                 &r->asked.cli, r->asked.report);
 }
 
