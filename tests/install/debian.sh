@@ -3,7 +3,8 @@
 #
 # mmdebstrap makes a bare root folder of each suite. In copies of it the packages are built and pass lintian without an
 # error; they are installed, and purged without leaving a file; autopkgtest runs debian/tests; and in the suite that the
-# Containerfile names, what it runs is run. This takes five to ten minutes for each suite, so it is not part of make check.
+# Containerfile names, what it runs is run. The first commands of the README are tried, too. This takes five to ten
+# minutes for each suite, so it is not part of make check.
 #
 # Takes the files of a git checkout that git has or would take. Needs root, mmdebstrap and a Debian mirror. All is done in
 # a temporary folder of up to 4 GB, which is removed. Stops at the first failure, and shows the end of what was said.
@@ -115,8 +116,26 @@ image_runs() {
 	[ "$(chroot "$dir/image/image" /usr/bin/leash --version)" = "leash $version" ]
 }
 
+# As root, and so without sudo. The first command of the README needs a server, which the second one needs as well.
+readme_is_so() (
+	cp -a "$dir/bare" "$dir/reader" && cd "$dir/reader/made" &&
+		files | pack -cf - | tar -xf - &&
+		{
+			echo 'PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+			sed -n '/^    \.\/build-aux\/packages\.sh/s/sudo //gp' "leash-$version/README.md"
+			echo 'redis-server --port 0 --unixsocket /made/redis.sock --save "" --daemonize yes'
+			sed -n 's|^    leash run --redis redis://cache\(.* -- \).*|leash run --redis unix:///made/redis.sock\1echo done|p' \
+				"leash-$version/README.md"
+			echo 'redis-cli -s /made/redis.sock SHUTDOWN NOSAVE'
+			echo ./examples/quickstart.sh
+		} >steps &&
+		[ "$(wc -l <steps)" -eq 6 ] &&
+		inside reader root sh -exc "cd leash-$version && . /made/steps"
+)
+
 for suite in ${*:-bookworm trixie}; do
 	step 'a bare root folder is made' bare_root
+	step 'what the README says first installs leash, runs a command under a lock, and shows it at work' readme_is_so
 	step 'the source package is put together' source_package
 	step 'the packages are built, and pass the quick tests' builds
 	step 'lintian finds no error' passes_lintian
