@@ -4,7 +4,7 @@ dist_man3_MANS = docs/leash.3
 
 # That of the command is its prose with what the command says of its options.
 man1_MANS =
-if COMMAND_ENABLED
+if COMMAND_TEXTS
 man1_MANS += docs/leash.1
 endif
 EXTRA_DIST += docs/leash.1.in docs/man1.awk
