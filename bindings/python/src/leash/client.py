@@ -101,7 +101,7 @@ class Client(Session[None]):
         return self.watch_leader(name, wait=0).__next__()
 
     def watch_leader(self, name: str, *, wait: Optional[float] = None) -> Watch:
-        """`for leader in client.watch_leader("law")`: who leads now, and again after each change."""
+        """`for leader in client.watch_leader("scheduler")`: who leads now, and again after each change."""
         return Watch(self, name, wait)
 
     def scan(self, pattern: Optional[str] = None) -> list[inspection.LockInfo]:

@@ -1,4 +1,4 @@
-"""Conditions of locks, in the words of threading.Condition; see leash/condition.h."""
+"""Conditions of locks, with the names of threading.Condition; see leash/condition.h."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Condition(ConditionBase[None]):
         return waits.handle_of(self._pair)
 
     def wait(self, timeout: Optional[float] = None) -> bool:
-        """Give the lock up, at any depth, until notified, and hold it again. False: no notification came in time.
+        """Release the lock, at any depth, until notified, then acquire it again. False: no notification in time.
 
         A wait may end without a notification: check again, or use wait_for(). An exception of leash, other than
         Canceled, NotHeld and Invalid, means that the lock is no longer held; the end of its `with` then raises nothing

@@ -1,5 +1,5 @@
-"""A class of exceptions for each status of leash.h except OK. Those with a counterpart in Python
-are also caught by that.
+"""A class of exceptions for each status of leash.h except OK. One with a counterpart in Python is
+also a subclass of that counterpart.
 
 `status` of a class is its name in C without the prefix ("NOT_HELD"). The names and numbers come from
 the library, so a status that a later version adds gets a class of its own."""

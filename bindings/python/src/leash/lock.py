@@ -221,7 +221,7 @@ class SetView:
 
 
 class Multi(_Guard, SetView):
-    """Several locks as one: all or none, and no circle of waiters. Made by Client.multi(); see leash/multi.h."""
+    """Several locks as one: all or none, without deadlocks. Made by Client.multi(); see leash/multi.h."""
 
     _kind = "leash_multi"
 

@@ -1,6 +1,6 @@
 """The options of clients and locks for type checkers: the fields of leash_options and leash_lock_options.
 
-Times are in seconds, and lose their `_ms`. Zero, None and an option that is left out mean the default.
+Times are in seconds, and their names lose the `_ms`. Zero, None and an option that is left out mean the default.
 leash/client.h and leash/lock_options.h say what each does and which of them exclude each other."""
 
 from __future__ import annotations

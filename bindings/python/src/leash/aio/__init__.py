@@ -10,7 +10,7 @@
         async with gpu.acquire():
             ...
 
-Any number of tasks may share a lock. A task that is cancelled during its wait leaves the queue, and holds nothing."""
+Any number of tasks may share a lock. A task that is canceled during its wait leaves the queue, and holds nothing."""
 
 from __future__ import annotations
 

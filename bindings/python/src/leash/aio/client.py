@@ -41,7 +41,7 @@ def _close_if_open(opening: asyncio.Future[Core]) -> None:
 
 
 class Client(Session[Nothing]):
-    """Opened by `async with` or `await client.open()`; closed at the end of that or by `await client.close()`.
+    """Opened by `async with` or `await client.open()`; closed by the end of `async with` or by `await client.close()`.
 
     `uri` and the options are those of leash.Client. `on_event` and `on_log` are called by the loop. A client belongs to
     one loop and one process: a forked child must open its own client."""
@@ -170,7 +170,7 @@ class Client(Session[Nothing]):
         return await self.watch_leader(name, wait=0).__anext__()
 
     def watch_leader(self, name: str, *, wait: Optional[float] = None) -> Watch:
-        """`async for leader in client.watch_leader("law")`: who leads now, and again after each change."""
+        """`async for leader in client.watch_leader("scheduler")`: who leads now, and again after each change."""
         return Watch(self, name, wait)
 
     async def scan(self, pattern: Optional[str] = None) -> list[inspection.LockInfo]:

@@ -1,4 +1,4 @@
-"""Conditions of locks for tasks, in the words of asyncio.Condition; see leash/condition.h."""
+"""Conditions of locks for tasks, with the names of asyncio.Condition; see leash/condition.h."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Condition(ConditionBase[Nothing]):
         return self._handle
 
     async def wait(self, timeout: Optional[float] = None) -> bool:
-        """Give the lock up, at any depth, until notified, and hold it again. False: no notification came in time.
+        """Release the lock, at any depth, until notified, then acquire it again. False: no notification in time.
 
         A wait may end without a notification, or with an exception, as that of leash.Condition. A cancelled task gets
         its CancelledError after it holds the lock again. Before Python 3.12, asyncio.wait_for() calls this in

@@ -1,4 +1,4 @@
-"""Sets of locks for tasks: all or none, and no circle of waiters; see leash/multi.h."""
+"""Sets of locks for tasks: all or none, without deadlocks; see leash/multi.h."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ H = TypeVar("H", bound="Hold")
 
 
 class Hold:
-    """The hold of a task, until it is released as often as it was acquired."""
+    """The hold of a task, until it is released once for each acquire."""
 
     def __init__(self, shared: Shared[Any], handle: Handle, task: Optional[asyncio.Task[Any]]) -> None:
         self._shared = shared
