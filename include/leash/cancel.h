@@ -68,7 +68,8 @@ LEASH_API LEASH_MUST_CHECK leash_status leash_cancel_fd(leash_cancel *cancel, in
  * Undo a fire, so that the switch can be fired again: between two jobs of a thread, for example. NULL is allowed. In a
  * forked child this does nothing to a switch of the parent.
  *
- * If it is fired at the same moment, its descriptor may stay readable although it is not fired. Reset it again then.
+ * If it is fired at the same moment, its descriptor may stay readable although the switch is not fired. Then reset it
+ * again.
  *
  * Threads: any; allowed in callbacks. Since 0.1.
  */

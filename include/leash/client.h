@@ -69,8 +69,8 @@ typedef struct leash_options {
  * Open a client.
  *
  * Starts three threads, which block all signals: the watchdog, the keeper of the connections, and the courier of the
- * events. Then it waits for the first hello of the server, at most `timeout_ms`. Later connection failures are repaired
- * in the background.
+ * events. Then it waits for the server's first answer, at most `timeout_ms`. Later connection failures are repaired in
+ * the background.
  *
  * `open_wait_ms` is for a program that may start before its server. After an attempt that ends with LEASH_UNAVAILABLE
  * there is another one, after 50 ms at first and up to 800 ms later. The last attempt begins when `open_wait_ms` is
@@ -85,9 +85,9 @@ typedef struct leash_options {
  * @retval LEASH_CANCELED     `open_cancel` was fired during the wait for the server
  * @retval LEASH_UNAVAILABLE  the server did not answer in time, or refused the connection; or its name does not exist
  *                            (sys_errno ENXIO)
- * @retval LEASH_DENIED       wrong user or password; or a command of the hello is not permitted; or the server's
- *                            certificate is not for this server (only its subjectAltName counts), or not by a known
- *                            authority; the text says which
+ * @retval LEASH_DENIED       wrong user or password; or a command that opens a connection is not permitted; or the
+ *                            server's certificate is not for this server (only its subjectAltName counts), or not
+ *                            signed by a known authority; the text says which
  * @retval LEASH_PROTOCOL     the answer does not come from a Redis server
  * @retval LEASH_UNSUPPORTED  the system lacks something that leash needs; the server does not know a command that leash
  *                            needs (SUBSCRIBE, TIME); the URI asks for TLS, and this leash was built without it; or a
@@ -112,8 +112,8 @@ leash_open(leash_client **out, const leash_options *options, leash_error *err);
  *
  * Do not use `client` after this call. Handles of this client stay valid, return LEASH_CLOSED, and must still be freed.
  * No callback runs once this has returned. NULL is allowed. In a forked child it closes the child's copies of the
- * connections of all clients of the parent, and sends nothing. Called from a callback of this client it does nothing;
- * do not call it there.
+ * connections of all clients of the parent, and sends nothing. Do not call it from a callback of this client: there it
+ * does nothing.
  *
  * Threads: any, once for each client; other threads may be in calls on its locks. Since 0.1.
  */

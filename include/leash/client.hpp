@@ -80,7 +80,7 @@ private:
 		return all;
 	}
 
-	/* The text that has a NUL in it, where C would end it: something else would be opened than was asked for. */
+	/* The text that has a NUL in it, where C would end the text, and open something else than was asked for. */
 	const char *broken_text() const noexcept
 	{
 		const auto is_broken = [](const text &t) { return t != nullptr && t->find('\0') != std::string::npos; };

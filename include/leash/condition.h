@@ -1,4 +1,4 @@
-/* The condition: wait under a lock until another owner signals that something has changed. Words as with pthreads. */
+/* The condition: wait under a lock until another owner signals that something has changed. As in pthreads. */
 #ifndef LEASH_CONDITION_H
 #define LEASH_CONDITION_H
 
@@ -7,11 +7,11 @@
 LEASH_BEGIN_DECLS
 
 /**
- * A condition of a lock, across all machines: "not empty" for a queue that the lock guards, for example. A waiter gives
- * the lock up during the wait and holds it again afterwards.
+ * A condition of a lock, across all machines: "not empty" for a queue that the lock guards, for example. A waiter
+ * releases the lock during the wait and holds it again afterwards.
  *
- *     leash_lock_acquire(lock, LEASH_FOREVER, &err);
- *     while (queue_is_empty() && status == LEASH_OK)
+ *     status = leash_lock_acquire(lock, LEASH_FOREVER, &err);
+ *     while (status == LEASH_OK && queue_is_empty())
  *             status = leash_condition_wait(not_empty, LEASH_FOREVER, &err);
  *
  * After every wait, check again in a loop, because a wait may end without a signal. It ends after `recheck_ms` at the
@@ -35,8 +35,8 @@ typedef struct leash_condition_options {
 	size_t size;           /**< set by LEASH_CONDITION_OPTIONS() */
 	int64_t recheck_ms;    /**< a wait ends after at most this long, as if signaled; 100 to 86400000; default: the
 	                            `lease_ms` of the lock's handle */
-	int64_t reacquire_ms;  /**< how long a wait, after its end, waits for the lock; default LEASH_FOREVER; else at least
-	                            1 */
+	int64_t reacquire_ms;  /**< after the wait for the signal, how long to wait for the lock; default LEASH_FOREVER;
+	                            else at least 1 */
 	/* Add fields here, at the end, and nowhere else. */
 } leash_condition_options;
 
@@ -74,21 +74,21 @@ leash_condition_new(leash_condition **out, leash_lock *lock, const char *name, c
 LEASH_API void leash_condition_free(leash_condition *condition);
 
 /**
- * Give the lock up, at any depth, wait up to `wait_ms` for a signal, and acquire the lock again at the same depth.
+ * Release the lock, at any depth, wait up to `wait_ms` for a signal, and acquire the lock again at the same depth.
  *
- * The server queues the caller first, and the lock is given up only after that, so a signal from the next owner reaches
- * the caller. (If the server does not answer for twice the client's `timeout_ms`, the lock is given up anyway. The wait
- * then ends when the server answers, as if signaled.) If a signal comes, or the time ends, before the lock is given up,
- * the lock is not given up. Otherwise the hold after the wait is a new one, with a larger fence. It starts with what
- * its handle says: `lease_ms`, `max_hold_ms`.
+ * The lock is released only after the server has queued the caller, so a signal from the next owner reaches the caller.
+ * (If the server does not answer for twice the client's `timeout_ms`, the lock is released anyway. The wait then ends
+ * when the server answers, as if signaled.) If a signal comes, or the time ends, before the lock is released, the lock
+ * stays held. Otherwise the hold after the wait is a new one, with a larger fence, and the `lease_ms` and `max_hold_ms`
+ * of its handle.
  *
  * @param wait_ms  for a signal; 0 does not wait: TIMEOUT, and the lock stays held. LEASH_FOREVER waits without limit.
- *                 It does not include the time to get the lock back (see `reacquire_ms`), and not the time to leave the
- *                 queue, as for leash_barrier_wait(): the server says whether a signal came just before the end. If the
- *                 server does not say, the wait ends as if signaled.
+ *                 It does not include the time to get the lock back (see `reacquire_ms`), nor the time to leave the
+ *                 queue, as for leash_barrier_wait(): then the server says whether a signal came just before the end.
+ *                 If the server does not answer, the wait ends as if signaled.
  * @param err      filled in unless the result is LEASH_OK; may be NULL.
  *
- * The lock is held again, or was never given up:
+ * The lock is held again, or was never released:
  * @retval LEASH_OK        signaled, or it is time to check again
  * @retval LEASH_TIMEOUT   no signal came in `wait_ms`. Check anyway: the condition may be true without a signal
  * @retval LEASH_CANCELED  the wait was canceled (leash_condition_wait_with()); check anyway
@@ -100,7 +100,7 @@ LEASH_API void leash_condition_free(leash_condition *condition);
  * @retval LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
  *
  * The lock is no longer held, at any depth, and there is nothing to release:
- * @retval LEASH_LOST         it was lost before it could be given up, or before this call: as leash_lock_release()
+ * @retval LEASH_LOST         it was lost before it could be released, or before this call: as leash_lock_release()
  * @retval LEASH_UNAVAILABLE  it was not acquired again within `reacquire_ms`; or the server refuses waiters (it is
  *                            full)
  * @retval LEASH_DENIED, LEASH_MISMATCH, LEASH_PROTOCOL, LEASH_NO_MEMORY, LEASH_CLOSED as leash_lock_acquire(), for the
@@ -132,7 +132,7 @@ leash_condition_wait_with(leash_condition *condition, const leash_acquire *how, 
  * @param err  filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           the waiter was woken, or nobody waits
- * @retval LEASH_UNAVAILABLE  the server did not answer within the client's `timeout_ms`; the signal may have been given
+ * @retval LEASH_UNAVAILABLE  the server did not answer within the client's `timeout_ms`; the signal may have been sent
  * @retval LEASH_MISMATCH, LEASH_DENIED, LEASH_PROTOCOL, LEASH_NO_MEMORY, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK
  *                            as leash_lock_acquire()
  * @retval LEASH_INVALID      no condition

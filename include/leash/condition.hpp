@@ -31,14 +31,14 @@ private:
 };
 
 /**
- * A leash_condition, across all machines, with the words of std::condition_variable_any. It knows its lock, so it takes
+ * A leash_condition, across all machines, with the names of std::condition_variable_any. It knows its lock, so it takes
  * no guard; the waiter holds the lock.
  *
  *     leash::condition not_empty(orders, "not empty");
  *     std::unique_lock guard(orders);
  *     not_empty.wait([&] { return !queue_is_empty(); });
  *
- * After a wait the lock is held, at the same depth as before. If it was given up meanwhile, the hold has a larger
+ * After a wait the lock is held, at the same depth as before. If it was released meanwhile, the hold has a larger
  * fence. But a wait that throws, or returns an error other than LEASH_TIMEOUT and LEASH_CANCELED, leaves the lock NOT
  * held, and there is nothing to release. (With LEASH_INVALID, LEASH_FORKED and LEASH_IN_CALLBACK nothing was done.)
  *
@@ -67,7 +67,7 @@ public:
 	}
 
 	/**
-	 * Give the lock up, wait for a signal, and acquire it again: await(5s), or with a cancel
+	 * Release the lock, wait for a signal, and acquire the lock again: await(5s), or with a cancel
 	 * await(leash::acquire_options(5s).cancel(stop)). A wait may end without a signal, so check again.
 	 *
 	 * @return as leash_condition_wait_with(): with LEASH_TIMEOUT and LEASH_CANCELED the lock is held, too.

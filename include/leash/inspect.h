@@ -71,7 +71,7 @@ typedef struct leash_lock_info {
 /**
  * Ask the server about `lock`: who holds it, since when, for how much longer, and how many wait.
  *
- * It is about all that may be held under the name, whatever the handle is for; `kind` says what that is.
+ * The answer is about whatever is held under the name, even if the handle is for another kind; `kind` says which one.
  *
  * @param info  receives the answer; its `size` must be set. Untouched unless the result is LEASH_OK.
  * @param err   filled in unless the result is LEASH_OK; may be NULL.

@@ -1,7 +1,7 @@
 /* Leaders: one of many candidates leads, and all can know who it is.
  *
- * The holder of a lock leads. A candidate stands by acquiring the lock, and resigns by releasing it. A leader proclaims
- * a value, such as its address. Any number of others watch who leads; they need not be candidates.
+ * The holder of a lock leads. A candidate acquires the lock, and a leader resigns by releasing it. A leader proclaims a
+ * value, such as its address. Any number of others watch who leads; they need not be candidates.
  *
  *     leash_leader leader = {.size = sizeof leader};
  *
@@ -70,7 +70,7 @@ typedef struct leash_watch leash_watch;
  * Make a watch of who holds the lock called `name`. Sends nothing to the server.
  *
  * @param out   receives the watch; untouched unless the result is LEASH_OK.
- * @param name  as for leash_lock_new(): the lock for which the candidates stand. This client may also use that lock.
+ * @param name  as for leash_lock_new(): the lock that the candidates acquire. This client may also use that lock.
  * @param err   filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           `*out` is a watch; free it with leash_watch_free()
@@ -94,8 +94,8 @@ LEASH_API void leash_watch_free(leash_watch *watch);
  * reports the present state at once.
  *
  * Changes are reported in order; of several in quick succession, perhaps only the last one. Watchers learn at once that
- * a leader resigned or proclaimed a value. They learn that it died when its lease ends, and that a new one leads
- * without a value within a second.
+ * a leader resigned or proclaimed a value. They learn that a leader died when its lease ends, and within a second that
+ * a new leader leads without a value.
  *
  * @param wait_ms  0 asks once; LEASH_FOREVER waits without limit.
  * @param leader   receives the leader, or the fact that nobody leads; its `size` must be set. Untouched unless the

@@ -42,8 +42,8 @@ typedef struct leash_acquire {
  * Make a handle for the lock called `name`. Sends nothing to the server.
  *
  * @param out      receives the handle; untouched unless the result is LEASH_OK.
- * @param name     1 to 512 bytes except NUL, which ends it; copied. Bytes that would trouble Redis, a script or a
- *                 terminal are escaped, in keys and in messages.
+ * @param name     1 to 512 bytes, with a NUL at the end; copied. Bytes that could harm Redis, a script or a terminal
+ *                 are escaped, in keys and in messages.
  * @param options  NULL, or LEASH_LOCK_OPTIONS(...); copied.
  * @param err      filled in unless the result is LEASH_OK; may be NULL.
  *
@@ -51,7 +51,7 @@ typedef struct leash_acquire {
  * @retval LEASH_INVALID    no client, no name, a name too long, an option out of range, or an option that has no effect
  *                          beside another one (see leash/lock_options.h). Or the name is open in this client with
  *                          another fairness, or as another kind of lock. On a quorum also: no restart_guard_ms, a lease
- *                          that is longer than it, min_replicas or fsynced. The text says which
+ *                          longer than restart_guard_ms, min_replicas or fsynced. The text says which
  * @retval LEASH_UNSUPPORTED on a quorum, which has no queue: `fair`, or any `mode` except LEASH_MUTEX; `fair` with
  *                          LEASH_REDISSON
  * @retval LEASH_NO_MEMORY  nothing was made
@@ -92,17 +92,17 @@ LEASH_API void leash_lock_free(leash_lock *lock);
  * @param err      filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           the calling thread holds the lock
- * @retval LEASH_TIMEOUT      another owner still held it at the end of `wait_ms`; the text says if it is in this
- *                            client, or how to find out
+ * @retval LEASH_TIMEOUT      another owner still held it at the end of `wait_ms`; the text says that this owner is in
+ *                            this client, or how to find out who it is
  * @retval LEASH_UNAVAILABLE  the server could not be asked in time (away, loading, full, read-only, just restarted: the
  *                            text says which), or too few replicas acknowledged the lock in time ("1 of 2 replicas").
  *                            The caller does not hold the lock; a request that may still arrive is being canceled
  * @retval LEASH_LOST         an earlier hold of the calling thread was lost, and must be released first
  * @retval LEASH_DEADLOCK     the calling thread reads the lock, and this handle writes: it would wait for itself
  * @retval LEASH_DENIED       the server does not permit a command (with a restart_guard_ms this includes INFO); the
- *                            text names it. Or a reconnect was refused, twice in a row (user, password, certificate; by
- *                            the server or by us): that ends all waits for its locks at once, whatever their limit,
- *                            even if the cause is fixed a moment later. Holders keep trying to renew
+ *                            text names it. Or a reconnect was refused twice in a row (user, password or certificate;
+ *                            by the server or by leash). This ends all waits for locks on that server at once, even if
+ *                            the cause is fixed a moment later. Holders keep trying to renew
  * @retval LEASH_MISMATCH     the key holds something that is not this kind of lock; the key was not changed
  * @retval LEASH_UNSUPPORTED  the server is part of a cluster, and this URI does not say so; or the server cannot do
  *                            what `fsynced` requires
@@ -133,23 +133,23 @@ LEASH_API LEASH_MUST_CHECK leash_status
 leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error *err);
 
 /**
- * Undo one acquire of the calling thread. The outermost release gives the lock up.
+ * Undo one acquire of the calling thread. The outermost release frees the lock.
  *
  * Except for the refusals in the last line below, every result means that the calling thread (or the handle's owner)
  * has one acquire less to undo, and none left after the outermost.
  *
  * @param err  filled in unless the result is LEASH_OK; may be NULL.
  *
- * @retval LEASH_OK        released, or one level less deep. If the answer to a release is lost, the release is sent
- *                         again and finds nothing. That is LEASH_OK, too: nobody can tell then whether the lock had
- *                         been taken away (broken, deleted) just before
+ * @retval LEASH_OK        released, or one level less deep. If the answer is lost, leash sends the release again, which
+ *                         then finds nothing. This is also LEASH_OK, because nobody can tell whether the lock had been
+ *                         taken away (broken, deleted) just before
  * @retval LEASH_LOST      the hold had been lost; the lock of a new owner is not touched
  * @retval LEASH_NOT_HELD  the calling thread has nothing to release here
  * @retval LEASH_UNKNOWN   the server did not answer in time, or there was no memory to wait for the answer. The lock is
  *                         being released in the background, and is free when its lease ends at the latest
  * @retval LEASH_DENIED, LEASH_PROTOCOL  the same, because of what the server answered
- * @retval LEASH_UNAVAILABLE, LEASH_NO_MEMORY, LEASH_MISMATCH  of the last write by an owner that still reads: it no
- *                         longer writes, but others are kept out as long as it reads. LEASH_DENIED and LEASH_PROTOCOL
+ * @retval LEASH_UNAVAILABLE, LEASH_NO_MEMORY, LEASH_MISMATCH  when an owner releases its last write and still reads: it
+ *                         no longer writes, but keeps others out as long as it reads. LEASH_DENIED and LEASH_PROTOCOL
  *                         mean the same there
  * @retval LEASH_INVALID, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
  *
@@ -168,7 +168,7 @@ LEASH_API leash_status leash_lock_release(leash_lock *lock, leash_error *err);
 LEASH_API leash_status leash_lock_release_within(leash_lock *lock, int64_t wait_ms, leash_error *err);
 
 /**
- * Make sure that the lease of the calling thread's hold lasts at least `lease_ms` from now. It never gets shorter.
+ * Make sure that the lease of the calling thread's hold lasts at least `lease_ms` from now, and never shorten it.
  *
  * Use it for holds that are not renewed (`no_renew`), and before work during which the server may be unreachable.
  * Renewals continue as before.
@@ -250,8 +250,8 @@ LEASH_API const char *leash_lock_name(const leash_lock *lock);
 LEASH_API leash_client *leash_lock_client(const leash_lock *lock);
 
 /**
- * Tell the watchdog that the holder's work is making progress; see `alive_ms`. Memory only. Does nothing if it is not
- * held.
+ * Tell the watchdog that the holder's work is making progress; see `alive_ms`. Memory only. Does nothing if the lock is
+ * not held.
  */
 LEASH_API void leash_lock_alive(leash_lock *lock);
 

@@ -18,7 +18,7 @@ typedef enum leash_mode {
 	LEASH_MUTEX, /**< exclusive; the lock has no readers */
 	LEASH_READ,  /**< shared with other readers */
 	LEASH_WRITE, /**< exclusive; the lock also has readers */
-	LEASH_REDISSON, /**< exclusive, also towards Java: the lock is Redisson's RLock of that name */
+	LEASH_REDISSON, /**< exclusive, also for Java: the lock is Redisson's RLock of that name */
 } leash_mode;
 
 /**
@@ -30,13 +30,13 @@ typedef enum leash_mode {
  * of the server have the lock, too, with its full lease (WAIT). A renewal also counts only after that. So the lock
  * survives the loss of the server if one of those n replicas is promoted. If another replica is promoted, the lock can
  * be gone without its holder knowing until its next renewal. LOST is reported then, and the next holder has a larger
- * fence. (Sentinel promotes the replica that has received most, of those that it can reach; only if n is the number of
- * all replicas is there no other one.) The same happens if the promoted replica has a clock that is ahead by more than
- * the rest of the lease, because replicas drop the lock by their own clock.
+ * fence. (Of the replicas that it can reach, Sentinel promotes the one that has received most. Only if n is the number
+ * of all replicas is no other replica left.) The same happens if the promoted replica has a clock that is ahead by more
+ * than the rest of the lease, because replicas drop the lock by their own clock.
  *
  * Once the lock is acquired, the replicas have `replicas_ms` to acknowledge it, in addition to `wait_ms`. If too few
  * have done so by then, the lock is released again. With `fsynced` they must have written it to disk by fsync, and so
- * must the server (WAITAOF: Redis 7.2, Valkey 8; `min_replicas` may be 0 then). With appendfsync everysec that takes a
+ * must the server (WAITAOF: Redis 7.2, Valkey 8; `min_replicas` may be 0 then). With appendfsync everysec this takes a
  * second or more.
  *
  * With these options, each acquire that asks Redis costs one more round trip to the server, and one from the server to
@@ -49,10 +49,10 @@ typedef struct leash_lock_options {
 	int64_t lease_ms;         /**< default: the client's; 100 to 86400000 */
 	leash_event_fn on_event;  /**< events of holds through this handle; default: the client's */
 	void *event_arg;          /**< handed to `on_event`; must live until leash_close() returns */
-	int64_t max_hold_ms;      /**< the lease ends at most this long after the request (or the last heartbeat) for it. 0:
-	                               no limit, else at least 100 */
+	int64_t max_hold_ms;      /**< the lease ends at most this long after the request for the lock (or its last
+	                               heartbeat). 0: no limit, else at least 100 */
 	int64_t alive_ms;         /**< call leash_lock_alive() at least this often, or the hold ends; 0: not needed; at
-	                               least 100, at most `max_hold_ms`; not with `no_renew`, which ends it anyway */
+	                               least 100, at most `max_hold_ms`; not with `no_renew`, which ends the hold anyway */
 	int64_t restart_guard_ms; /**< after a restart of the server, acquire nothing for this long; 0: as in the URI, else
 	                               off. Set it to the longest lease in use. A quorum needs it: a server counts only once
 	                               it has been up for that long, and no lease may be longer. The server reports how long
@@ -73,7 +73,7 @@ typedef struct leash_lock_options {
 	int64_t handoffs;         /**< how many times in a row a plain lock may pass between threads of this process; the
 	                               present holder's handle decides; default 64, 1 to 255; not with `fair` or
 	                               `no_handoff` */
-	int64_t handoff_ms;       /**< and for how long in a row; default 10, 1 to 60000; the same limits */
+	int64_t handoff_ms;       /**< and for how long in a row; default 10, 1 to 60000; not with the same options */
 	leash_owner *owner;       /**< who owns what is acquired through this handle; default: the calling thread */
 	int64_t min_replicas;     /**< nothing counts before this many replicas have acknowledged it; 0: off; 1 to 16 */
 	int64_t replicas_ms;      /**< how long the replicas have; at most the lease; default: the client's `timeout_ms`; 1

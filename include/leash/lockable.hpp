@@ -64,8 +64,8 @@ public:
 	 * Undo one lock(), whether that succeeds or not. It throws nothing, because guards call it in their destructors.
 	 *
 	 * If the lock was lost meanwhile, there is nothing left to do, and a new owner's lock is not touched. If the server
-	 * could not be told, the lock is free when its lease ends, or earlier if the server can be told before. If you must
-	 * know the result (LEASH_LOST: another owner may have worked meanwhile), call release(), or leash::release() of the
+	 * does not answer, the lock is free when its lease ends, or earlier if the server answers before. If you must know
+	 * the result (LEASH_LOST: another owner may have worked meanwhile), call release(), or leash::release() of the
 	 * guard, before the guard ends.
 	 *
 	 * Threads: the one that locked; not from a leash callback, where it does nothing. Since 0.1.

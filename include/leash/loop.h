@@ -1,8 +1,9 @@
 /* Asynchronous operations, for programs with an event loop (epoll, libuv, libevent, ...).
  *
  * A call whose name ends in _start begins an operation and returns at once. The result is reported to a function of the
- * program. leash_client_dispatch() calls this function, on its own thread; call it whenever leash_client_fd() is
- * readable. No thread waits meanwhile: ten thousand operations under way are ten thousand small structs.
+ * program. leash_client_dispatch() calls this function, on the thread of its caller. Call leash_client_dispatch()
+ * whenever leash_client_fd() is readable. No thread waits meanwhile: ten thousand operations under way are ten thousand
+ * small structs.
  *
  *     leash_client_fd(client, &fd, &err);                      the loop watches fd for reading
  *     leash_lock_acquire_start(lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER), acquired, request, NULL, &err);
@@ -126,14 +127,14 @@ LEASH_API leash_status leash_client_dispatch(leash_client *client, leash_error *
 
 /**
  * Report one operation that has ended, by returning its end instead of calling a function: for bindings of languages
- * into which a C library should not call. It reports operations that were begun with an `arg` and without a `done`, and
- * otherwise does what leash_client_dispatch() does, which reports no end of these. Call it until it sets `*arg` to
- * NULL: until then, the descriptor stays readable. leash_close() ends the others without a report.
+ * into which a C library should not call. It reports operations that were begun with an `arg` and without a `done`,
+ * which leash_client_dispatch() does not report. Otherwise both calls do the same. Call it until it sets `*arg` to
+ * NULL: until then, the descriptor stays readable. leash_close() ends the remaining operations without a report.
  *
  *     when fd is readable: while (leash_client_next(client, &arg, &end, &err) == LEASH_OK && arg != NULL) ...
  *
  * @param arg  receives what was given to the _start; NULL: no such operation has ended
- * @param end  receives the result if `*arg` is not NULL: `end->status` is LEASH_OK, or the reason is there, too
+ * @param end  receives the result if `*arg` is not NULL: `end->status`, and the reason if that is not LEASH_OK
  * @param err  filled in unless the result is LEASH_OK; may be NULL
  *
  * @retval LEASH_INVALID  also if `arg` or `end` is NULL
@@ -162,7 +163,7 @@ LEASH_API void leash_op_cancel(leash_op *op);
  *
  * @param how   as there, but `cancel` must be NULL: use leash_op_cancel()
  * @param done  called at the end; NULL: the result is not wanted, or leash_client_next() returns it
- * @param arg   for `done`; without that, for leash_client_next()
+ * @param arg   for `done`, or without a `done` for leash_client_next()
  * @param op    receives the operation, before `done` may be called; may be NULL. If another thread dispatches, the
  *              operation may be gone when this returns
  * @param err   filled in unless the result is LEASH_OK; may be NULL

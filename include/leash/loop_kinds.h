@@ -108,9 +108,9 @@ leash_latch_await_start(leash_latch *latch, const leash_acquire *how, leash_done
                         leash_error *err);
 
 /**
- * Begin to arrive at a latch, as leash_latch_count_down() does. It cannot be canceled, but ends within `timeout_ms`.
- * The latch may be freed before that. The next leash_client_dispatch() asks the server; the descriptor is readable for
- * it.
+ * Begin to arrive at a latch, as leash_latch_count_down() does. This cannot be canceled, but ends within `timeout_ms`.
+ * The latch may be freed before the end. The next leash_client_dispatch() asks the server; the descriptor is readable
+ * for it.
  *
  * @param party  as there; it need not outlive this call
  *
@@ -123,7 +123,7 @@ leash_latch_count_down_start(leash_latch *latch, const char *party, leash_done_f
                              leash_error *err);
 
 /**
- * Begin to wait for a signal, as leash_condition_wait_with() does: give the lock up, at any depth, and hold it again at
+ * Begin to wait for a signal, as leash_condition_wait_with() does: release the lock, at any depth, and hold it again at
  * the same depth when the end is reported. The next leash_client_dispatch() asks the server; the descriptor is readable
  * for it. That dispatch also checks whether the owner holds the lock.
  *
@@ -162,8 +162,8 @@ leash_condition_broadcast_start(leash_condition *condition, leash_done_fn done, 
                                 leash_error *err);
 
 /**
- * Begin to be one of the parties, as leash_barrier_wait_with() does. Otherwise as leash_latch_await_start(). A cancel
- * is reported when the party is certain not to count any more.
+ * Begin to wait at a barrier as one of the parties, as leash_barrier_wait_with() does. Otherwise as
+ * leash_latch_await_start(). A cancel is reported when the party is certain not to count any more.
  *
  * @return as leash_lock_acquire_start()
  *

@@ -28,7 +28,7 @@ LEASH_API bool leash_script_at(size_t i, leash_script *script);
 /**
  * Load all scripts into the servers that `options` name (SCRIPT LOAD), for clients whose URI says `scripts=preloaded`
  * and whose users may not send scripts. Do this for every server, also replicas, and again after each restart: a server
- * does not keep scripts over a restart, and does not send them to its replicas.
+ * does not keep scripts across a restart, and does not send them to its replicas.
  *
  * All these servers are tried; the first failure is reported.
  *

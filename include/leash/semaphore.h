@@ -12,8 +12,8 @@ LEASH_BEGIN_DECLS
  * state, and any number of threads may share a handle.
  *
  * The limit is sent with each acquire and stored nowhere. So nothing needs to be set up, and nothing can be out of
- * date. A call that asks for `count` permits gets them once at most the limit are out, including `count`. Programs
- * should agree on the limit. If they do not, each is served by its own limit.
+ * date. A call gets its `count` permits once this brings no more than the limit out. Programs should agree on the
+ * limit. If they do not, each is served by its own limit.
  *
  * No waiter starves. Calls are served in the order in which they came, and a call for many permits is not overtaken by
  * calls for few.

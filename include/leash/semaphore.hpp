@@ -19,7 +19,7 @@ namespace leash {
  * time.
  *
  * The destructor gives them back, whether that succeeds or not. Permits that were lost belong to others already; if the
- * server could not be told, the permits are free when their lease ends. If you must know the result, call release()
+ * server does not answer, the permits are free when their lease ends. If you must know the result, call release()
  * before.
  */
 class permit {

@@ -26,7 +26,7 @@ public:
 		is_whole_ = cut.find('\0') == std::string_view::npos;
 	}
 
-	/* It has no NUL in it. With one, C would see another text than the one that was given. */
+	/* It has no NUL in it. With a NUL, C would see a shorter text than was given. */
 	bool is_whole() const noexcept { return is_whole_; }
 	const char *get() const noexcept { return text_; }
 
