@@ -1,9 +1,9 @@
-/* To go on once all are done, on whatever machines: workers arrive at a latch, each by its name, and one waits there.
+/* Continue once all are done, on whatever machines: workers arrive at a latch, each with its name, and one waits.
  *
  *   all_done [URI]
  *
- * A worker that is started again arrives again, and counts once. The workers are threads here, of which one arrives
- * twice. */
+ * A worker that is started again arrives again, and still counts once. Here the workers are threads, and one of them
+ * arrives twice. */
 #include <leash.h>
 
 #include <pthread.h>

@@ -1,9 +1,9 @@
-/* Two locks at once: threads that move money from one account to the other, half of them one way, half the other way.
+/* Two locks at once: threads move money between two accounts, half of them one way, half of them the other way.
  *
  *   both_accounts [URI]
  *
- * If each took the lock of the account that it takes from, and then the other one, two of them could have one each and
- * wait for the other for ever. A set takes both or none, so it does not matter in what order they are named. */
+ * If each thread first locked the account that it takes money from, and then the other one, two threads could hold one
+ * lock each and wait for each other forever. A set acquires both locks or none, so their order does not matter. */
 #include <leash.h>
 
 #include <pthread.h>

@@ -1,11 +1,11 @@
-/* A bounded queue: two processes make numbers, and two use them up; at most five wait in between, in a list in Redis.
+/* A bounded queue: two processes produce numbers, and two consume them; at most five numbers wait in a list in Redis.
  *
  *   bounded_queue [URI]
  *
- * A lock guards the list. Who finds it full, or empty, waits for a condition of that lock: the lock is free meanwhile.
- * Whoever makes room, or puts something in, signals. Look again behind each wait, in a loop.
+ * A lock guards the list. A process that finds it full, or empty, waits for a condition of that lock, which is free
+ * meanwhile. A process that makes room, or adds a number, signals. Check again after each wait, in a loop.
  *
- * Succeeds if what was used up is what was made. */
+ * Succeeds if the consumed numbers are the produced ones. */
 #include <leash.h>
 
 #include "redis.h"
@@ -65,7 +65,7 @@ get(struct queue *q, long *n, leash_error *err)
 	return status == LEASH_OK ? leash_lock_release(q->lock, err) : status;
 }
 
-/* Make numbers, or use them up and count how much that is. */
+/* Produce numbers, or consume them and add them up. */
 static leash_status
 work(struct queue *q, bool makes, leash_error *err)
 {
@@ -80,7 +80,7 @@ work(struct queue *q, bool makes, leash_error *err)
 	return status;
 }
 
-/* A process of its own: a client does not go along with a fork. */
+/* A process of its own: it opens a client after the fork, because a forked child cannot use its parent's client. */
 static int
 run(const char *uri, bool makes)
 {
@@ -127,6 +127,6 @@ main(int argc, char **argv)
 	sum = number(redisCommand(redis, "GET example:sum"));
 	number(redisCommand(redis, "DEL example:queue example:sum"));
 	redisFree(redis);
-	printf("made %d, used up %ld\n", MAKERS * EACH * (EACH + 1) / 2, sum);
+	printf("produced %d, consumed %ld\n", MAKERS * EACH * (EACH + 1) / 2, sum);
 	return failed == 0 && sum == MAKERS * EACH * (EACH + 1) / 2 ? 0 : 1;
 }

@@ -1,8 +1,8 @@
-/* A lock to play with: run it in two terminals, type commands, stop one with Ctrl-Z, kill it, see what the other gets.
+/* A lock to play with: run it in two terminals, type commands, stop one with Ctrl-Z or kill it, and watch the other.
  *
  *   by_hand [URI [LOCK [LEASE_MS]]]          default: the lock "by-hand", a lease of 10000 ms
  *
- * quickstart.sh leads two of these by the hand. */
+ * quickstart.sh plays a session with two of these. */
 #include <leash.h>
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* What the examples of loops do: a thousand owners acquire fifty names, all at once, and each has its lock for a while.
+/* What the loop examples do: a thousand owners acquire fifty names, all at once, and each has its lock for a while.
  *
  * The program that includes it has the loop, and calls crowd_work() by a timer. */
 #ifndef LEASH_EXAMPLES_CROWD_H
@@ -11,7 +11,7 @@
 enum { CROWD = 1000, CROWD_NAMES = 50 };
 
 struct member {
-	struct member *next; /* that is at work, too */
+	struct member *next; /* the next one that is at work */
 	int name;
 	leash_owner *owner;
 	leash_lock *lock;
@@ -19,7 +19,7 @@ struct member {
 
 static struct {
 	struct member member[CROWD], *at_work;
-	int in_use[CROWD_NAMES]; /* by so many, at this moment */
+	int in_use[CROWD_NAMES]; /* by how many at this moment */
 	int under_way, most, acquired, released, together, failed, over;
 	void (*end)(void);       /* called when all are over */
 } crowd;
@@ -70,7 +70,7 @@ crowd_started(struct member *member, leash_status status, const leash_error *err
 		crowd.most = crowd.under_way;
 }
 
-/* All who are at work have finished. */
+/* All members that are at work have finished. */
 static void
 crowd_work(void)
 {
@@ -111,11 +111,11 @@ crowd_begin(leash_client *client, void (*end)(void))
 	}
 }
 
-/* What came of it; the status of the program. */
+/* Print the result; returns the status of the program. */
 static int
 crowd_tell(void)
 {
-	printf("%d under way at once, %d of them beside another one of their name\n", crowd.most, crowd.together);
+	printf("%d under way at once, %d overlaps\n", crowd.most, crowd.together);
 	printf("%d acquired, %d released\n", crowd.acquired, crowd.released);
 	return crowd.failed > 0 || crowd.together > 0 || crowd.released < CROWD;
 }

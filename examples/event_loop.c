@@ -1,10 +1,10 @@
-/* Locks in an event loop: one thread, and a hundred requests that want ten accounts, each alone.
+/* Locks in an event loop: one thread serves a hundred requests, and each needs one of ten accounts for itself.
  *
  *   event_loop [URI]
  *
- * No thread waits for a lock. What was begun is told by leash_client_dispatch(), whenever the client's descriptor is
- * readable: here to epoll, as it would be to libuv or libevent. Each request has an owner of its own, since the thread
- * that runs the loop acquires for all of them. */
+ * No thread waits for a lock. Whenever epoll finds the client's descriptor readable, leash_client_dispatch() reports
+ * what has ended; libuv and libevent work the same way. Each request has an owner of its own, because the thread that
+ * runs the loop acquires for all of them. */
 #include <leash.h>
 
 #include <errno.h>
@@ -16,13 +16,13 @@
 enum { ACCOUNTS = 10, REQUESTS = 100 };
 
 struct request {
-	struct request *next; /* that is at work, too */
+	struct request *next; /* the next one that is at work */
 	int account;
 	leash_owner *owner;
 	leash_lock *lock;
 };
 
-static int in_use[ACCOUNTS]; /* by so many requests, at this moment */
+static int in_use[ACCOUNTS]; /* by how many requests at this moment */
 static struct request *at_work;
 static int served, together, failed;
 
@@ -57,11 +57,11 @@ acquired(void *arg, leash_status status, const leash_error *err)
 		return;
 	}
 	together += in_use[request->account]++ > 0;
-	request->next = at_work; /* a server would send its query now, and go on when the answer is there */
+	request->next = at_work; /* a server would send its query now, and continue when the answer arrives */
 	at_work = request;
 }
 
-/* Those who are at work are done with it. */
+/* All requests that are at work have finished it. */
 static void
 finish_work(void)
 {
@@ -93,7 +93,7 @@ begin(struct request *request, leash_client *client, int number, leash_error *er
 	return status;
 }
 
-/* The loop. A server would watch its sockets by the same epoll. */
+/* The loop. A server would watch its sockets with the same epoll. */
 static leash_status
 run(leash_client *client, int fd, leash_error *err)
 {
@@ -137,11 +137,11 @@ main(int argc, char **argv)
 		status = run(client, fd, &err);
 	if (status != LEASH_OK)
 		fail(err.text);
-	leash_close(client); /* tells what is under way still */
+	leash_close(client); /* reports what is still under way */
 	for (int i = 0; i < REQUESTS; i++) {
 		leash_lock_free(requests[i].lock);
 		leash_owner_free(requests[i].owner);
 	}
-	printf("%d requests by one thread, %d of them beside another one, %d failed\n", served, together, failed);
+	printf("%d requests by one thread, %d overlaps, %d failed\n", served, together, failed);
 	return failed == 0 ? 0 : 1;
 }

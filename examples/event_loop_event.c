@@ -1,9 +1,9 @@
-/* Locks in libevent's loop: loop_event.h lets it tell what has ended, between timers, sockets and whatever else it has.
+/* Locks in libevent's loop: with loop_event.h the loop reports what has ended, beside its timers, sockets and the rest.
  *
  *   event_loop_event [URI]
  *
- * Here a thousand acquires are under way at once. A timer ends the work of those who have their lock. event_loop.c has
- * the loop itself. */
+ * Here a thousand acquires are under way at once. A timer ends the work of those that have their lock. event_loop.c
+ * shows a loop without libevent. */
 #include <leash.h>
 
 #include "crowd.h"
@@ -48,7 +48,7 @@ main(int argc, char **argv)
 	leash_status status;
 
 	if (base == NULL || (timer = event_new(base, -1, EV_PERSIST, work, NULL)) == NULL) {
-		fprintf(stderr, "event_loop_event: libevent makes no loop\n");
+		fprintf(stderr, "event_loop_event: libevent cannot make a loop\n");
 		return 1;
 	}
 	status = leash_open(&client, LEASH_OPTIONS(.uri = argc > 1 ? argv[1] : NULL), &err);

@@ -1,9 +1,9 @@
-/* Locks in libuv's loop: loop_uv.h lets it tell what has ended, between timers, sockets and whatever else it has.
+/* Locks in libuv's loop: with loop_uv.h the loop reports what has ended, beside its timers, sockets and the rest.
  *
  *   event_loop_uv [URI]
  *
- * Here a thousand acquires are under way at once. A timer ends the work of those who have their lock. event_loop.c has
- * the loop itself. */
+ * Here a thousand acquires are under way at once. A timer ends the work of those that have their lock. event_loop.c
+ * shows a loop without libuv. */
 #include <leash.h>
 
 #include "crowd.h"

@@ -1,11 +1,11 @@
-/* What no lock with a lease can do alone, and how a fence does it: keep out a holder who sleeps, and does not know it.
+/* A fence keeps out a holder that has slept past its lease without noticing, which no lock with a lease can do alone.
  *
  *   fencing [URI]
  *
  * The first process takes the lock and is stopped (as by a full disk, a debugger, a suspended machine) until its lease
- * is over. The second one gets the lock and writes. Then the first wakes up and writes too, believing that it still has
- * the lock: between the last look at leash_lock_held() and the write there is always room for a pause. But the resource
- * keeps the largest fence that it has seen, and refuses smaller ones. */
+ * is over. The second one gets the lock and writes. Then the first one wakes up and also writes, because it believes
+ * that it still has the lock. A process may always pause between the last call of leash_lock_held() and the write. But
+ * the resource keeps the largest fence that it has seen, and refuses smaller ones. */
 #include <leash.h>
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What the lock protects. In earnest: a table with a column `fence`, and "UPDATE ... WHERE fence <= ?". */
+/* What the lock protects. In production: a table with a column `fence`, and "UPDATE ... WHERE fence <= ?". */
 struct resource {
 	uint64_t fence;
 	char value[32];
@@ -35,7 +35,7 @@ resource_write(struct resource *r, uint64_t fence, const char *value)
 	return accepted;
 }
 
-/* Take the lock and write once; `stops` in between. True if all went as it should. */
+/* Take the lock and write once; if `stops`, stop in between. True if all went as expected. */
 static bool
 take_and_write(const char *uri, const char *who, bool stops, struct resource *r)
 {

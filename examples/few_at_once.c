@@ -1,9 +1,9 @@
-/* At most so many at once, over all machines: threads of which each needs a graphics card, of which there are three.
+/* At most N at once, over all machines: each thread needs a graphics card, and there are three.
  *
  *   few_at_once [URI]
  *
- * How many there are is said with each acquire: nothing has to be set up in Redis, and nothing stays there. A program
- * that dies gives its permits back when its lease ends. */
+ * Each acquire says how many there are: nothing has to be set up in Redis, and nothing stays there. If a program
+ * dies, its permits are free when their lease ends. */
 #include <leash.h>
 
 #include <pthread.h>

@@ -2,9 +2,9 @@
  *
  *   hand_over [URI]
  *
- * One thread accepts a request and locks what it is about; another one finishes the request and
- * releases it. With the thread as the owner, as it is by default, the second could not release, and
- * the end of the first would give the lock up. */
+ * One thread accepts a request and acquires its lock; another one finishes the request and releases the lock. If the
+ * owner were the thread, which is the default, the second thread could not release, and the end of the first one would
+ * release the lock. */
 #include <leash.h>
 
 #include <pthread.h>

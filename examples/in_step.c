@@ -1,9 +1,9 @@
-/* To go on in step, on whatever machines: nobody begins a round before all have ended the one before.
+/* Proceed in step, on whatever machines: nobody begins a round before all have ended the one before.
  *
  *   in_step [URI]
  *
- * The parties are threads here. One that died while it waited would not be counted on: whoever is started in its place
- * makes the round whole. */
+ * Here the parties are threads. A party that died while it waited would not count, and one that is started in its
+ * place would complete the round. */
 #include <leash.h>
 
 #include <pthread.h>

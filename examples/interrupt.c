@@ -2,9 +2,9 @@
  *
  *   interrupt [URI]
  *
- * Run it twice. The second waits until the first has done its work, or until you press Ctrl-C: then
- * it leaves the queue at once, and nobody waits for it. The same cancel could be handed to any
- * number of acquires, in any number of threads. */
+ * Run it twice. The second one waits until the first has done its work, or until you press Ctrl-C. Then it
+ * leaves the queue at once, and delays nobody. Any number of acquires, in any number of threads, could share
+ * the cancel. */
 #include <leash.h>
 
 #include <signal.h>
@@ -46,7 +46,7 @@ main(int argc, char **argv)
 	if (status == LEASH_OK) {
 		puts("got it; working for 3 s");
 		fflush(stdout);
-		sleep(3); /* which Ctrl-C ends, too */
+		sleep(3); /* Ctrl-C also ends this */
 		status = leash_lock_release(lock, &err);
 	}
 	if (status == LEASH_CANCELED)

@@ -1,11 +1,11 @@
-/* A job of which nobody knows how long it takes: the lease is short, and the watchdog renews it until the release.
+/* A job of unknown length: the lease is short, and the watchdog renews it until the release.
  *
  *   long_job [URI [hang]]
  *
  * The job takes several times its lease of 1.5 s. If the process is killed, the lock is free at most 1.5 s
- * later. A process that hangs is not dead, and its watchdog would go on for ever: hence `alive_ms`. The
- * job says leash_lock_alive() as it goes along, and the watchdog renews only while it does. With "hang"
- * the job gets stuck half-way, and loses its lock. */
+ * later. A process that hangs is not dead, and its watchdog would renew forever: this is what `alive_ms` is for. The
+ * job calls leash_lock_alive() as it proceeds, and the watchdog renews only while it does. With "hang" the job gets
+ * stuck half-way, and loses its lock. */
 #include <leash.h>
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 enum { STEPS = 10 };
 
-/* False: the lock is lost, and with it the right to go on. */
+/* False: the lock is lost, and the job must stop. */
 static bool
 work(leash_lock *lock, bool hangs)
 {
@@ -46,7 +46,7 @@ main(int argc, char **argv)
 		status = leash_lock_acquire(lock, 10000, &err);
 	if (status == LEASH_OK) {
 		printf(work(lock, argc > 2) ? "the job is done\n" : "the lock is lost: the job stops here\n");
-		status = leash_lock_release(lock, &err); /* OK, or LOST: so this, too, tells whether it was held to the end */
+		status = leash_lock_release(lock, &err); /* OK, or LOST: this also tells whether it was held to the end */
 	}
 	if (status != LEASH_OK)
 		fprintf(stderr, "long_job: %s\n", err.text);

@@ -1,19 +1,17 @@
 /* leash in a libevent loop: one header, to be copied.
  *
  *     struct event *watch;
- *     leash_event_attach(&watch, client, base, &err);   what ends from now on is told by the loop, on its thread
- *     event_base_dispatch(base);
- *     leash_event_detach(watch);                        first: leash_close() closes the watched descriptor
- *     leash_close(client);                              tells what is still under way: LEASH_CLOSED
- *     event_base_free(base);
+ *     leash_event_attach(&watch, client, base, &err); from now on the loop reports what ends, on its thread
+ *     event_base_dispatch(base); leash_event_detach(watch); first: leash_close() closes the watched descriptor
+ *     leash_close(client); reports what is still under way: LEASH_CLOSED event_base_free(base);
  *
  * The loop runs as long as something is attached.
  *
- * All of it is for the thread of the loop. A leash_done_fn may detach. It must not run the loop: nothing is told before
- * it returns.
+ * Use all of this only on the thread of the loop. A leash_done_fn may detach. It must not run the loop, because nothing
+ * is reported before it returns.
  *
- * In a forked child call event_reinit() first, then detach, then leash_close(). Before that the epoll is the parent's,
- * too, and the parent would lose its watch.
+ * In a forked child call event_reinit() first, then detach, then leash_close(). Until event_reinit() the child shares
+ * the epoll with its parent, and the parent would lose its watch.
  *
  * docs/event-loops.md has more. */
 #ifndef LEASH_LOOP_EVENT_H
@@ -24,7 +22,7 @@
 #include <event2/event.h>
 #include <stdio.h>
 
-/* Without memory (LEASH_NO_MEMORY) nothing is told. The descriptor stays readable then, so libevent calls this
+/* Without memory (LEASH_NO_MEMORY) nothing is reported. Then the descriptor stays readable, so libevent calls this
  * again. */
 static inline void
 leash_event_ready_(evutil_socket_t fd, short events, void *client)

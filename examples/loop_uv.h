@@ -1,19 +1,17 @@
 /* leash in a libuv loop: one header, to be copied.
  *
  *     uv_poll_t *watch;
- *     leash_uv_attach(&watch, client, loop, &err);   what ends from now on is told by the loop, on its thread
- *     uv_run(loop, UV_RUN_DEFAULT);
- *     leash_uv_detach(watch);                        first: leash_close() closes the watched descriptor
- *     leash_close(client);                           tells what is still under way: LEASH_CLOSED
- *     uv_run(loop, UV_RUN_DEFAULT);                  libuv lets go of the watch
+ *     leash_uv_attach(&watch, client, loop, &err); from now on the loop reports what ends, on its thread uv_run(loop,
+ *     UV_RUN_DEFAULT); leash_uv_detach(watch); first: leash_close() closes the watched descriptor leash_close(client);
+ *     reports what is still under way: LEASH_CLOSED uv_run(loop, UV_RUN_DEFAULT); libuv frees the watch
  *
  * The loop runs as long as something is attached, unless you uv_unref((uv_handle_t *)watch).
  *
- * All of it is for the thread of the loop. A leash_done_fn may detach. It must not run the loop: nothing is told before
- * it returns.
+ * Use all of this only on the thread of the loop. A leash_done_fn may detach. It must not run the loop, because nothing
+ * is reported before it returns.
  *
- * In a forked child call uv_loop_fork() first, then detach, then leash_close(). Before that the epoll is the parent's,
- * too, and the parent would lose its watch.
+ * In a forked child call uv_loop_fork() first, then detach, then leash_close(). Until uv_loop_fork() the child shares
+ * the epoll with its parent, and the parent would lose its watch.
  *
  * docs/event-loops.md has more. */
 #ifndef LEASH_LOOP_UV_H
@@ -25,8 +23,8 @@
 #include <stdlib.h>
 #include <uv.h>
 
-/* Without memory (LEASH_NO_MEMORY) nothing is told. The descriptor stays readable then, so libuv calls this again. With
- * a status libuv has stopped watching: the descriptor was closed, and perhaps the client. */
+/* Without memory (LEASH_NO_MEMORY) nothing is reported. Then the descriptor stays readable, so libuv calls this again.
+ * If `status` is not 0, libuv has stopped watching: the descriptor was closed, and perhaps the client. */
 static inline void
 leash_uv_ready_(uv_poll_t *watch, int status, int events)
 {

@@ -1,4 +1,4 @@
-/* Losing a lock: how a program learns that its lock is gone although it released nothing, and what it should do then.
+/* Losing a lock: how a program learns that it lost a lock which it did not release, and what it should do then.
  *
  *   lost_lease [URI]
  *
@@ -44,15 +44,15 @@ lose_it(leash_lock *lock, leash_cancel *lost, redisContext *redis, leash_error *
 	printf("got the lock\n");
 	work(lock, lost_fd, redis);
 
-	/* Until it is unwound, the loss is the answer to everything: no function deeper down can take the lock anew by
-	 * accident, and go on with work of which the first half was done under another hold. */
+	/* Until the lock is released, every call returns LEASH_LOST. So no function deeper down can acquire the lock
+	 * again by * accident, and continue work whose first half was done under another hold. */
 	printf("acquire: %s\n", leash_status_name(leash_lock_acquire(lock, 0, NULL)));
 	status = leash_lock_release(lock, err);
 	printf("release: %s\n", leash_status_name(status));
 	if (status != LEASH_LOST)
 		return status;
 
-	/* From here on it is a lock like any other: begin again, from the start. */
+	/* From here on it is a lock like any other. Begin the work again, from the start. */
 	leash_cancel_reset(lost);
 	status = leash_lock_acquire(lock, 10000, err);
 	if (status != LEASH_OK)

@@ -1,10 +1,10 @@
-/* Many who read, one who writes: threads look up prices all the time, and one corrects them now and then.
+/* Many readers, one writer: threads look up prices all the time, and one corrects them now and then.
  *
  *   many_readers [URI]
  *
- * Two prices must be changed together, and no reader may see one without the other. Who writes waits until those who
- * read are done, and those who come behind it wait for it: so it gets in, however many they are. One who reads finds a
- * price that is wrong, and corrects it without another one writing in between: an upgrade. */
+ * Two prices must be changed together, and no reader may see one change without the other. A writer waits for the
+ * present readers, and later readers wait for the writer. So the writer gets in, however many readers there are. A
+ * reader that finds a wrong price corrects it, and nobody writes in between: this is an upgrade. */
 #include <leash.h>
 
 #include <pthread.h>
@@ -71,7 +71,7 @@ round_off(void)
 			price -= price % 10; /* as it was read: nobody wrote in between */
 			with_tax = price + price * 19 / 100;
 			tell(leash_lock_release(writes, &err), &err);
-		} else if (status != LEASH_TIMEOUT) { /* which says that others read: another time */
+		} else if (status != LEASH_TIMEOUT) { /* TIMEOUT: others read; try another time */
 			tell(status, &err);
 		}
 	}

@@ -1,9 +1,9 @@
-/* What a scrape gets: counts and times of a client in the text format of Prometheus.
+/* What a scrape receives: counts and times of a client in the text format of Prometheus.
  *
  *   metrics [URI] >page
  *
- * A service writes it into the answer to GET /metrics; here it goes to stdout. First there is a load of which the
- * program itself knows how long it took, for comparison. */
+ * A service writes this text into the answer to GET /metrics; here it goes to stdout. For comparison, the program
+ * first does some work and measures by itself how long it took. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <leash.h>

@@ -1,8 +1,10 @@
-/* Functions that each take the lock they need, and call each other: a thread that has a lock gets it again at once.
+/* Functions that each acquire the lock they need, and call each other: a thread that has a lock gets it again at
+ * once.
  *
  *   nested [URI]
  *
- * The nested calls ask nobody: they add one to the depth in this process. Only the outermost release lets go. */
+ * The nested calls send nothing: they add one to the depth in this process. Only the outermost release frees the
+ * lock. */
 #include <leash.h>
 
 #include <stdio.h>
@@ -22,7 +24,7 @@ add(leash_lock *accounts, int account, long amount, leash_error *err)
 	return leash_lock_release(accounts, err);
 }
 
-/* The same, and nobody sees the moment in between, in which the amount is in neither account. */
+/* Also complete in itself. Nobody sees the moment at which the amount is in neither account. */
 static leash_status
 transfer(leash_lock *accounts, int from, int to, long amount, leash_error *err)
 {
@@ -34,7 +36,7 @@ transfer(leash_lock *accounts, int from, int to, long amount, leash_error *err)
 	status = add(accounts, from, -amount, err);
 	if (status == LEASH_OK)
 		status = add(accounts, to, amount, err);
-	released = leash_lock_release(accounts, status == LEASH_OK ? err : NULL); /* the first error is the one to tell */
+	released = leash_lock_release(accounts, status == LEASH_OK ? err : NULL); /* report the first error */
 	return status != LEASH_OK ? status : released;
 }
 

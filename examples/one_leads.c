@@ -1,9 +1,9 @@
-/* One leads, and all know who: candidates who take turns, and one who watches them.
+/* One leads, and all know who: candidates take turns, and one thread watches them.
  *
  *   one_leads [URI]
  *
- * A candidate leads while it holds the lock, and proclaims how it is to be reached. Here each resigns after a moment;
- * one that dies leads to the end of its lease. Who watches hears of each change, and need not stand itself. */
+ * A candidate leads while it holds the lock, and proclaims its address. Here each leader resigns after a moment; one
+ * that dies leads until its lease ends. A watcher learns of each change, and need not be a candidate. */
 #include <leash.h>
 
 #include <pthread.h>
@@ -50,7 +50,7 @@ follow(leash_watch *watch, leash_error *err)
 		if (status != LEASH_OK)
 			return status;
 		if (leader.value[0] == '\0' || strcmp(leader.token, last) == 0)
-			continue; /* nobody; or about to say who it is */
+			continue; /* nobody leads, or the leader has not proclaimed its value yet */
 		printf("%s leads\n", leader.value);
 		memcpy(last, leader.token, sizeof last);
 		led++;

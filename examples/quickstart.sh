@@ -3,10 +3,10 @@
 #
 # Does all of its own set-up on a bare Debian 12 or 13, as root or with sudo: packages, build (in build/quickstart, or
 # $LEASH_BUILD_DIR), a private redis-server on a unix socket in a temporary folder, which goes away at the end. Safe to
-# run again, from any folder. Then two processes, called ann and bob, want one lock. What is said to happen is looked at
-# in Redis; the command succeeds only if all of it was so.
+# run again, from any folder. Then two processes, called ann and bob, want one lock. The script checks in Redis whatever
+# it says, and succeeds only if all of it is true.
 #
-# With LEASH_BY_HAND=PROGRAM it takes that by_hand and builds nothing.
+# With LEASH_BY_HAND=PROGRAM it uses that by_hand, and builds nothing.
 set -u
 
 # shellcheck disable=SC1007 # an empty CDPATH for this cd
@@ -54,14 +54,14 @@ check() { # SENTENCE COMMAND...: the sentence is true if the command succeeds
 	sentence=$1
 	shift
 	if ! "$@" >/dev/null; then
-		say "   NOT SO   $sentence"
+		say "   WRONG    $sentence"
 		[ ! -s "$dir/redis.log" ] || tail -n 3 "$dir/redis.log"
-		give_up 'that was not what leash promises'
+		give_up 'this is not what leash promises'
 	fi
 	say "   ok       $sentence"
 }
 
-await() { # WHAT COMMAND...: until it succeeds. The limit is not a claim, only the end of waiting for ever.
+await() { # WHAT COMMAND...: wait until it succeeds. The limit promises nothing, it only ends an endless wait.
 	what=$1
 	shift
 	tries=0
@@ -100,15 +100,15 @@ answers() {
 	[ "$(ask PING)" = PONG ]
 }
 
-is() { # VALUE COMMAND...: that is what the command prints
+is() { # VALUE COMMAND...: the command prints this value
 	value=$1
 	shift
 	[ "$("$@")" = "$value" ]
 }
 
-# ---- ann and bob: what they are told goes through a pipe, what they say into a file ----
+# ---- ann and bob: each reads commands from a pipe, and prints into a file ----
 
-new_lines() { # WHO: said since the last hear()
+new_lines() { # WHO: printed since the last hear()
 	tail -n "+$(($(cat "$dir/$1.heard") + 1))" "$dir/$1.said"
 }
 
@@ -126,7 +126,7 @@ hear() { # WHO
 	echo "$lines" >"$dir/$1.heard"
 }
 
-hear_answer() { # WHO PATTERN: every answer ends with a line on what is held
+hear_answer() { # WHO PATTERN: every answer ends with a line about what is held
 	await "the answer of $1" said "$1" '^  held'
 	right=no
 	said "$1" "$2" && right=yes
@@ -142,7 +142,7 @@ start() { # WHO
 	echo 0 >"$dir/$1.heard"
 	: >"$dir/$1.said"
 	mkfifo "$dir/$1.told"
-	# Not with the other's pipe: each ends when nobody can tell it anything any more.
+	# Not with the other's pipe: each ends when nobody can send it commands any more.
 	"$program" "unix://$dir/redis.sock" "$lock" "$lease" <"$dir/$1.told" >"$dir/$1.said" 2>&1 3>&- &
 }
 
@@ -181,21 +181,21 @@ greet bob
 # ---- the play ----
 
 say '' "Two processes, ann and bob, want one lock, '$lock', in a Redis of their own. Its lease is $lease ms:" \
-	'that long a lock stays without being renewed.'
+	'a lock that is not renewed is free after this time.'
 
 say '' '1. ann takes the lock.' ''
 say acquire >&3
 hear_answer ann '^acquire: OK'
 show_redis
-check 'Redis has it: a hash of owner token -> depth, which expires by itself' [ "$(ask PTTL "$key")" -gt 0 ]
+check 'Redis has the lock: a hash of owner token -> depth, which expires by itself' [ "$(ask PTTL "$key")" -gt 0 ]
 owner=$(holder)
 
-say '' '2. bob wants it too, and has to wait.' ''
+say '' '2. bob also wants it, and has to wait.' ''
 say acquire >&4
 await 'bob in the queue' is 1 ask EXISTS "$key:queue"
 check 'bob stands in the queue and says nothing' said_nothing bob
 
-say '' '3. ann works for three leases. The watchdog in her process renews it; ^ is where its TTL went up.' ''
+say '' '3. ann works for three leases. The watchdog in her process renews the lock; ^ marks where its TTL went up.' ''
 printf '   PTTL   '
 began=$(now_ms)
 last=99999 rises=0 least=$lease column=0
@@ -215,11 +215,11 @@ while [ $(($(now_ms) - began)) -lt $((3 * lease)) ]; do
 done
 say ''
 check "the lease was renewed: its TTL went up $rises times" [ "$rises" -ge 2 ]
-check "it never ran out: the TTL was never seen under $least ms" [ "$least" -gt 0 ]
-check 'it is still the same hold of ann' is "$owner" holder
+check "the lease never ran out: the TTL was at least $least ms" [ "$least" -gt 0 ]
+check 'ann still has the same hold' is "$owner" holder
 check 'bob still waits' said_nothing bob
 
-say '' '4. ann takes it once more, as a function does that is called with the lock held. That asks nobody.' ''
+say '' '4. ann takes it again, like a function that is called with the lock held. This sends nothing to Redis.' ''
 say acquire >&3
 hear_answer ann 'depth 2'
 await 'the depth of 2 in Redis' is 2 ask HGET "$key" "$owner"
@@ -227,7 +227,7 @@ show_redis
 check 'Redis shows the depth after the next renewal' is 2 ask HGET "$key" "$owner"
 say release >&3
 hear_answer ann 'depth 1'
-check 'the inner release has not let go: it is still the same hold of ann' is "$owner" holder
+check 'the inner release did not free it: ann still has the same hold' is "$owner" holder
 check 'bob still waits' said_nothing bob
 
 say '' '5. ann releases it, and bob has it.' ''
@@ -236,11 +236,11 @@ hear_answer ann '^release: OK'
 hear_answer bob '^acquire: OK'
 show_redis
 check 'the hold is another one' [ "$(holder)" != "$owner" ]
-check 'his fence is larger than hers was' [ "$(fence bob)" -gt "$(fence ann)" ]
+check 'the fence of bob is larger than that of ann was' [ "$(fence bob)" -gt "$(fence ann)" ]
 owner=$(holder)
 of_bob=$(fence bob)
 
-say '' '6. ann wants it again, and waits. bob is killed with SIGKILL: he can release nothing, and tell nobody.' ''
+say '' '6. ann wants it again, and waits. bob is killed with SIGKILL, so he cannot release it.' ''
 say acquire >&3
 await 'ann in the queue' is 1 ask EXISTS "$key:queue"
 check 'ann waits, bob has it' is "$owner" holder
@@ -249,7 +249,7 @@ began=$(now_ms)
 kill -KILL "$bob"
 wait "$bob" 2>/dev/null
 bob=''
-say "   kill     bob is dead; his lease goes on for another $left ms"
+say "   kill     bob is dead; his lease lasts for another $left ms"
 printf '   PTTL   '
 column=0
 while ! said ann '^  held'; do
@@ -263,7 +263,7 @@ took=$(($(now_ms) - began))
 say ''
 hear_answer ann '^acquire: OK'
 show_redis
-# The end of his lease is what is promised. Another lease on top is for a machine that is too busy to look in time.
+# leash promises the end of his lease. Another lease is added for a machine that is too busy to look in time.
 check "ann has it, $took ms after the kill" [ "$took" -le $((left + lease)) ]
 check 'the hold is another one' [ "$(holder)" != "$owner" ]
 check 'the fence has grown again' [ "$(fence ann)" -gt "$of_bob" ]
@@ -273,8 +273,8 @@ say release >&3
 hear_answer ann '^release: OK'
 check 'nothing is left of it in Redis but the fence, for an hour' is "$key:fence" ask KEYS "$key*"
 say quit >&3
-wait "$ann" || give_up 'ann ended badly'
+wait "$ann" || give_up 'ann failed'
 ann=''
 
-say '' 'All of it was so.'
-[ -n "${LEASH_BY_HAND-}" ] || say "To play with it yourself: have a redis-server, and run $program in two terminals."
+say '' 'All checks passed.'
+[ -n "${LEASH_BY_HAND-}" ] || say "To try it yourself, start a redis-server, and run $program in two terminals."

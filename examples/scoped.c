@@ -1,4 +1,4 @@
-/* A block that runs with a lock held, and a function that does: the lock is released however they are left.
+/* A block and a function that run with a lock held: the lock is released however they are left.
  *
  *   scoped [URI]
  *
@@ -10,17 +10,18 @@
 
 static int stock = 2;
 
-/* `err` says afterwards whether the lock was there, and what came of its release; so it must outlive the block. */
+/* Afterwards `err` says whether the lock was acquired, and whether its release failed; so it must outlive the
+ * block. */
 static bool
 sell(leash_lock *shelf, leash_error *err)
 {
 	LEASH_SCOPED(shelf, 5000, err) {
 		if (stock == 0)
-			return false; /* released here, too */
+			return false; /* this also releases the lock */
 		stock--;
 		return true;
 	}
-	return false; /* it did not run */
+	return false; /* the block did not run */
 }
 
 static void

@@ -1,10 +1,10 @@
-/* Locks of leash under the standard's guards: threads that move money from one account to the other, half of them one
- * way, half the other way, while others look at both.
+/* Locks of leash with the guards of the standard library: threads move money between two accounts, half of them one
+ * way, half of them the other way, while others look at both.
  *
  *   scoped_lock [URI]
  *
- * std::scoped_lock takes both locks or none, so nobody waits in a circle; std::shared_lock reads beside others who
- * read. (Where many want the same locks a leash::multi waits in their queues instead of trying again.) */
+ * std::scoped_lock acquires both locks or none, so it never deadlocks. With std::shared_lock several threads read
+ * together. (If many want the same locks, use a leash::multi, which waits in their queues instead of retrying.) */
 #include <leash.hpp>
 
 #include <cstdio>
@@ -20,7 +20,7 @@ namespace {
 
 struct account {
 	leash::lock lock;
-	long balance; /* guarded by it */
+	long balance; /* guarded by the lock */
 };
 
 void move_money(account &from, account &to, leash::read_write_lock &day)
@@ -42,7 +42,7 @@ long close_the_day(const account &ann, const account &bob, leash::read_write_loc
 	if (!alone)
 		throw std::runtime_error("the day cannot be closed: it is used all the time");
 	const long sum = ann.balance + bob.balance;
-	leash::release(alone).value(); /* throws if it was lost meanwhile: the sum may be wrong then */
+	leash::release(alone).value(); /* throws if the lock was lost meanwhile: then the sum may be wrong */
 	return sum;
 }
 

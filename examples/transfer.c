@@ -2,9 +2,9 @@
  *
  *   transfer [URI]
  *
- * Each reads the account, computes, and writes it back. Without a lock both read 400, and one of the amounts is lost;
- * here that is no bad luck but arranged: each waits, after it has read, until the other has read too. With the lock
- * they wait for each other in vain, for a while, because only one of them at a time can read: and the account has 700.
+ * Each reads the account, computes, and writes it back. Without a lock both read 400, and one of the amounts is lost.
+ * Here this is arranged, not bad luck: after its read, each waits until the other has read. With the lock this wait is
+ * in vain and times out, because only one of them can read at a time, and the account ends up with 700.
  *
  * Succeeds if the account was wrong without the lock and right with it. */
 #include <leash.h>
@@ -34,7 +34,7 @@ write_account(redisContext *redis, long balance)
 	freeReplyObject(redisCommand(redis, "SET %s %ld", account, balance));
 }
 
-/* Tell the other process that we have read, and wait until it has, for at most `ms` (-1: for as long as it takes). */
+/* Tell the other process that we have read, and wait at most `ms` until it has read (-1: without limit). */
 static void
 meet(int other, int ms)
 {
@@ -96,7 +96,7 @@ teller(const char *uri, long amount, int other, bool locked)
 	return status == LEASH_OK ? 0 : 1;
 }
 
-/* What the account has after both processes; -1 if one of them failed. */
+/* The balance after both processes; -1 if one of them failed. */
 static long
 run(const char *uri, bool locked)
 {

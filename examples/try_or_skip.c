@@ -1,9 +1,9 @@
 /* A job that several machines start at the same time, as cron does: the first one does it, the others skip it.
  *
- *   try_or_skip [URI [SECONDS]]          the job takes so long; default 2
+ *   try_or_skip [URI [SECONDS]] how long the job takes; default 2
  *
- * Run it twice at once. Both succeed: that somebody else does the job is not a failure. But that the server cannot be
- * reached is one, and has a status of its own: nobody knows then whether the job is being done. */
+ * Run it twice at once. Both succeed: it is no failure if somebody else does the job. But it is a failure if the
+ * server cannot be reached, because then nobody knows whether the job is being done. This has a status of its own. */
 #include <leash.h>
 
 #include <stdio.h>

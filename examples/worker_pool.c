@@ -1,4 +1,5 @@
-/* A server with worker threads: jobs of one customer are done one at a time, over all threads of all servers.
+/* A server with worker threads: the jobs of a customer are done one at a time, over all threads of all
+ * servers.
  *
  *   worker_pool [URI]
  *
@@ -7,7 +8,7 @@
  * (A handle for each thread and customer would do as well: handles of one name share their state.) The
  * balances below have no mutex: the locks guard them.
  *
- * The end: no new jobs, join the threads, free the handles, close the client. */
+ * At the end: accept no new jobs, join the threads, free the handles, close the client. */
 #include <leash.h>
 
 #include <pthread.h>
@@ -27,7 +28,7 @@ struct pool {
 	bool stopping;
 };
 
-/* The number of a job; -1: there will be none any more. */
+/* The number of the next job; -1: there are no more jobs. */
 static int
 take_job(struct pool *pool)
 {

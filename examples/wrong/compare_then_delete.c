@@ -1,9 +1,9 @@
-/* A wrong lock: SET with NX and PX, and a token. Whoever releases it looks first whether the token is still its own.
+/* A wrong lock: SET with NX and PX, and a token. The release first checks whether the token is still its own.
  *
  *   compare_then_delete [--leash] [--seconds N] [URI]
  *
  * GET and DEL are two commands. A process that is paused between them may wake up when the lock is somebody else's, and
- * deletes it all the same. See ../../docs/why-other-ways-break.md. */
+ * then still deletes it. See ../../docs/why-other-ways-break.md. */
 #include "contest.h"
 
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 enum { LEASE_MS = 30 };
 
-static long long token; /* one that nobody else has or had: the process, and a number */
+static long long token; /* unique: the process, and a number */
 
 static bool
 try_lock(redisContext *redis)

@@ -1,7 +1,7 @@
-/* The contest of contest.h: processes that want one lock, somebody who kills or pauses them, and a judge.
+/* The contest of contest.h: processes that want one lock, faults that kill or pause them, and a judge.
  *
- * Each process notes for each job from when to when it was inside and within its lease, and writes that to a pipe. The
- * parent reads the notes, and looks for two that overlap. All times are of one clock of one machine. */
+ * For each job, a process writes to a pipe from when to when it was inside and within its lease. The parent reads these
+ * notes, and looks for two that overlap. All times are of one clock of one machine. */
 #include "contest.h"
 
 #include <leash.h>
@@ -22,10 +22,10 @@
 
 enum {
 	PROCESSES = 4,
-	SHORTEST_LEASE_MS = 100, /* that leash takes */
-	REMEMBERED = 1024,       /* notes, with which a new one is compared */
-	SILENCE_US = 1000000,    /* nobody got in for so long: is the lock left behind? */
-	TOO_LONG_US = 15000000,  /* under leash this is a failure, whatever the reason */
+	SHORTEST_LEASE_MS = 100, /* that leash accepts */
+	REMEMBERED = 1024,       /* notes that a new one is compared with */
+	SILENCE_US = 1000000,    /* if nobody got in for this long: was the lock left behind? */
+	TOO_LONG_US = 15000000,  /* under leash, this long without a job is a failure */
 	GO_ON_US = 1000000,      /* after the first overlap, to count how often it happens */
 	EXIT_USAGE = 64,
 };
@@ -42,7 +42,7 @@ static struct {
 	atomic_bool over;
 	struct {
 		atomic_bool busy;     /* has the lock, as far as it knows */
-		atomic_uint refused;  /* so often */
+		atomic_uint refused;  /* how often */
 	} process[PROCESSES];
 } *shared;
 
@@ -107,7 +107,7 @@ ask(redisContext *redis, const char *format, ...)
 /* The wrong lock, or leash. */
 struct lock {
 	redisContext *redis;
-	int64_t ends_us; /* the lease, counted from before it was asked for */
+	int64_t ends_us; /* the lease, counted from before the request */
 	leash_client *client;
 	leash_lock *leash;
 };
@@ -192,7 +192,7 @@ leave(struct lock *lock)
 	else
 		contest->unlock(lock->redis);
 	shared->process[me].busy = false;
-	if (status != LEASH_OK && status != LEASH_LOST) { /* lost by a pause: that is what leash promises to tell */
+	if (status != LEASH_OK && status != LEASH_LOST) { /* leash promises to report a loss, here after a pause */
 		fprintf(stderr, "leash: %s\n", err.text);
 		exit(1);
 	}
@@ -204,8 +204,8 @@ is_mine(const struct lock *lock)
 	return with_leash ? leash_lock_held(lock->leash) : now_us() < lock->ends_us;
 }
 
-/* A job looks now and then whether the lock is still its own. Under leash it ends if it is not. A wrong lock says
- * nothing of that, so the job goes on; but what it does from then on is not in the note. */
+/* A job checks now and then whether it still has the lock. Under leash it ends if not. A wrong lock does not report
+ * the loss, so the job continues; but the note does not include what it does from then on. */
 static struct note
 work(const struct lock *lock)
 {
@@ -305,7 +305,7 @@ kill_one(int64_t now)
 	return start(process);
 }
 
-/* One without the lock is harmless when it is paused, and paused in vain. */
+/* Only a process that has the lock is paused: a pause of another one shows nothing. */
 static void
 pause_one(int64_t now)
 {
@@ -327,11 +327,11 @@ resume(void)
 	crew.paused = -1;
 }
 
-/* Called about every millisecond. False: no process can be started. */
+/* Called about once a millisecond. False: no process can be started. */
 static bool
 do_harm(int64_t now)
 {
-	/* Not before somebody got in since the last time: on a slow machine they would all be dead before they begin. */
+	/* Only after somebody got in since the last kill: on a slow machine all would be killed before they begin. */
 	if (contest->fault == CONTEST_KILLS && judge.last_us > crew.killed_us && random_of(0, 10) == 0)
 		return kill_one(now);
 	if (crew.paused >= 0 && now >= crew.resume_us)
@@ -375,7 +375,7 @@ read_notes(int64_t now)
 	}
 }
 
-/* Everybody who lives was refused twice since somebody last got in, so nobody who lives has the lock. */
+/* Every living process was refused twice since a process last got in, so no living process has the lock. */
 static bool
 is_held_by_nobody(void)
 {
@@ -385,7 +385,7 @@ is_held_by_nobody(void)
 	return true;
 }
 
-/* A wrong lock: it is there, has no time to live, and nobody who lives has it. Under leash: it took too long. */
+/* A wrong lock: its key exists without an expiry, and no living process has it. Under leash: it took too long. */
 static bool
 is_stuck(redisContext *redis, int64_t silent_us)
 {
@@ -394,14 +394,14 @@ is_stuck(redisContext *redis, int64_t silent_us)
 	return silent_us > SILENCE_US && is_held_by_nobody() && ask(redis, "PTTL %s", contest->key) == -1;
 }
 
-/* On a slow machine a contest goes on until a job was done and, if leash has to tell of pauses, it told of one. */
+/* On a slow machine a contest continues until a job was done and, if there are pauses, leash has reported a loss. */
 static bool
 nothing_was_seen(void)
 {
 	return judge.jobs == judge.lost || (with_leash && contest->fault == CONTEST_PAUSES && judge.lost == 0);
 }
 
-/* Until the time is over, or all is seen. */
+/* Until the time is over, or everything was seen. */
 static bool
 watch(redisContext *redis, int64_t seconds)
 {
@@ -434,14 +434,14 @@ all_end(void)
 	return good;
 }
 
-/* ---- what came of it ---- */
+/* ---- the result ---- */
 
 static void
 tell_plan(void)
 {
 	static const char *const faults[] = {
-		[CONTEST_KILLS] = "now and then one is killed (kill -9)",
-		[CONTEST_PAUSES] = "now and then one that has the lock is paused (SIGSTOP) for longer than its lease",
+		[CONTEST_KILLS] = "now and then a process is killed (kill -9)",
+		[CONTEST_PAUSES] = "now and then the holder is paused (SIGSTOP) for longer than its lease",
 		[CONTEST_SLOW] = "one job in four takes longer than two leases",
 		[CONTEST_CLOCKS] = "the wall clock of process 1 is ahead",
 	};
@@ -458,7 +458,7 @@ tell_work(void)
 	if (contest->fault == CONTEST_KILLS)
 		printf(", %u processes were killed", crew.kills);
 	if (contest->fault == CONTEST_PAUSES)
-		printf(", %u times one was paused", crew.pauses);
+		printf(", the holder was paused %u times", crew.pauses);
 	printf("\n");
 	if (judge.lost > 0)
 		printf("  %u more jobs stopped, because leash said that the lock was lost\n", judge.lost);
@@ -486,11 +486,11 @@ tell_stuck(void)
 	if (with_leash)
 		printf("  after %" PRId64 " ms nobody got in any more\n", since_ms);
 	else
-		printf("  after %" PRId64 " ms one was killed that had the lock, and nobody can get it any more: "
+		printf("  after %" PRId64 " ms the holder was killed, and nobody can get the lock any more: "
 		       "its key has no expiry\n", since_ms);
 }
 
-/* True if it is as it was said to be. */
+/* True if the result is the expected one. */
 static bool
 tell(int64_t seconds)
 {
@@ -506,7 +506,7 @@ tell(int64_t seconds)
 	else if (broke)
 		printf("this lock is broken\n");
 	else
-		printf("NOT SHOWN in %" PRId64 " s: how this lock breaks\n", seconds);
+		printf("this lock did NOT break in %" PRId64 " s\n", seconds);
 	return broke != with_leash && !nothing_was_seen();
 }
 
@@ -541,7 +541,7 @@ hold_contest(redisContext *redis, int64_t seconds)
 	return good;
 }
 
-/* NULL, or the argument that is wrong. */
+/* NULL, or the wrong argument. */
 static const char *
 read_arguments(int argc, char **argv, int64_t *seconds)
 {

@@ -1,12 +1,12 @@
-/* A wrong lock: its value is the time at which it ends, and whoever sees that this time is over takes it by GETSET.
+/* A wrong lock: its value is the time at which it ends, and whoever sees that this time has passed takes it by GETSET.
  *
  *   getset [--leash] [--seconds N] [URI]
  *
- * GETSET tells whether somebody else was faster, so only one of those who agree on the time wins. But each process goes
- * by the clock of its own machine. One whose clock is ahead takes the lock from a holder whose lease is not over. See
+ * GETSET tells whether somebody else was faster, so only one of those who agree on the time wins. But each process uses
+ * the clock of its own machine. One whose clock is ahead takes the lock from a holder whose lease is not over. See
  * ../../docs/why-other-ways-break.md.
  *
- * Here that is the first process: it plays a machine whose clock is ahead by AHEAD_MS. */
+ * Here the first process plays a machine whose clock is ahead by AHEAD_MS. */
 #include "contest.h"
 
 #include <time.h>
@@ -15,7 +15,7 @@
 
 enum { LEASE_MS = 100, AHEAD_MS = 80 };
 
-static long long ends; /* when our lock does, by our clock */
+static long long ends; /* when our lock ends, by our clock */
 
 static long long
 wall_clock_ms(void)

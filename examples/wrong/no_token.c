@@ -2,8 +2,8 @@
  *
  *   no_token [--leash] [--seconds N] [URI]
  *
- * A job takes longer than the lease once in a while. By then somebody else has the lock, and the DEL of the late one
- * deletes that lock. A third one comes in beside the second, who did nothing wrong. See
+ * Once in a while a job takes longer than the lease. By then another process has the lock, and the DEL of the late one
+ * deletes that lock. A third process gets in beside the second, which did nothing wrong. See
  * ../../docs/why-other-ways-break.md. */
 #include "contest.h"
 

@@ -114,7 +114,7 @@ by_hand() {
 quickstart() {
 	mkdir "$dir/tmp"
 	TMPDIR=$dir/tmp LEASH_BY_HAND=$programs/by_hand "$source/examples/quickstart.sh" >"$dir/out" 2>&1 &&
-		prints 'All of it was so.' && ! grep -q 'NOT SO' "$dir/out" && [ -z "$(ls -A "$dir/tmp")" ]
+		prints 'All checks passed.' && ! grep -q 'WRONG' "$dir/out" && [ -z "$(ls -A "$dir/tmp")" ]
 }
 
 # But for what is known for a while of bob, whom the quickstart kills.
@@ -152,7 +152,7 @@ is_built() { # EXAMPLE
 	[ -e "$programs/$1" ]
 }
 serves_a_crowd() { # EXAMPLE
-	so does "$1" "$(seq -f crowd:%g 0 49)" '1000 under way at once, 0 of them beside another one of their name' || return
+	so does "$1" "$(seq -f crowd:%g 0 49)" '1000 under way at once, 0 overlaps' || return
 	[ "$(tail -n 1 "$dir/out")" = '1000 acquired, 1000 released' ] || cat "$dir/out"
 }
 in_cpp() { # HEADER MODULE
@@ -197,7 +197,7 @@ check 'many_readers reads what is whole, and who writes gets in' so does many_re
 check 'metrics writes what the parser of Prometheus reads, with the times of a known load' so metrics_is_read
 check 'event_loop serves all by one thread, and no two of an account at once' so does event_loop \
 	'account:0 account:1 account:2 account:3 account:4 account:5 account:6 account:7 account:8 account:9' \
-	'100 requests by one thread, 0 of them beside another one, 0 failed'
+	'100 requests by one thread, 0 overlaps, 0 failed'
 for library in libevent libuv; do
 	loop=${library#lib}
 	if is_built event_loop_$loop; then
@@ -209,8 +209,8 @@ for library in libevent libuv; do
 done
 check 'few_at_once lets in as many as there are cards' so does few_at_once 'graphics%20cards' \
 	'40 jobs, at most [1-3] of 3 cards in use at once'
-check 'bounded_queue uses up what was made' so does bounded_queue 'queue queue?not%20empty queue?not%20full' \
-	'made 10100, used up 10100'
+check 'bounded_queue consumes what was produced' so does bounded_queue 'queue queue?not%20empty queue?not%20full' \
+	'produced 10100, consumed 10100'
 check 'one_leads tells of each leader, one after the other' so does one_leads scheduler \
 	'host-[1-3]:8080 leads' '3 have led'
 check 'all_done goes on when all workers have arrived, and counts none twice' so does all_done 'all%20done' \

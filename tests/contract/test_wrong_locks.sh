@@ -23,7 +23,7 @@ prints() { # PATTERN, a whole line
 # It ends a second after it was seen. The limit is for machines that hardly move.
 leaves_it_locked() { # PROGRAM
 	run "$1" --seconds 120
-	prints '  after [0-9]* ms one was killed that had the lock, and nobody can get it any more: its key has no expiry'
+	prints '  after [0-9]* ms the holder was killed, and nobody can get the lock any more: its key has no expiry'
 	prints 'this lock is broken'
 }
 lets_in_two() { # PROGRAM

@@ -2,8 +2,8 @@
 
     python3 tasks.py FILE [URI [TASKS]]
 
-Without the lock most of them would write what another one has written already. Any number of such programs, on
-whatever machines, may be at the same file at once: in the end it has counted all tasks of all of them."""
+Without the lock most of them would write a number that another one has written already. Any number of such programs,
+on whatever machines, may use the same file at once: in the end it has counted all tasks of all programs."""
 
 from __future__ import annotations
 
