@@ -26,7 +26,7 @@ struct event {
  * Receives events, one at a time, in order for each lock, on a thread of the client. It never runs on a thread of the
  * program, so data that it shares with those needs a mutex or atomics.
  *
- * It may take any time: renewals do not wait for it, only later events do. It may look at locks (held() and the like);
+ * It may take any time: renewals do not wait for it, only later events do. It may check locks (held() and the like);
  * calls that may wait return LEASH_IN_CALLBACK. Do not destroy a client, a permit or a held lock in it. An exception
  * that leaves it ends the program (std::terminate).
  *

@@ -27,7 +27,7 @@ typedef enum leash_mode {
  * other.
  *
  * With `min_replicas` = n, leash_lock_acquire() returns LEASH_OK, and leash_lock_held() is true, only after n replicas
- * of the server have the lock, too, with its full lease (WAIT). A renewal also counts only after that. So the lock
+ * of the server also have the lock, with its full lease (WAIT). A renewal also counts only after that. So the lock
  * survives the loss of the server if one of those n replicas is promoted. If another replica is promoted, the lock can
  * be gone without its holder knowing until its next renewal. LOST is reported then, and the next holder has a larger
  * fence. (Of the replicas that it can reach, Sentinel promotes the one that has received most. Only if n is the number

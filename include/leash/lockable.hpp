@@ -15,9 +15,9 @@ namespace leash {
  * Lockable and TimedLockable, made of the acquire() and release() of `Lock`: for std::unique_lock, std::lock_guard and
  * std::scoped_lock. It nests, like a std::recursive_timed_mutex.
  *
- * For several locks, std::scoped_lock and std::lock try each lock, give back, and try again. Each try is a round trip
- * to the server for each lock, and has no place in a queue. That never deadlocks. A leash::multi never deadlocks
- * either; it takes one round trip if all locks are free, and waits in queues.
+ * For several locks, std::scoped_lock and std::lock try each lock, release, and retry. Each try is a round trip to the
+ * server for each lock, and has no place in a queue. That never deadlocks. A leash::multi never deadlocks either; it
+ * takes one round trip if all locks are free, and waits in queues.
  */
 template <class Lock> class lockable {
 public:
