@@ -145,8 +145,9 @@ LEASH_API leash_status leash_client_dispatch(leash_client *client, leash_error *
 LEASH_API leash_status leash_client_next(leash_client *client, void **arg, leash_error *end, leash_error *err);
 
 /**
- * Cancel an operation. An acquire soon ends with LEASH_CANCELED, unless it has ended otherwise by then; other
- * operations continue. The end is reported as always. Calling this again does nothing.
+ * Cancel an operation. An acquire or a wait (for a latch, barrier, condition or leader) soon ends with LEASH_CANCELED,
+ * unless it has ended otherwise by then; other operations continue. The end is reported as always. Calling this again
+ * does nothing.
  *
  * @param op  an operation under way, or one that is over and not yet reported; NULL does nothing
  *
