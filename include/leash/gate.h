@@ -57,7 +57,7 @@ LEASH_API void leash_latch_free(leash_latch *latch);
  *                            little later. With a party, call again; without one the arrival may then count twice
  * @retval LEASH_MISMATCH     the name is used as something else
  * @retval LEASH_DENIED       the server does not permit a command; the text names it
- * @retval LEASH_PROTOCOL     the answer is not what a Redis server says
+ * @retval LEASH_PROTOCOL     the answer is not what a Redis server sends
  * @retval LEASH_INVALID      no latch, or a party that is empty or too long
  * @retval LEASH_NO_MEMORY, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
  *

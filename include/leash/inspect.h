@@ -80,7 +80,7 @@ typedef struct leash_lock_info {
  * @retval LEASH_UNAVAILABLE  the server did not answer within the client's `timeout_ms`
  * @retval LEASH_MISMATCH     the key holds something that is no lock of any kind
  * @retval LEASH_DENIED       the server does not permit a command; the text names it
- * @retval LEASH_PROTOCOL     the answer is not what a Redis server says
+ * @retval LEASH_PROTOCOL     the answer is not what a Redis server sends
  * @retval LEASH_INVALID      no lock, no info, or the size of `info` is not set
  * @retval LEASH_UNSUPPORTED, LEASH_NO_MEMORY, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
  *

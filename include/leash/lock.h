@@ -106,7 +106,7 @@ LEASH_API void leash_lock_free(leash_lock *lock);
  * @retval LEASH_MISMATCH     the key holds something that is not this kind of lock; the key was not changed
  * @retval LEASH_UNSUPPORTED  the server is part of a cluster, and this URI does not say so; or the server cannot do
  *                            what `fsynced` requires
- * @retval LEASH_PROTOCOL     the answer is not what a Redis server says
+ * @retval LEASH_PROTOCOL     the answer is not what a Redis server sends
  * @retval LEASH_CANCELED     the wait was canceled (`.cancel`); the caller does not hold the lock
  * @retval LEASH_INVALID      no handle, a negative wait, nested deeper than LEASH_DEPTH_MAX, the handle's owner was
  *                            freed, or another thread acquires for that owner at this moment

@@ -220,7 +220,7 @@ leash_semaphore_waiters(leash_semaphore *semaphore, leash_waiter_fn visit, void 
  *                            be done later. To be sure, call again: setting the same limit twice does no harm
  * @retval LEASH_MISMATCH     a key holds something that is not a semaphore, or not a limit
  * @retval LEASH_DENIED       the server does not permit a command; the text names it
- * @retval LEASH_PROTOCOL     the answer is not what a Redis server says
+ * @retval LEASH_PROTOCOL     the answer is not what a Redis server sends
  * @retval LEASH_INVALID      no semaphore, or a number out of range
  * @retval LEASH_UNSUPPORTED, LEASH_NO_MEMORY, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
  *

@@ -24,7 +24,7 @@ LEASH_BEGIN_DECLS
 	X(FORKED, 11, "the client belongs to the parent process")                                                       \
 	X(IN_CALLBACK, 12, "the call may wait, and a callback must not wait")                                           \
 	X(CLOSED, 13, "the client is closed")                                                                           \
-	X(PROTOCOL, 14, "the answer is not what a Redis server says")                                                   \
+	X(PROTOCOL, 14, "the answer is not what a Redis server sends")                                                  \
 	X(UNSUPPORTED, 15, "not supported here")                                                                        \
 	X(DEADLOCK, 16, "waiting could take forever")
 

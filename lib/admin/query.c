@@ -334,7 +334,7 @@ lsh_ask_explain(const struct lsh_ask *a, leash_error *why)
 	if (a->state == LSH_REPLIED)
 		return lsh_fail(why, LEASH_MISMATCH, 0, "%.100s: its key holds something that is not a lock", shown);
 	if (a->garbled)
-		return lsh_fail(why, LEASH_PROTOCOL, 0, "%.100s: what it sends is not what a Redis server says", shown);
+		return lsh_fail(why, LEASH_PROTOCOL, 0, "%.100s: it does not answer as a Redis server does", shown);
 	if (why->status == LEASH_OK)
 		lsh_node_trouble(a->host->server.node, why);
 	return why->status;

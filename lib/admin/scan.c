@@ -224,7 +224,7 @@ lsh_scan_close(struct lsh_scan *s)
 static leash_status
 nonsense(const struct lsh_scan *s, const char *what, leash_error *err)
 {
-	return lsh_fail(err, LEASH_PROTOCOL, 0, "%.100s: %s: the answer is not what a Redis server says", s->shown, what);
+	return lsh_fail(err, LEASH_PROTOCOL, 0, "%.100s: %s: the answer is not what a Redis server sends", s->shown, what);
 }
 
 /* Ask the server, over the scan's own connection. A refusal is a failure. */

@@ -73,7 +73,7 @@ read_places(struct lsh_waiters *queue, const char *text, leash_error *why)
 		    !read_place(text, size, text + size + 1, score_size, waiter, &arrival))
 			return lsh_fail(why, LEASH_MISMATCH, 0, "its queue holds something that is not a waiter");
 		if (arrival <= queue->last) /* so it would go on for ever */
-			return lsh_fail(why, LEASH_PROTOCOL, 0, "the answer is not what a Redis server says to ZRANGEBYSCORE");
+			return lsh_fail(why, LEASH_PROTOCOL, 0, "the answer is not what a Redis server sends to ZRANGEBYSCORE");
 		queue->last = arrival;
 		waiter->position = ++queue->position;
 		queue->count++;

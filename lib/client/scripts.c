@@ -45,7 +45,7 @@ load(struct lsh_informant *talk, const struct lsh_uri *uri, const struct lsh_scr
 	if (item.type != LSH_STRING || item.length != strlen(script->sha1) ||
 	    strncasecmp(item.text, script->sha1, item.length) != 0)
 		return lsh_fail(err, LEASH_PROTOCOL, 0,
-		                "%.80s: script '%s': the answer is not what a Redis server says to SCRIPT LOAD", uri->shown,
+		                "%.80s: script '%s': the answer is not what a Redis server sends to SCRIPT LOAD", uri->shown,
 		                script->name);
 	return LEASH_OK;
 }

@@ -321,7 +321,7 @@ lsh_hold_left(struct lsh_lease *lease, enum lsh_found found, const leash_error *
 		lsh_notice(hold, LEASH_EVENT_LOST, "the server did not have it any more when it was released");
 	} else if (found == LSH_FOUND_REFUSED) {
 		lsh_notice(hold, LEASH_EVENT_NOT_RELEASED, why->status == LEASH_DENIED ? "the release is not permitted" :
-		           why->status == LEASH_PROTOCOL ? "the answer is not what a Redis server says" :
+		           why->status == LEASH_PROTOCOL ? "the answer is not what a Redis server sends" :
 		           why->status != LEASH_OK ? "the server refused to release it" : "no answer to its release");
 	}
 	lsh_hold_unref(hold);

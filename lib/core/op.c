@@ -381,7 +381,7 @@ explain_timeout(struct lsh_op *op)
 	if ((kind->flags & LSH_REENTRANT) != 0)
 		lsh_each_lease(lease, &op->lock->resource)
 			if (lease->state == LSH_HELD)
-				strcpy(who, ": this client has it, by another thread or owner");
+				strcpy(who, ": another thread or owner of this client has it");
 	return lsh_op_fail(op, LEASH_TIMEOUT, 0, "%s%s%s", op->want.tries ? kind->taken : kind->was_taken, how_long, who);
 }
 
@@ -399,7 +399,7 @@ explain(struct lsh_op *op, leash_status status)
 		return lsh_op_fail(op, LEASH_CLOSED, 0, "the client was closed");
 	default:
 		return lsh_op_fail(op, status, op->why.sys_errno, "%.180s%s", op->why.text,
-		                   op->pending ? ": released again" : "");
+		                   op->pending ? ": it was released again" : "");
 	}
 }
 
@@ -778,7 +778,7 @@ why_over(struct lsh_lease *lease, int64_t now)
 	/* renewed to its end, but for the margin */
 	if (lease->ends_at != LSH_NEVER &&
 	    lease->ends_at - lease->valid_until <= lease->lease_ms * LSH_MS / 50 + 5 * LSH_MS)
-		return "max_hold_ms is over";
+		return "max_hold_ms has passed";
 	return hold->terms->no_renew ? "its lease ran out, as no_renew asks" : NULL;
 }
 

@@ -139,7 +139,7 @@ count_held(struct lsh_lease *lease)
 		return;
 	ask_again(lease, now);
 	if (c.sound < majority)
-		events->at_risk(lease, 0, 0, "a majority of the servers does not renew it: trying again");
+		events->at_risk(lease, 0, 0, "a majority of the servers does not renew it: retrying");
 	else if (c.sound == majority)
 		events->at_risk(lease, 0, 0, "only a bare majority of the servers has it: with one more failure it is lost");
 	else if (events->wants_ms(lease, now) >= 0) /* else its owner puts renewals off */

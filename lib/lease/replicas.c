@@ -120,11 +120,11 @@ too_few(const struct lsh_replicas *x, const struct outcome *o, struct lsh_lease 
 		return;
 	}
 	if (x->safety.fsynced && !o->written)
-		events->at_risk(lease, 0, 0, "the renewal was not written to disk in time: trying again");
+		events->at_risk(lease, 0, 0, "the renewal was not written to disk in time: retrying");
 	else
 		events->at_risk(lease, o->acknowledged, x->safety.min_replicas,
-		                x->safety.fsynced ? "replicas wrote the renewal to disk: trying again"
-		                                  : "replicas acknowledged the renewal: trying again");
+		                x->safety.fsynced ? "replicas wrote the renewal to disk: retrying"
+		                                  : "replicas acknowledged the renewal: retrying");
 	lsh_lease_not_renewed(lease, NULL, lsh_host_is_up(&x->host));
 }
 

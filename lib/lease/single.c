@@ -484,14 +484,14 @@ not_kept(struct lsh_lease *lease, const struct lsh_voted *voted)
 	struct lsh_node *node = (is_acknowledged ? r->server : &lease->votes[0].host->server)->node;
 	/* the first connection to what acknowledges is being made: nothing was lost */
 	bool is_new = is_acknowledged && !lsh_node_has_tried(node);
-	const char *event = "a renewal was not answered: trying again";
+	const char *event = "a renewal was not answered: retrying";
 
 	if (lease->state == LSH_PENDING && !is_new && r->what != LSH_CALL_ANSWERED)
 		tell_why_not(lease, voted);
 	if (lease->state >= LSH_ENDING)
 		return;
 	if (r->what == LSH_CALL_REFUSED)
-		event = "a renewal was refused: trying again";
+		event = "a renewal was refused: retrying";
 	if (lease->state == LSH_PENDING || is_new)
 		event = NULL;
 	lsh_lease_not_renewed(lease, event, is_new || lsh_node_is_up(node));

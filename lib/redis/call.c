@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define NONSENSE   "the answer is not what a Redis server says to a script"
+#define NONSENSE   "the answer is not what a Redis server sends to a script"
 #define NOT_LOADED \
 	"its scripts are not loaded (any more), and scripts=preloaded never sends them: run leash scripts --load"
 
@@ -284,7 +284,7 @@ lsh_call_explain(const struct lsh_call *call, const struct lsh_result *r, leash_
 		lsh_fail(why, r->again ? LEASH_UNAVAILABLE : lsh_fault_status(r->fault), 0, "%.60s: %s", shown, says);
 	} else if (r->what == LSH_CALL_NONSENSE) {
 		lsh_fail(why, LEASH_PROTOCOL, 0, "%.100s: %s", shown,
-		         r->garbled ? "what it sends is not what a Redis server says" : NONSENSE);
+		         r->garbled ? "it does not answer as a Redis server does" : NONSENSE);
 	} else {
 		lsh_node_trouble(node, why);
 	}

@@ -343,7 +343,7 @@ judge(struct asker *a, const struct place *q, const struct redisReply *slots, le
 	if (fault == NULL && served > 0)
 		return judge_slots(a, q, slots, why);
 	if (fault != NULL)
-		lsh_fail(why, LEASH_PROTOCOL, 0, "%.80s: CLUSTER SLOTS: the answer is not what a Redis server says: %s",
+		lsh_fail(why, LEASH_PROTOCOL, 0, "%.80s: CLUSTER SLOTS: the answer is not what a Redis server sends: %s",
 		         q->uri.shown, fault);
 	else
 		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%.80s knows no server of any slot: was the cluster created?",
@@ -600,8 +600,8 @@ lsh_cluster_redirect(struct lsh_cluster *c, bool asks, const char *text, int fro
 	if (*index == LSH_NO_SERVER) {
 		lsh_kick(asker_of(c)->kick); /* there may be some to be given up */
 		return lsh_fail(err, LEASH_UNAVAILABLE, 0,
-		                "%.60s: it redirects us to '%.60s:%u', in vain: %d servers that CLUSTER SLOTS does not name "
-		                "are in use already (or no memory is left)",
+		                "%.60s: it redirects us to '%.60s:%u', which was not followed: %d servers that CLUSTER SLOTS "
+		                "does not name are in use already (or no memory is left)",
 		                said_by->shown, to.host, to.port, (int)LSH_STRANGERS);
 	}
 	if (!asks && lsh_slots_move(c, slot, *index))

@@ -13,7 +13,7 @@
 #define READONLY_SAYS   "it is a replica, which takes no writes (READONLY)" NAME_THE_MASTER
 #define MASTERDOWN_SAYS "it is a replica that has lost its master (MASTERDOWN)" NAME_THE_MASTER
 #define OOM_SAYS        "its memory is full (OOM): make room, or raise its maxmemory"
-#define MISCONF_SAYS    "it takes no writes since it could not save its data (MISCONF): see its log and its disk"
+#define MISCONF_SAYS    "it takes no writes because it could not save its data (MISCONF): see its log and its disk"
 #define NOREPLICAS_SAYS \
 	"it takes no writes, too few replicas are connected (NOREPLICAS): see INFO replication and min-replicas-to-write"
 

@@ -287,7 +287,7 @@ take_answer(struct lsh_handshake *g, const struct lsh_message *m, leash_error *e
 			return refused(g, step, said, err);
 	} else if (m->type != steps[step].type ||
 	           !(steps[step].take != NULL ? steps[step].take(g, m) : strcmp(said, "OK") == 0)) {
-		return lsh_fail(err, LEASH_PROTOCOL, 0, "%s: the answer is not what a Redis server says", steps[step].name);
+		return lsh_fail(err, LEASH_PROTOCOL, 0, "%s: the answer is not what a Redis server sends", steps[step].name);
 	}
 	if (step == REPLICATION && g->hello.replica && g->want == LSH_WANT_MASTER)
 		return lsh_fail(err, LEASH_UNAVAILABLE, 0, "this is a replica, not the master");
@@ -318,7 +318,7 @@ read_answers(struct lsh_handshake *g, size_t size, leash_error *err)
 
 		used += n;
 		if (x < 0)
-			status = lsh_fail(err, LEASH_PROTOCOL, 0, "%s: the answer is not what a Redis server says: %s",
+			status = lsh_fail(err, LEASH_PROTOCOL, 0, "%s: the answer is not what a Redis server sends: %s",
 			                  steps[next_step(g)].name, lsh_reader_fault(g->reader));
 		else if (x > 0)
 			status = take_answer(g, m, err);

@@ -18,7 +18,7 @@
 enum { LEVELS = 7 }; /* of arrays in arrays: what hiredis 0.14 can do */
 
 #define TOO_LONG "its answer has more than %zu %s, which is the most that is accepted"
-#define UNASKED  "it sends an answer without a question"
+#define UNASKED  "it sends a reply that nobody asked for"
 
 enum state { DOWN, CONNECTING, UP };
 
@@ -99,7 +99,7 @@ parse(struct lsh_informant *i)
 			return fail(i, LEASH_PROTOCOL, 0, TOO_LONG, i->options.elements, "elements");
 		if (fault == NULL)
 			return fail(i, LEASH_NO_MEMORY, ENOMEM, "out of memory for an answer");
-		return fail(i, LEASH_PROTOCOL, 0, "what it sends is not what a Redis server says: %s", fault);
+		return fail(i, LEASH_PROTOCOL, 0, "it does not answer as a Redis server does: %s", fault);
 	}
 	if (object == NULL && i->received > i->options.bytes)
 		return fail(i, LEASH_PROTOCOL, 0, TOO_LONG, i->options.bytes, "bytes");

@@ -299,7 +299,7 @@ answer(struct lsh_tls *t)
 	if (BIO_pending(t->out) > 0)
 		flush(t);
 	if (BIO_pending(t->out) > HOARD && !t->ended)
-		fail(t, LEASH_PROTOCOL, EPROTO, "the server asks for more, and reads none of it");
+		fail(t, LEASH_PROTOCOL, EPROTO, "the server asks for more data, but reads none");
 }
 
 static ssize_t

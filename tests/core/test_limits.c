@@ -29,10 +29,10 @@ VERB(renew_until)
 
 SCENE(max_hold_ms_ends_a_hold_that_would_be_renewed,
       "ann wants max_hold_ms 100000; ann holds; renew_until 99000 -> ann left 698; no_event; pass 1000 -> ann left 0;"
-      "event LOST: max_hold_ms is over; ann releases -> ann LOST; ann releases -> ann NOT_HELD")
+      "event LOST: max_hold_ms has passed; ann releases -> ann LOST; ann releases -> ann NOT_HELD")
 SCENE(a_lease_longer_than_max_hold_ms_is_cut_from_the_start,
       "ann wants max_hold_ms 10000; ann holds -> ann left 10000 - 100 - 2;"
-      "pass 10000 -> release 1; event LOST: max_hold_ms is over") /* nobody has it any more */
+      "pass 10000 -> release 1; event LOST: max_hold_ms has passed") /* nobody has it any more */
 SCENE(an_extension_is_cut_to_what_max_hold_ms_leaves, "ann wants max_hold_ms 100000;"
       "ann holds; pass 5000; ann extends 86400000; KEPT -> ann OK, ann left 95000 - 950 - 2")
 SCENE(an_extension_that_is_sent_again_does_not_reach_past_max_hold_ms, "ann wants max_hold_ms 25000;"
@@ -98,7 +98,7 @@ SCENE(who_inherits_a_place_by_a_heartbeat_gets_the_lease_of_its_own_handle, BY_H
 SCENE(who_inherits_a_place_and_wants_no_renewal_gets_one_lease_of_its_own,
       "bob wants no_renew;" BY_HEARTBEAT "pass 3957 -> nothing sent; pass 1;" NOT_RENEWED)
 SCENE(who_inherits_a_place_holds_no_longer_than_its_own_max_hold_ms,
-      "bob wants max_hold_ms 3500;" BY_MESSAGE "pass 2500 -> bob left 0; event LOST: max_hold_ms is over")
+      "bob wants max_hold_ms 3500;" BY_MESSAGE "pass 2500 -> bob left 0; event LOST: max_hold_ms has passed")
 SCENE(who_inherits_what_was_not_asked_for_yet_asks_on_its_own_terms,
       "ann wants lease_ms 3600000; ann wants restart_guard_ms 3600000; bob wants lease_ms 4000; restart; ann acquires;"
       "bob acquires -> nothing sent; cancel ann -> acquire 1; HELD -> bob left 4000 - 40 - 2")

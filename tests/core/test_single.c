@@ -45,8 +45,8 @@ SCENE(who_only_tries_takes_no_place_and_leaves_nothing_to_cancel,
       "ann tries -> try 1; TAKEN -> ann TIMEOUT, nothing sent")
 SCENE(who_is_too_late_is_told_how_to_find_out_who_has_it,
       "ann tries; TAKEN -> ann TIMEOUT, ann why another owner has it: `leash status` or leash_lock_inspect() says who")
-SCENE(or_that_it_is_this_client_itself, "ann holds; bob tries -> bob TIMEOUT, bob why this client has it;"
-      "bob acquires 900; pass 900 -> bob TIMEOUT, bob why other owners had it for all of 900 ms: this client has it")
+SCENE(or_that_it_is_this_client_itself, "ann holds; bob tries -> bob TIMEOUT, bob why another thread or owner;"
+      "bob acquires 900; pass 900 -> bob TIMEOUT, bob why other owners had it for all of 900 ms: another thread")
 SCENE(a_try_whose_answer_was_lost_is_canceled,
       "ann tries; cut; pass 5000 -> ann UNAVAILABLE; reconnect -> try 1, release 1")
 SCENE(a_request_that_came_too_late_is_sent_again_by_the_clock_that_was_learned,

@@ -87,7 +87,7 @@ const char *world_sent(void); /* since it was asked for last */
 /* To the one server, or to the first of three, whose vote is asked for by an "acquire". */
 const char *world_asked(void);
 const char *world_told(void); /* events, likewise: "ann LOST, bob JEOPARDY" */
-extern char world_event[200];   /* the last one, with its text: "LOST: max_hold_ms is over" */
+extern char world_event[200];   /* the last one, with its text: "LOST: max_hold_ms has passed" */
 int64_t world_ms(void);       /* since the test began */
 int64_t world_limit_ms(void); /* for so long from now the oldest acquire may be executed */
 struct lsh_view world_view(struct person *person);

@@ -106,7 +106,7 @@ static const struct {
 	 ALL_BUT_TIME_OK "-ERR unknown command 'TIME'\r\n"},
 	{"", "~ PROTOCOL: 'this is not the answer of a Redis server: CLIENT SETNAME was refused: NONSENSE \\x1b[31mred'",
 	 "-NONSENSE \x1b[31mred\r\n"},
-	{"closes", "~ PROTOCOL: ': CLIENT SETNAME: the answer is not what a Redis server says: '",
+	{"closes", "~ PROTOCOL: ': CLIENT SETNAME: the answer is not what a Redis server sends: '",
 	 "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"},
 	{"", "= OK; time = 1700000000000007", SETNAME_OK INFO_OK REPLICATION_OK NOPERM_INFO TIME_OK},
 	{"", "= OK; time = 1700000000000007", SETNAME_OK INFO_OK NOPERM_INFO MEMORY_OK TIME_OK},
@@ -125,7 +125,7 @@ SCENE(a_server_that_closes_the_connection_is_said_to_at_which_step,
       "each m '' at_once; puppet p '$x'; manner p closes $m;"
       "try redis://127.0.0.1:$p ~ UNAVAILABLE: ': $s: the server closed the connection'; next")
 SCENE(what_no_server_says_is_a_protocol_error, "each x SSH-2.0-OpenSSH_9.2p1\r\n *1073741823\r\n; puppet p $x;"
-      "try redis://127.0.0.1:$p ~ PROTOCOL: 'not what a Redis server says'")
+      "try redis://127.0.0.1:$p ~ PROTOCOL: 'not what a Redis server sends'")
 
 #define AS_ANSWER(step, before) \
 	"puppet p '" before "$x'; try redis://127.0.0.1:$p ~ PROTOCOL: ': " step ": the answer is not'; next;"

@@ -217,9 +217,9 @@ SCENE(one_that_hangs_keeps_no_other_waiting, "connect i; connect j; on f ECHO si
       "step i = wait; await heard f ECHO = 1; off f ECHO; say j hello; ask j; step i = wait; next j = hello;"
       "step i = wait")
 SCENE(what_is_said_unasked_is_no_reply_unless_it_was_wanted,
-      "connect i; send f '*1\r\n$4\r\nnews\r\n' = 1; next i ~ PROTOCOL: 'it sends an answer without a question';"
+      "connect i; send f '*1\r\n$4\r\nnews\r\n' = 1; next i ~ PROTOCOL: 'a reply that nobody asked for';"
       /* nor right behind what was asked for, where it would be taken for the reply to the next question */
-      "connect i; on f ECHO '+x\r\n+y\r\n'; say i x; ask i; next i ~ PROTOCOL: 'it sends an answer without a question';"
+      "connect i; on f ECHO '+x\r\n+y\r\n'; say i x; ask i; next i ~ PROTOCOL: 'a reply that nobody asked for';"
       "free i; listen; connect i; send f '*1\r\n$4\r\nnews\r\n' = 1; next i = [news]")
 
 /* A step hands out one reply and reads once, and asks for the next step itself. */
