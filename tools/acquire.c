@@ -79,12 +79,12 @@ die_of_signal(void)
 static int
 check_outer(struct request *r)
 {
-	struct holding_outer outer = {.fence = 0};
+	struct holding_outer outer;
 	leash_error err;
 
 	if (r->wait_ms == 0 || environment_has_no_token())
 		return CLI_GO_ON;
-	if (r->held.kind->look(&r->held, &outer, &err) != LEASH_OK) {
+	if (holding_look(&r->held, &outer, &err) != LEASH_OK) {
 		holding_explain(&r->held, &err);
 		return cli_fail_with(&r->cli, &err);
 	}
@@ -99,7 +99,7 @@ say_who_has_it(const struct request *r)
 {
 	char who[HOLDING_WHO_SIZE], whose[LEASH_TOKEN_MAX];
 
-	r->held.kind->who(&r->held, who, whose);
+	holding_who(&r->held, who, whose);
 	cli_say(&r->cli, CLI_INFO, "%s", who);
 }
 
@@ -111,12 +111,12 @@ take(struct request *r, int64_t wait_ms, leash_error *err)
 	leash_status st = LEASH_TIMEOUT;
 
 	if (r->cli.verbose && wait_ms != 0) {
-		st = r->held.kind->acquire(&r->held, LEASH_ACQUIRE(.cancel = cancel), err);
+		st = holding_acquire(&r->held, LEASH_ACQUIRE(.cancel = cancel), err);
 		if (st == LEASH_TIMEOUT)
 			say_who_has_it(r);
 	}
 	if (st != LEASH_OK)
-		st = r->held.kind->acquire(&r->held, LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel), err);
+		st = holding_acquire(&r->held, LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel), err);
 	if (st == LEASH_OK)
 		cli_say(&r->cli, CLI_DETAIL, "%s acquired after %s%s", r->held.shown,
 		        cli_span(span, (clock_boot_ns() - from_ns) / MS), holding_fence(fence, &r->held));
@@ -144,7 +144,7 @@ make_ready(struct request *r)
 {
 	leash_error err;
 
-	if (r->held.kind->extend(&r->held, r->ttl_ms, &err) != LEASH_OK)
+	if (holding_extend(&r->held, r->ttl_ms, &err) != LEASH_OK)
 		return cli_fail_with(&r->cli, &err);
 	return r->keep.wanted ? keep_prepare(&r->keep, &r->held) : CLI_GO_ON;
 }
@@ -158,7 +158,7 @@ leave_behind(struct request *r)
 	leash_error why;
 
 	if (status != CLI_GO_ON) {
-		r->held.kind->release(&r->held, NULL);
+		holding_release(&r->held, NULL);
 		return status;
 	}
 	if (received == 0 && print_token(r)) {
@@ -166,12 +166,12 @@ leave_behind(struct request *r)
 			keep_stay(&r->keep);
 			return EXIT_OK;
 		}
-		_exit(r->held.kind->remaining_ms(&r->held) > 0
+		_exit(holding_remaining_ms(&r->held) > 0
 		              ? EXIT_OK
 		              : cli_fail(&r->cli, EXIT_LOST, "%s has lapsed before its token was taken", r->held.shown));
 	}
 	failed = errno;
-	if (r->held.kind->release(&r->held, &why) != LEASH_OK)
+	if (holding_release(&r->held, &why) != LEASH_OK)
 		cli_fail(&r->cli, EXIT_NO_SERVER, "%s; it stays until its lease ends", why.text);
 	if (received != 0)
 		return EXIT_BY_SIGNAL;

@@ -115,7 +115,7 @@ leash_status
 hold_set_acquire(struct hold_set *set, const leash_acquire *how, const struct holding **about, leash_error *err)
 {
 	struct holding *only = single(set);
-	leash_status status = only != NULL ? only->kind->acquire(only, how, err) : gather(set, err);
+	leash_status status = only != NULL ? holding_acquire(only, how, err) : gather(set, err);
 
 	if (only == NULL && status == LEASH_OK)
 		status = leash_multi_acquire_with(set->multi, how, err);
@@ -134,10 +134,10 @@ hold_set_fill_up(struct hold_set *set, int64_t lease_ms, int64_t *remaining_ms, 
 
 	*remaining_ms = lease_ms;
 	for each_own(h, set) {
-		if (status == LEASH_OK && h->kind->remaining_ms(h) < lease_ms - lease_ms / 4)
-			status = h->kind->extend(h, lease_ms, err);
-		if (h->kind->remaining_ms(h) < *remaining_ms)
-			*remaining_ms = h->kind->remaining_ms(h);
+		if (status == LEASH_OK && holding_remaining_ms(h) < lease_ms - lease_ms / 4)
+			status = holding_extend(h, lease_ms, err);
+		if (holding_remaining_ms(h) < *remaining_ms)
+			*remaining_ms = holding_remaining_ms(h);
 	}
 	return status;
 }
@@ -147,7 +147,7 @@ hold_set_release(struct hold_set *set, const struct holding **about, leash_error
 {
 	struct holding *only = single(set);
 	leash_error why;
-	leash_status status = only != NULL ? only->kind->release(only, &why) : leash_multi_release(set->multi, &why);
+	leash_status status = only != NULL ? holding_release(only, &why) : leash_multi_release(set->multi, &why);
 
 	if (status != LEASH_OK)
 		blame(set, about, &why);
@@ -162,7 +162,7 @@ bool
 hold_set_may_leave(const struct hold_set *set, int64_t ms)
 {
 	for each_own(h, set)
-		if (h->kind->remaining_ms(h) > ms)
+		if (holding_remaining_ms(h) > ms)
 			return false;
 	return true;
 }
@@ -173,7 +173,7 @@ hold_set_leave(struct hold_set *set, int64_t ms)
 	if (!hold_set_may_leave(set, ms))
 		return false;
 	for each_own(h, set)
-		if (h->kind->extend(h, ms, NULL) != LEASH_OK)
+		if (holding_extend(h, ms, NULL) != LEASH_OK)
 			return false;
 	return true;
 }
@@ -184,7 +184,7 @@ hold_set_remaining_ms(const struct hold_set *set, const struct holding **first)
 	int64_t least = HOLD_SET_EVER_MS;
 
 	for each_held(h, set) {
-		int64_t left = h->outer != NULL ? holder_watch_remaining_ms(h->outer) : h->kind->remaining_ms(h);
+		int64_t left = h->outer != NULL ? holder_watch_remaining_ms(h->outer) : holding_remaining_ms(h);
 
 		if (left >= least)
 			continue;
@@ -208,7 +208,7 @@ bool
 hold_set_who(const struct hold_set *set, char *out, char *whose)
 {
 	for each_own(h, set)
-		if (h->kind->who(h, out, whose))
+		if (holding_who(h, out, whose))
 			return true;
 	return false;
 }

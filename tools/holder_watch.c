@@ -57,12 +57,12 @@ look_on(void *arg)
 
 	while (atomic_load(&o->valid_until) != 0) {
 		int64_t pause_ms = holder_watch_remaining_ms(o) / 6, asked_ns;
-		struct holding_outer outer = {.fence = 0};
+		struct holding_outer outer;
 
 		if (!thread_sleep(&o->thread, pause_ms > 5000 ? 5000 : pause_ms < 100 ? 100 : pause_ms))
 			break;
 		asked_ns = clock_boot_ns();
-		if (o->holding->kind->look(o->holding, &outer, NULL) == LEASH_OK)
+		if (holding_look(o->holding, &outer, NULL) == LEASH_OK)
 			note(o, &outer, asked_ns);
 	}
 	return NULL;

@@ -2,23 +2,93 @@
 #include "tools/holding.h"
 
 #include "tools/environment.h"
-#include "tools/sharing.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* ---- a lock: a mutex, or to read or to write ---- */
+struct holding_kind {
+	const char *if_not_held; /* the rest of what is said of a token that does not hold it */
+	leash_status (*look)(const struct holding *holding, struct holding_outer *outer, leash_error *err);
+	bool (*who)(const struct holding *holding, char *out, char *whose);
+};
 
-static leash_status
-lock_open(struct holding *h, const leash_lock_options *options, leash_error *err)
+/* ---- of any kind: through the handle of permits, or of a lock ---- */
+
+leash_status
+holding_open(struct holding *h, leash_client *client, const leash_lock_options *options, leash_error *err)
 {
-	return leash_lock_new(&h->lock, h->client, h->name, options, err);
+	leash_lock_options own = *options;
+
+	own.mode = h->need.shared ? LEASH_READ : h->need.exclusive ? LEASH_WRITE : LEASH_MUTEX;
+	h->client = client;
+	return h->need.slots > 0 ? leash_semaphore_new(&h->semaphore, client, h->name, h->need.slots, &own, err)
+	                         : leash_lock_new(&h->lock, client, h->name, &own, err);
 }
 
-static void
-lock_free(struct holding *h)
+void
+holding_note(struct holding *h)
 {
+	if (h->permit != NULL) {
+		leash_permit_token(h->permit, h->token, sizeof h->token);
+		return;
+	}
+	h->fence = leash_lock_fence(h->lock);
+	leash_lock_token(h->lock, h->token, sizeof h->token);
+}
+
+leash_status
+holding_acquire(struct holding *h, const leash_acquire *how, leash_error *err)
+{
+	leash_status status = h->need.slots > 0
+	                              ? leash_semaphore_acquire_with(h->semaphore, h->need.take, how, &h->permit, err)
+	                              : leash_lock_acquire_with(h->lock, how, err);
+
+	if (status == LEASH_OK)
+		holding_note(h);
+	return status;
+}
+
+static leash_status
+adopt(struct holding *h, const char *token, leash_error *err)
+{
+	leash_status status = h->need.slots > 0
+	                              ? leash_semaphore_adopt(h->semaphore, h->need.take, token, &h->permit, err)
+	                              : leash_lock_adopt(h->lock, token, err);
+
+	if (status == LEASH_OK)
+		holding_note(h);
+	return status;
+}
+
+leash_status
+holding_extend(struct holding *h, int64_t lease_ms, leash_error *err)
+{
+	return h->need.slots > 0 ? leash_permit_extend(h->permit, lease_ms, err)
+	                         : leash_lock_extend(h->lock, lease_ms, err);
+}
+
+leash_status
+holding_release(struct holding *h, leash_error *err)
+{
+	leash_permit *permit = h->permit;
+
+	h->permit = NULL; /* it is freed, whatever the result is */
+	return h->need.slots > 0 ? leash_permit_release(permit, err) : leash_lock_release(h->lock, err);
+}
+
+int64_t
+holding_remaining_ms(const struct holding *h)
+{
+	return h->need.slots > 0 ? leash_permit_remaining_ms(h->permit) : leash_lock_remaining_ms(h->lock);
+}
+
+void
+holding_end(struct holding *h)
+{
+	if (h->permit != NULL)
+		holding_release(h, NULL);
+	leash_semaphore_free(h->semaphore);
 	leash_lock_free(h->lock);
 }
 
@@ -35,57 +105,58 @@ holding_place(const struct holding *h)
 {
 	uint64_t place = 0;
 
-	if (h->semaphore != NULL)
+	if (h->need.slots > 0)
 		leash_semaphore_waiters(h->semaphore, is_not_us, &place, NULL);
 	else
 		leash_lock_waiters(h->lock, is_not_us, &place, NULL);
 	return place;
 }
 
-void
-holding_note(struct holding *h)
+/* ---- who shares a name: the server keeps readers, writers and permits alike ---- */
+
+/* Of the first LEASH_HOLDS_MAX holds. */
+struct sharing {
+	leash_lock_info info;
+	int64_t others;    /* that are not this process's */
+	leash_party other; /* the first of them */
+
+	/* Of the runs around this one. */
+	int64_t out;       /* how many shares they have: permits, and one for each who reads or writes */
+	bool reads, writes;
+	leash_hold_info own; /* one of those that read or write */
+};
+
+static bool
+note_share(void *arg, const leash_hold_info *hold)
 {
-	h->fence = leash_lock_fence(h->lock);
-	leash_lock_token(h->lock, h->token, sizeof h->token);
+	struct sharing *s = arg;
+	bool writes = hold->count == 0, reads = hold->count > 0 && hold->limit == 0;
+
+	if (s->info.kind == LEASH_KIND_MUTEX)
+		return false;
+	if (!hold_is_ours(&hold->who) && s->others++ == 0)
+		s->other = hold->who;
+	if (!environment_has_token(hold->who.token))
+		return true;
+	s->out += writes ? 1 : hold->count;
+	if (writes || reads) {
+		s->own = *hold;
+		s->writes = writes;
+		s->reads = reads;
+	}
+	return true;
 }
 
+/* Of a mutex only `info`. */
 static leash_status
-lock_held(struct holding *h, leash_status status)
+look_who_shares(const struct holding *h, struct sharing *found, leash_error *err)
 {
-	if (status == LEASH_OK)
-		holding_note(h);
-	return status;
+	*found = (struct sharing){.info = {.size = sizeof found->info}};
+	return h->need.slots > 0 ? leash_semaphore_inspect(h->semaphore, &found->info, note_share, found, err)
+	                         : leash_lock_holders(h->lock, &found->info, note_share, found, err);
 }
 
-static leash_status
-lock_acquire(struct holding *h, const leash_acquire *how, leash_error *err)
-{
-	return lock_held(h, leash_lock_acquire_with(h->lock, how, err));
-}
-
-static leash_status
-lock_adopt(struct holding *h, const char *token, leash_error *err)
-{
-	return lock_held(h, leash_lock_adopt(h->lock, token, err));
-}
-
-static leash_status
-lock_extend(struct holding *h, int64_t lease_ms, leash_error *err)
-{
-	return leash_lock_extend(h->lock, lease_ms, err);
-}
-
-static leash_status
-lock_release(struct holding *h, leash_error *err)
-{
-	return leash_lock_release(h->lock, err);
-}
-
-static int64_t
-lock_remaining_ms(const struct holding *h)
-{
-	return leash_lock_remaining_ms(h->lock);
-}
+/* ---- a mutex ---- */
 
 static void
 may_enter(struct holding_outer *outer, const char *token, int64_t remaining_ms, uint64_t fence)
@@ -96,7 +167,7 @@ may_enter(struct holding_outer *outer, const char *token, int64_t remaining_ms, 
 }
 
 static leash_status
-lock_look(struct holding *h, struct holding_outer *outer, leash_error *err)
+mutex_look(const struct holding *h, struct holding_outer *outer, leash_error *err)
 {
 	leash_lock_info info = {.size = sizeof info};
 	leash_status status = leash_lock_inspect(h->lock, &info, err);
@@ -110,7 +181,7 @@ lock_look(struct holding *h, struct holding_outer *outer, leash_error *err)
 }
 
 static bool
-lock_who(const struct holding *h, char *out, char *whose)
+mutex_who(const struct holding *h, char *out, char *whose)
 {
 	leash_lock_info info = {.size = sizeof info};
 	char holder[HOLD_HOLDER_SIZE];
@@ -124,44 +195,26 @@ lock_who(const struct holding *h, char *out, char *whose)
 	return true;
 }
 
-#define LOCK_CALLS \
-	.open = lock_open, .free = lock_free, .acquire = lock_acquire, .adopt = lock_adopt, .extend = lock_extend, \
-	.release = lock_release, .remaining_ms = lock_remaining_ms
+static const struct holding_kind mutex = {"; leash status says who has it", mutex_look, mutex_who};
 
-static const struct holding_kind mutex = {
-	.if_not_held = "; leash status says who has it",
-	LOCK_CALLS,
-	.look = lock_look,
-	.who = lock_who,
-};
-
-/* Through the handle that there is, which is told of any kind. */
-static leash_status
-look(const struct holding *h, struct sharing *found, leash_error *err)
-{
-	*found = (struct sharing){.info = {.size = sizeof found->info}};
-	return h->semaphore != NULL ? leash_semaphore_inspect(h->semaphore, &found->info, sharing_note, found, err)
-	                            : leash_lock_holders(h->lock, &found->info, sharing_note, found, err);
-}
+/* ---- to read or to write ---- */
 
 /* Who writes may read; who reads may read. */
 static leash_status
-readwrite_look(struct holding *h, struct holding_outer *outer, leash_error *err)
+readwrite_look(const struct holding *h, struct holding_outer *outer, leash_error *err)
 {
 	struct sharing found;
-	leash_status status = look(h, &found, err);
-	const leash_hold_info *own = &found.own;
-	bool reads = own->size != 0 && sharing_reads(own), writes = own->size != 0 && sharing_writes(own);
+	leash_status status = look_who_shares(h, &found, err);
 
 	if (status != LEASH_OK || found.out == 0)
 		return status;
-	if (writes || (reads && h->need.shared))
-		may_enter(outer, own->who.token, own->remaining_ms, environment_fence(own->who.token));
-	if (writes || h->need.exclusive)
+	if (found.writes || (found.reads && h->need.shared))
+		may_enter(outer, found.own.who.token, found.own.remaining_ms, environment_fence(found.own.who.token));
+	if (found.writes || h->need.exclusive)
 		snprintf(outer->never, sizeof outer->never, "a run around this one %s",
-		         writes  ? "has it (--exclusive)"
-		         : reads ? "reads it (--shared)"
-		                 : "has permits of it (--slots)");
+		         found.writes  ? "has it (--exclusive)"
+		         : found.reads ? "reads it (--shared)"
+		                       : "has permits of it (--slots)");
 	return LEASH_OK;
 }
 
@@ -171,7 +224,7 @@ readwrite_who(const struct holding *h, char *out, char *whose)
 	struct sharing found;
 	char who[CLI_PARTY_SIZE], more[40] = "";
 
-	if (look(h, &found, NULL) != LEASH_OK || found.others == 0) {
+	if (look_who_shares(h, &found, NULL) != LEASH_OK || found.others == 0) {
 		snprintf(out, HOLDING_WHO_SIZE, "%s was held by others, or others came first", h->shown);
 		return false;
 	}
@@ -183,79 +236,20 @@ readwrite_who(const struct holding *h, char *out, char *whose)
 }
 
 static const struct holding_kind readwrite = {
-	.if_not_held = ", unless leash acquire was told the other of --shared and --exclusive",
-	LOCK_CALLS,
-	.look = readwrite_look,
-	.who = readwrite_who,
-};
+	", unless leash acquire was told the other of --shared and --exclusive", readwrite_look, readwrite_who};
 
 /* ---- permits ---- */
 
-static leash_status
-permits_open(struct holding *h, const leash_lock_options *options, leash_error *err)
-{
-	return leash_semaphore_new(&h->semaphore, h->client, h->name, h->need.slots, options, err);
-}
-
-static leash_status
-permits_release(struct holding *h, leash_error *err)
-{
-	leash_permit *permit = h->permit;
-
-	h->permit = NULL; /* it is freed, whatever the result is */
-	return leash_permit_release(permit, err);
-}
-
-static void
-permits_free(struct holding *h)
-{
-	if (h->permit != NULL)
-		permits_release(h, NULL);
-	leash_semaphore_free(h->semaphore);
-}
-
-static leash_status
-permits_held(struct holding *h, leash_status status)
-{
-	if (status == LEASH_OK)
-		leash_permit_token(h->permit, h->token, sizeof h->token);
-	return status;
-}
-
-static leash_status
-permits_acquire(struct holding *h, const leash_acquire *how, leash_error *err)
-{
-	return permits_held(h, leash_semaphore_acquire_with(h->semaphore, h->need.take, how, &h->permit, err));
-}
-
-static leash_status
-permits_adopt(struct holding *h, const char *token, leash_error *err)
-{
-	return permits_held(h, leash_semaphore_adopt(h->semaphore, h->need.take, token, &h->permit, err));
-}
-
-static leash_status
-permits_extend(struct holding *h, int64_t lease_ms, leash_error *err)
-{
-	return leash_permit_extend(h->permit, lease_ms, err);
-}
-
-static int64_t
-permits_remaining_ms(const struct holding *h)
-{
-	return leash_permit_remaining_ms(h->permit);
-}
-
 /* They belong to nobody: a run inside another one takes some of its own, if there can ever be so many. */
 static leash_status
-permits_look(struct holding *h, struct holding_outer *outer, leash_error *err)
+permits_look(const struct holding *h, struct holding_outer *outer, leash_error *err)
 {
 	struct sharing found;
-	leash_status status = look(h, &found, err);
+	leash_status status = look_who_shares(h, &found, err);
 
 	if (status != LEASH_OK)
 		return status;
-	if (found.own.size != 0 && sharing_writes(&found.own))
+	if (found.writes)
 		strcpy(outer->never, "a run around this one has it (--exclusive)");
 	else if (found.out > 0 && found.out + h->need.take > h->need.slots)
 		snprintf(outer->never, sizeof outer->never, "the runs around this one have %" PRId64 " of them", found.out);
@@ -271,19 +265,9 @@ permits_who(const struct holding *h, char *out, char *whose)
 }
 
 static const struct holding_kind permits = {
-	.if_not_held = ", unless leash acquire was given another --slots or --take",
-	.open = permits_open,
-	.free = permits_free,
-	.acquire = permits_acquire,
-	.adopt = permits_adopt,
-	.extend = permits_extend,
-	.release = permits_release,
-	.remaining_ms = permits_remaining_ms,
-	.look = permits_look,
-	.who = permits_who,
-};
+	", unless leash acquire was given another --slots or --take", permits_look, permits_who};
 
-/* ---- of any kind ---- */
+/* ---- which of these ---- */
 
 void
 holding_begin(struct holding *h, const struct cli *cli, const char *name, const struct hold_need *need)
@@ -302,13 +286,16 @@ holding_begin(struct holding *h, const struct cli *cli, const char *name, const 
 }
 
 leash_status
-holding_open(struct holding *h, leash_client *client, const leash_lock_options *options, leash_error *err)
+holding_look(const struct holding *h, struct holding_outer *outer, leash_error *err)
 {
-	leash_lock_options own = *options;
+	*outer = (struct holding_outer){.fence = 0};
+	return h->kind->look(h, outer, err);
+}
 
-	own.mode = h->need.shared ? LEASH_READ : h->need.exclusive ? LEASH_WRITE : LEASH_MUTEX;
-	h->client = client;
-	return h->kind->open(h, &own, err);
+bool
+holding_who(const struct holding *h, char *out, char *whose)
+{
+	return h->kind->who(h, out, whose);
 }
 
 /* What stands behind "in use"; "": it is of the kind that was wanted. */
@@ -338,7 +325,7 @@ holding_explain(const struct holding *h, leash_error *err)
 	struct sharing found;
 	char use[80];
 
-	if (err->status != LEASH_MISMATCH || look(h, &found, NULL) != LEASH_OK)
+	if (err->status != LEASH_MISMATCH || look_who_shares(h, &found, NULL) != LEASH_OK)
 		return;
 	say_use(h, &found.info, use, sizeof use);
 	if (use[0] != '\0')
@@ -362,7 +349,7 @@ holding_take_over(struct holding *h, const char *token, int64_t lease_ms, const 
 	                                     .replicas_ms = r->timeout_ms, .fsynced = r->fsynced),
 	                  &err);
 	if (st == LEASH_OK)
-		st = h->kind->adopt(h, token, &err);
+		st = adopt(h, token, &err);
 	if (st == LEASH_OK)
 		return CLI_GO_ON;
 	holding_explain(h, &err);
@@ -392,12 +379,4 @@ holding_fence(char out[static HOLDING_FENCE_SIZE], const struct holding *h)
 	if (h->fence != 0)
 		snprintf(out, HOLDING_FENCE_SIZE, ", fence %llu", (unsigned long long)h->fence);
 	return out;
-}
-
-void
-holding_end(struct holding *h)
-{
-	if (h->kind == NULL)
-		return;
-	h->kind->free(h);
 }

@@ -17,9 +17,8 @@ struct holding {
 	char shown[HOLDING_SHOWN_SIZE];  /* what messages call it: "lock 'job'", "semaphore 'gpu' (1 of 3 permits)" */
 	leash_client *client;
 
-	/* Of the kind. */
-	leash_lock *lock;
-	leash_semaphore *semaphore;
+	leash_lock *lock;           /* of permits NULL, */
+	leash_semaphore *semaphore; /* which have this */
 	leash_permit *permit; /* while it is held */
 
 	/* Set by acquire and adopt, or for what a run around this one holds. */
@@ -38,27 +37,6 @@ struct holding_outer {
 
 #define HOLDING_NEVER "%s: to wait would be forever: %s" /* `shown`, and that */
 
-/* All but `look` and `who` are as the functions of the library. */
-struct holding_kind {
-	const char *if_not_held; /* the rest of what is said of a token that does not hold it */
-
-	/* Make the handle. */
-	leash_status (*open)(struct holding *holding, const leash_lock_options *options, leash_error *err);
-	void (*free)(struct holding *holding);
-	leash_status (*acquire)(struct holding *holding, const leash_acquire *how, leash_error *err);
-	leash_status (*adopt)(struct holding *holding, const char *token, leash_error *err);
-	leash_status (*extend)(struct holding *holding, int64_t lease_ms, leash_error *err);
-	leash_status (*release)(struct holding *holding, leash_error *err);
-	int64_t (*remaining_ms)(const struct holding *holding);
-
-	/* Does a run around this one have it? */
-	leash_status (*look)(struct holding *holding, struct holding_outer *outer, leash_error *err);
-
-	/* Why we cannot have it, in words, into `out` of HOLDING_WHO_SIZE. False: by now we could, or have it, or nobody
-	 * answers. `whose`, of LEASH_TOKEN_MAX, changes when there is something new to say. */
-	bool (*who)(const struct holding *holding, char *out, char *whose);
-};
-
 /* Talks to nobody; `name` is not copied. */
 void holding_begin(struct holding *holding, const struct cli *cli, const char *name, const struct hold_need *need);
 
@@ -66,11 +44,24 @@ void holding_begin(struct holding *holding, const struct cli *cli, const char *n
 leash_status holding_open(struct holding *holding, leash_client *client, const leash_lock_options *options,
                           leash_error *err);
 
-/* Its place in the queue, from 1; 0: not known. */
-uint64_t holding_place(const struct holding *holding);
+/* As the functions of the library of these names. */
+leash_status holding_acquire(struct holding *holding, const leash_acquire *how, leash_error *err);
+leash_status holding_extend(struct holding *holding, int64_t lease_ms, leash_error *err);
+leash_status holding_release(struct holding *holding, leash_error *err);
+int64_t holding_remaining_ms(const struct holding *holding);
 
 /* It is held now, by leash_multi: set what acquire sets. */
 void holding_note(struct holding *holding);
+
+/* Does a run around this one have it? */
+leash_status holding_look(const struct holding *holding, struct holding_outer *outer, leash_error *err);
+
+/* Why we cannot have it, in words, into `out` of HOLDING_WHO_SIZE. False: by now we could, or have it, or nobody
+ * answers. `whose`, of LEASH_TOKEN_MAX, changes when there is something new to say. */
+bool holding_who(const struct holding *holding, char *out, char *whose);
+
+/* Its place in the queue, from 1; 0: not known. */
+uint64_t holding_place(const struct holding *holding);
 
 /* Where a call failed because the name is in use as another kind: say in `err` which option fits. Asks the server. */
 void holding_explain(const struct holding *holding, leash_error *err);

@@ -16,12 +16,12 @@
 static int
 look(struct holding *h, bool waits, struct stderr_writer *writer, int lost_fd, int64_t *lease_ms)
 {
-	struct holding_outer outer = {.fence = 0};
+	struct holding_outer outer;
 	int64_t asked_ns = clock_boot_ns();
 	char fence[HOLDING_FENCE_SIZE];
 	leash_error err;
 
-	if (h->kind->look(h, &outer, &err) != LEASH_OK) {
+	if (holding_look(h, &outer, &err) != LEASH_OK) {
 		holding_explain(h, &err);
 		return writer_fail(writer, cli_exit_of(err.status), "%s", err.text);
 	}

@@ -17,7 +17,7 @@ release(struct holding *held, const char *token)
 
 	if (status == CLI_GO_ON) {
 		caller_let_go(token);
-		status = held->kind->release(held, &err) == LEASH_OK ? EXIT_OK : cli_fail_with(cli, &err);
+		status = holding_release(held, &err) == LEASH_OK ? EXIT_OK : cli_fail_with(cli, &err);
 		if (status == EXIT_OK && cli->json)
 			cli_print(cli_json_named(held->name, json_pack("{ss sb}", "token", token, "released", true)));
 	}

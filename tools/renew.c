@@ -15,7 +15,7 @@ renew(struct holding *held, const char *token, int64_t ttl_ms, const struct hold
 
 	if (status == CLI_GO_ON) {
 		if (cli->json)
-			cli_print(holding_json(held, "remaining_ms", held->kind->remaining_ms(held)));
+			cli_print(holding_json(held, "remaining_ms", holding_remaining_ms(held)));
 		_exit(cli_finish(cli, EXIT_OK));
 	}
 	leash_close(client);

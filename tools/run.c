@@ -219,7 +219,7 @@ say_conflict(struct run *r, const struct holding *about, const leash_error *err)
 	if (r->asked.cli.quiet)
 		return r->asked.conflict_exit;
 	if (about != NULL)
-		about->kind->who(about, who, whose);
+		holding_who(about, who, whose);
 	writer_say(r->writer, CLI_INFO, "%s", about != NULL ? who : err->text);
 	return r->asked.conflict_exit;
 }
@@ -272,7 +272,7 @@ take_locks(struct run *r)
 	r->acquired_ns = clock_boot_ns();
 	for (const struct holding *h = r->held.held; h < r->held.held + r->held.count; h++)
 		if (h->outer == NULL)
-			writer_tell(r->writer, NEWS_OF(h, CLI_DETAIL, "ACQUIRED", h->kind->remaining_ms(h)),
+			writer_tell(r->writer, NEWS_OF(h, CLI_DETAIL, "ACQUIRED", holding_remaining_ms(h)),
 			            "%s acquired after %s%s", h->shown, cli_span(took, (r->acquired_ns - began) / MS),
 			            holding_fence(fence, h));
 	return CLI_GO_ON;
