@@ -52,7 +52,7 @@ check_mode(const struct cli *cli, const struct hold_need *need)
 int
 hold_check(const struct cli *cli, struct hold_need *need, const struct hold_replicas *replicas)
 {
-	if (replicas != NULL && replicas->timeout_ms > 0 && replicas->min == 0 && !replicas->fsynced)
+	if (replicas->timeout_ms > 0 && replicas->min == 0 && !replicas->fsynced)
 		return cli_usage(cli, "--replicas-timeout needs --min-replicas or --fsynced");
 	if (check_mode(cli, need) != CLI_GO_ON)
 		return EXIT_USAGE;
@@ -64,24 +64,6 @@ hold_check(const struct cli *cli, struct hold_need *need, const struct hold_repl
 	if (need->slots > 0 && need->take == 0)
 		need->take = 1;
 	return CLI_GO_ON;
-}
-
-const char *
-hold_name_and_token(const struct cli *cli, int argc, char **argv, const char **token)
-{
-	char shown[80];
-
-	if (argc - optind < 2) {
-		cli_usage(cli, argc == optind ? "which lock? A name is missing, and the token that leash acquire printed"
-		                              : "the token is missing, which leash acquire printed");
-	} else if (argc - optind > 2) {
-		cli_usage(cli, "a name and a token are enough: what is '%s'?",
-		          cli_show_word(shown, sizeof shown, argv[optind + 2]));
-	} else if (cli_take_name(cli, argv[optind]) == CLI_GO_ON) {
-		*token = argv[optind + 1];
-		return argv[optind];
-	}
-	return NULL;
 }
 
 char *

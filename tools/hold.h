@@ -38,9 +38,6 @@ extern const struct cli_option hold_need_options[], hold_replicas_options[];
  * on, unless it was said. */
 int hold_check(const struct cli *cli, struct hold_need *need, const struct hold_replicas *replicas);
 
-/* The two arguments behind the options. NULL: usage, which has been told. */
-const char *hold_name_and_token(const struct cli *cli, int argc, char **argv, const char **token);
-
 /* "backup.sh, pid 4711 on web3, since 2026-11-20 08:42:05, 12.3 s left of its lease, 2 waiting", by our clock;
  * `client` knows the server's. Where several share it, how many are out, too. On a quorum nobody knows who waits.
  * Returns `out`, of HOLD_HOLDER_SIZE. */

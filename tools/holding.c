@@ -332,31 +332,55 @@ holding_explain(const struct holding *h, leash_error *err)
 		snprintf(err->text, sizeof err->text, "%.140s: the name is in use %s", h->shown, use);
 }
 
-int
-holding_take_over(struct holding *h, const char *token, int64_t lease_ms, const struct hold_replicas *replicas,
-                  leash_client **client)
+/* NAME and TOKEN behind the options. */
+static int
+take_words(struct holding *h, struct holding_request *r, int argc, char **argv)
 {
-	static const struct hold_replicas none;
-	const struct hold_replicas *r = replicas != NULL ? replicas : &none;
+	char shown[80];
+
+	if (argc - optind < 2)
+		return cli_usage(&r->cli, argc == optind
+		                                  ? "which lock? A name is missing, and the token that leash acquire printed"
+		                                  : "the token is missing, which leash acquire printed");
+	if (argc - optind > 2)
+		return cli_usage(&r->cli, "a name and a token are enough: what is '%s'?",
+		                 cli_show_word(shown, sizeof shown, argv[optind + 2]));
+	if (cli_take_name(&r->cli, argv[optind]) != CLI_GO_ON)
+		return EXIT_USAGE;
+	holding_begin(h, &r->cli, argv[optind], &r->need);
+	return CLI_GO_ON;
+}
+
+int
+holding_take_over(struct holding *h, struct holding_request *r, const struct command *command, int argc, char **argv)
+{
+	leash_client *client = NULL;
 	leash_error err;
 	leash_status st;
-	int status = cli_open(h->cli, client);
+	int status = cli_read(r, command, argc, argv);
 
+	*h = (struct holding){.name = NULL};
+	if (status == CLI_GO_ON)
+		status = hold_check(&r->cli, &r->need, &r->replicas);
+	if (status == CLI_GO_ON)
+		status = take_words(h, r, argc, argv);
+	if (status == CLI_GO_ON)
+		status = cli_open(&r->cli, &client);
 	if (status != CLI_GO_ON)
 		return status;
-	st = holding_open(h, *client,
-	                  LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .no_renew = true, .min_replicas = r->min,
-	                                     .replicas_ms = r->timeout_ms, .fsynced = r->fsynced),
+	st = holding_open(h, client,
+	                  LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .no_renew = true, .min_replicas = r->replicas.min,
+	                                     .replicas_ms = r->replicas.timeout_ms, .fsynced = r->replicas.fsynced),
 	                  &err);
 	if (st == LEASH_OK)
-		st = adopt(h, token, &err);
+		st = adopt(h, argv[optind + 1], &err);
 	if (st == LEASH_OK)
 		return CLI_GO_ON;
 	holding_explain(h, &err);
 	if (st != LEASH_NOT_HELD)
-		return cli_fail_with(h->cli, &err);
-	return cli_fail(h->cli, EXIT_LOST, "%s is not held by that token (any more): stop what it protects%s",
-	                h->shown, h->kind->if_not_held);
+		return cli_fail_with(&r->cli, &err);
+	return cli_fail(&r->cli, EXIT_LOST, "%s is not held by that token (any more): stop what it protects%s", h->shown,
+	                h->kind->if_not_held);
 }
 
 json_t *

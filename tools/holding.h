@@ -66,11 +66,18 @@ uint64_t holding_place(const struct holding *holding);
 /* Where a call failed because the name is in use as another kind: say in `err` which option fits. Asks the server. */
 void holding_explain(const struct holding *holding, leash_error *err);
 
-/* Open a client, and take over the hold that `token` names, for at least `lease_ms` from now. `replicas` may be
- * NULL. CLI_GO_ON, or what to exit with; then it has been told, and what the caller has to close is in `*client` and
- * `holding` all the same. */
-int holding_take_over(struct holding *holding, const char *token, int64_t lease_ms,
-                      const struct hold_replicas *replicas, leash_client **client);
+/* What leash renew and leash release are told. */
+struct holding_request {
+	struct cli cli;
+	struct hold_need need;
+	struct hold_replicas replicas;
+	int64_t ttl_ms;
+};
+
+/* Read the command line, open a client, and take over the hold that the token there names, for at least `ttl_ms` from
+ * now. CLI_GO_ON, or what to exit with; then it has been told. The client, or NULL, is in `holding` all the same. */
+int holding_take_over(struct holding *holding, struct holding_request *request, const struct command *command, int argc,
+                      char **argv);
 
 /* {"name","token","fence","slots","take"} and `ms` as `key`; "slots" and "take" of permits only. */
 json_t *holding_json(const struct holding *holding, const char *key, int64_t ms);

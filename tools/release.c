@@ -8,50 +8,27 @@
 enum { LEASE_MS = 1000 }; /* to adopt it with; a longer one is not cut */
 
 static int
-release(struct holding *held, const char *token)
-{
-	const struct cli *cli = held->cli;
-	leash_client *client = NULL;
-	leash_error err;
-	int status = holding_take_over(held, token, LEASE_MS, NULL, &client);
-
-	if (status == CLI_GO_ON) {
-		caller_let_go(token);
-		status = holding_release(held, &err) == LEASH_OK ? EXIT_OK : cli_fail_with(cli, &err);
-		if (status == EXIT_OK && cli->json)
-			cli_print(cli_json_named(held->name, json_pack("{ss sb}", "token", token, "released", true)));
-	}
-	leash_close(client);
-	holding_end(held);
-	return cli_finish(cli, status);
-}
-
-struct request {
-	struct cli cli;
-	struct hold_need need;
-};
-
-static int
 run(const struct command *command, int argc, char **argv)
 {
-	struct request r = {.need = {0}};
+	struct holding_request r = {.ttl_ms = LEASE_MS};
 	struct holding held;
-	const char *name, *token;
-	int status = cli_read(&r, command, argc, argv);
+	leash_error err;
+	int status = holding_take_over(&held, &r, command, argc, argv);
 
-	if (status == CLI_GO_ON)
-		status = hold_check(&r.cli, &r.need, NULL);
-	if (status != CLI_GO_ON)
-		return status;
-	name = hold_name_and_token(&r.cli, argc, argv, &token);
-	if (name == NULL)
-		return EXIT_USAGE;
-	holding_begin(&held, &r.cli, name, &r.need);
-	return release(&held, token);
+	if (status == CLI_GO_ON) {
+		caller_let_go(held.token);
+		status = holding_release(&held, &err) == LEASH_OK ? EXIT_OK : cli_fail_with(&r.cli, &err);
+		if (status == EXIT_OK && r.cli.json)
+			cli_print(cli_json_named(held.name, json_pack("{ss sb}", "token", held.token, "released", true)));
+		status = cli_finish(&r.cli, status);
+	}
+	leash_close(held.client);
+	holding_end(&held);
+	return status;
 }
 
 static const struct cli_group groups[] = {
-	{"The same as for leash acquire", hold_need_options, offsetof(struct request, need)},
+	{"The same as for leash acquire", hold_need_options, offsetof(struct holding_request, need)},
 	{.options = NULL},
 };
 
