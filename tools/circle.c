@@ -28,7 +28,7 @@ struct member {
 };
 
 struct hold {
-	size_t lock, member;
+	size_t member;
 	leash_party who;
 };
 
@@ -109,45 +109,18 @@ has_lock(const struct graph *g, const struct locked *lock, size_t member)
 
 /* ---- who has what ---- */
 
-static bool
-note_hold(void *arg, const leash_hold_info *hold)
-{
-	struct graph *g = arg;
-
-	if (g->hold_count == HOLDS_MOST)
-		return false;
-	g->holds[g->hold_count++] = (struct hold){.lock = g->lock_now, .who = hold->who};
-	return true;
-}
-
-static leash_status
-ask_holders(struct graph *g, const leash_lock_info *info)
-{
-	leash_lock_info now = {.size = sizeof now};
-	leash_lock *lock = NULL;
-	leash_status st = leash_lock_new(&lock, g->client, info->name, CLI_LOOKING, NULL);
-
-	if (st == LEASH_OK)
-		st = leash_lock_holders(lock, &now, note_hold, g, NULL);
-	leash_lock_free(lock);
-	return st;
-}
-
-/* One alone is known from the scan. */
 static void
 note_lock(struct graph *g, const leash_lock_info *info)
 {
 	struct locked *lock = &g->locks[g->lock_count];
-	leash_hold_info alone = {.who = info->holder};
+	struct look look;
 
-	*lock = (struct locked){.info = info, .first_hold = g->hold_count, .stuck = true, .whole = true};
-	g->lock_now = g->lock_count++;
-	if (info->out <= 1)
-		lock->whole = note_hold(g, &alone);
-	else
-		lock->whole = ask_holders(g, info) == LEASH_OK;
-	lock->holds = g->hold_count - lock->first_hold;
-	lock->whole = lock->whole && (info->out <= 1 || lock->holds < LEASH_HOLDS_MAX);
+	*lock = (struct locked){.info = info, .first_hold = g->hold_count, .stuck = true};
+	lock->whole = look_further(&look, g->client, info) && look.count < LEASH_HOLDS_MAX &&
+	              look.count <= HOLDS_MOST - g->hold_count;
+	for (; lock->holds < look.count && g->hold_count < HOLDS_MOST; lock->holds++)
+		g->holds[g->hold_count++] = (struct hold){.who = look.holds[lock->holds].who};
+	g->lock_count++;
 }
 
 static void
@@ -289,20 +262,10 @@ stuck_hold(const struct graph *g, const struct locked *lock)
 
 /* ---- circles ---- */
 
-/* Is it all still so? */
 struct check {
 	const char *token;
 	bool found;
 };
-
-static bool
-check_hold(void *arg, const leash_hold_info *hold)
-{
-	struct check *check = arg;
-
-	check->found = strcmp(hold->who.token, check->token) == 0;
-	return !check->found;
-}
 
 static bool
 check_wait(void *arg, const leash_waiter_info *waiter)
@@ -317,15 +280,15 @@ check_wait(void *arg, const leash_waiter_info *waiter)
 static bool
 is_still_so(const struct graph *g, const char *name, const leash_party *who, const leash_party *waiter)
 {
-	struct check has = {.token = who->token}, waits = {.token = waiter->token};
-	leash_lock_info info = {.size = sizeof info};
+	struct check waits = {.token = waiter->token};
+	struct look look;
 	leash_lock *lock = NULL;
 
 	if (leash_lock_new(&lock, g->client, name, CLI_LOOKING, NULL) == LEASH_OK &&
-	    leash_lock_holders(lock, &info, check_hold, &has, NULL) == LEASH_OK)
+	    look_at(&look, lock, NULL) == LEASH_OK && look_has(&look, who))
 		leash_lock_waiters(lock, check_wait, &waits, NULL);
 	leash_lock_free(lock);
-	return has.found && waits.found;
+	return waits.found;
 }
 
 static bool

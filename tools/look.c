@@ -20,25 +20,28 @@ look_at(struct look *look, leash_lock *lock, leash_error *err)
 	return leash_lock_holders(lock, &look->info, note, look, err);
 }
 
-void
+bool
 look_further(struct look *look, leash_client *client, const leash_lock_info *info)
 {
 	leash_lock *lock = NULL;
+	bool alone = info->out <= 1;
 
 	look->count = 0;
-	if (info->out > 1 && leash_lock_new(&lock, client, info->name, CLI_LOOKING, NULL) == LEASH_OK)
-		look_at(look, lock, NULL);
+	if (!alone && leash_lock_new(&lock, client, info->name, CLI_LOOKING, NULL) == LEASH_OK &&
+	    look_at(look, lock, NULL) != LEASH_OK)
+		look->count = 0;
 	leash_lock_free(lock);
 	look->info = *info;
 	if (look->count > 0)
-		return;
+		return true;
 	look->holds[look->count++] = (leash_hold_info){
 		.who = info->holder, .count = info->count, .limit = info->permits, .remaining_ms = info->remaining_ms,
 	};
+	return alone;
 }
 
-static bool
-has_it(const struct look *look, const leash_party *who)
+bool
+look_has(const struct look *look, const leash_party *who)
 {
 	size_t i = 0;
 
@@ -51,7 +54,7 @@ bool
 look_is_the_same(const struct look *before, const struct look *now)
 {
 	for (size_t i = 0; i < now->count; i++)
-		if (!has_it(before, &now->holds[i].who))
+		if (!look_has(before, &now->holds[i].who))
 			return false;
 	return before->info.kind == now->info.kind &&
 	       (now->info.kind != LEASH_KIND_MUTEX || before->info.fence == now->info.fence);

@@ -13,8 +13,11 @@ struct look {
 /* Through a handle of whatever kind, as leash_lock_holders(). */
 leash_status look_at(struct look *look, leash_lock *lock, leash_error *err);
 
-/* From what a scan told of a lock: its holder; and all others, if there are some and the server says who. */
-void look_further(struct look *look, leash_client *client, const leash_lock_info *info);
+/* From what a scan told of a lock: its holder; and all others, if there are some and the server says who. False: it does
+ * not. */
+bool look_further(struct look *look, leash_client *client, const leash_lock_info *info);
+
+bool look_has(const struct look *look, const leash_party *who);
 
 /* Has none of them the lock now who did not before? */
 bool look_is_the_same(const struct look *before, const struct look *now);
