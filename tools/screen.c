@@ -45,11 +45,12 @@ wish(struct view *v)
 	sampler_wish(&v->sampler, &v->wish);
 }
 
+/* 0: by the same, in reverse. */
 static void
-reorder(struct view *v, int step, bool reverse)
+reorder(struct view *v, int step)
 {
 	v->wish.order.by = (enum rank_by)(((int)v->wish.order.by + step + RANKS) % RANKS);
-	v->wish.order.reverse = reverse;
+	v->wish.order.reverse = step == 0 && !v->wish.order.reverse;
 	wish(v);
 }
 
@@ -64,72 +65,60 @@ move_to(struct view *v, size_t row)
 }
 
 static void
-move_by(struct view *v, long rows)
+move_by(struct view *v, int rows)
 {
 	move_to(v, rows < 0 && v->cursor < (size_t)-rows ? 0 : v->cursor + (size_t)rows);
 }
 
 static void
-turn_page(struct view *v, bool forward)
+move_to_end(struct view *v, int last)
 {
-	size_t page = v->fits > 1 ? v->fits - 1 : 1, step = 4; /* of the details, which are few lines */
+	move_to(v, last ? SIZE_MAX : 0);
+}
 
-	if (v->details && forward)
+static void
+turn_page(struct view *v, int pages)
+{
+	int page = v->fits > 1 ? (int)v->fits - 1 : 1;
+	size_t step = 4; /* of the details, which are few lines */
+
+	if (v->details && pages > 0)
 		v->skip += v->beyond < step ? v->beyond : step;
 	else if (v->details)
 		v->skip -= v->skip < step ? v->skip : step;
 	else
-		move_by(v, forward ? (long)page : -(long)page);
+		move_by(v, pages * page);
 }
 
-/* False: that is none of its keys. */
-static bool
-obey_moving(struct view *v, int key)
+/* And by the same key out of it again. */
+static void
+enter_mode(struct view *v, int mode)
 {
-	switch (key) {
-	case 'j':
-	case KEY_DOWN:
-		move_by(v, 1);
-		return true;
-	case 'k':
-	case KEY_UP:
-		move_by(v, -1);
-		return true;
-	case KEY_NPAGE:
-	case KEY_PPAGE:
-		turn_page(v, key == KEY_NPAGE);
-		return true;
-	case KEY_HOME:
-		move_to(v, 0);
-		return true;
-	case KEY_END:
-		move_to(v, SIZE_MAX);
-		return true;
-	default:
-		return false;
-	}
+	v->mode = v->mode == (enum mode)mode ? MODE_TABLE : (enum mode)mode;
 }
 
+static const struct {
+	int key;
+	void (*obey)(struct view *v, int how);
+	int how;
+} keys[] = {
+	{'j', move_by, 1}, {KEY_DOWN, move_by, 1}, {'k', move_by, -1}, {KEY_UP, move_by, -1},
+	{KEY_NPAGE, turn_page, 1}, {KEY_PPAGE, turn_page, -1}, {KEY_HOME, move_to_end, 0}, {KEY_END, move_to_end, 1},
+	{'s', reorder, 1}, {'>', reorder, 1}, {KEY_RIGHT, reorder, 1}, {'<', reorder, -1}, {KEY_LEFT, reorder, -1},
+	{'r', reorder, 0}, {'R', reorder, 0},
+	{'/', enter_mode, MODE_FILTER}, {'h', enter_mode, MODE_HELP}, {'?', enter_mode, MODE_HELP},
+};
+
+/* False: that is none of them. */
 static bool
-obey_sorting(struct view *v, int key)
+obey_listed(struct view *v, int key)
 {
-	switch (key) {
-	case 's':
-	case '>':
-	case KEY_RIGHT:
-		reorder(v, 1, false);
-		return true;
-	case '<':
-	case KEY_LEFT:
-		reorder(v, -1, false);
-		return true;
-	case 'r':
-	case 'R':
-		reorder(v, 0, !v->wish.order.reverse);
-		return true;
-	default:
-		return false;
-	}
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+		if (keys[i].key == key) {
+			keys[i].obey(v, keys[i].how);
+			return true;
+		}
+	return false;
 }
 
 static void
@@ -227,9 +216,6 @@ obey_command(struct view *v, int key)
 	case KEY_ENTER:
 		show_details(v, !v->details);
 		break;
-	case '/':
-		v->mode = MODE_FILTER;
-		break;
 	case 'b':
 		ask_whether_to_break(v);
 		break;
@@ -238,10 +224,6 @@ obey_command(struct view *v, int key)
 		break;
 	case CTRL_L:
 		sampler_hurry(&v->sampler);
-		break;
-	case 'h':
-	case '?':
-		v->mode = v->mode == MODE_HELP ? MODE_TABLE : MODE_HELP;
 		break;
 	default: /* KEY_RESIZE: the next frame has the new size */
 		break;
@@ -256,7 +238,7 @@ obey(struct view *v, int key)
 		obey_typing(v, key);
 	else if (v->mode == MODE_BREAK)
 		obey_answer(v, key);
-	else if (!obey_moving(v, key) && !obey_sorting(v, key))
+	else if (!obey_listed(v, key))
 		obey_command(v, key);
 }
 
