@@ -33,7 +33,6 @@ histogram_add(struct histogram *h, uint64_t value)
 	if (value > h->max)
 		h->max = value;
 	h->count++;
-	h->sum += value;
 	h->bucket[bucket_of(value)]++;
 }
 
@@ -47,7 +46,6 @@ histogram_merge(struct histogram *into, const struct histogram *from)
 	if (from->max > into->max)
 		into->max = from->max;
 	into->count += from->count;
-	into->sum += from->sum;
 	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
 		into->bucket[i] += from->bucket[i];
 }

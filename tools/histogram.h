@@ -1,8 +1,8 @@
 /* A histogram: how long many things took, in constant memory, with an error that is known.
  *
  * Log-linear: the values below 128 have a bucket each; from there on every power of two is cut into 64 of the same
- * width, so what comes out of a bucket (its middle) is within 1/128 of what went in. Count, smallest, largest and
- * sum are exact. One thread at a time. */
+ * width, so what comes out of a bucket (its middle) is within 1/128 of what went in. Count, smallest and
+ * largest are exact. One thread at a time. */
 #ifndef LEASH_TOOLS_HISTOGRAM_H
 #define LEASH_TOOLS_HISTOGRAM_H
 
@@ -16,7 +16,7 @@ enum {
 
 /* All zero: empty. */
 struct histogram {
-	uint64_t count, sum, min, max;
+	uint64_t count, min, max;
 	uint64_t bucket[HISTOGRAM_BUCKETS];
 };
 

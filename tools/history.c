@@ -36,7 +36,6 @@ note_holder(struct history *h, const struct sample *now, const leash_lock_info *
 
 	change->at_ms = info->held_since_ms > 0 ? moment_here(&now->moment, info->held_since_ms) : now->moment.here_ms;
 	change->holder = info->holder;
-	change->fence = info->fence;
 }
 
 /* Of those who share it one is named, and not always the same. */

@@ -13,7 +13,6 @@ struct change {
 	char name[LEASH_NAME_MAX + 8];
 	int64_t at_ms;     /* by our clock: since when it was held; that it was free, when that was seen */
 	leash_party holder; /* of several that whose lease ends last; no token: nobody */
-	uint64_t fence;
 };
 
 struct history {
