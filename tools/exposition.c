@@ -7,26 +7,16 @@
 static int
 character_length(const unsigned char *c)
 {
-	/* Of those that begin with such a byte, which may follow: not what is longer than need be, halves of a pair, or
-	 * beyond the last character. */
-	static const struct {
-		unsigned char first, last, from, to;
-		int length;
-	} forms[] = {
-		{0x01, 0x7f, 0x00, 0xff, 1}, {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-		{0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-		{0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-	};
-	size_t i = 0;
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; /* what is longer than need be is none */
+	int length = *c < 0x80 ? 1 : *c >> 5 == 6 ? 2 : *c >> 4 == 14 ? 3 : *c >> 3 == 30 ? 4 : 0;
+	uint32_t code = length > 1 ? *c & 0x7fU >> length : *c;
 
-	while (i < sizeof forms / sizeof *forms && (*c < forms[i].first || *c > forms[i].last))
-		i++;
-	if (i == sizeof forms / sizeof *forms || c[1] < forms[i].from || c[1] > forms[i].to)
-		return 0;
-	for (int n = 2; n < forms[i].length; n++)
+	for (int n = 1; n < length; n++) {
 		if ((c[n] & 0xc0) != 0x80)
 			return 0;
-	return forms[i].length;
+		code = code << 6 | (c[n] & 0x3f);
+	}
+	return code < least[length] || code > 0x10ffff || code >> 11 == 0x1b ? 0 : length; /* 0x1b: half of a pair */
 }
 
 void
@@ -67,10 +57,21 @@ write_seconds(FILE *to, const char *name, const char *help, int64_t ns)
 
 /* ---- each lock ---- */
 
-enum { VALUE_SIZE = 32 };
+enum value { LEASE, SINCE, WAITERS, DEPTH, FENCE, OUT, VALUES };
 
-/* False: it is not known. */
-typedef bool (*value_fn)(char text[static VALUE_SIZE], const leash_lock_info *info);
+static const struct {
+	const char *name, *help;
+} values[VALUES] = {
+	[LEASE] = {"lock_lease_remaining_seconds",
+	           "What is left of the lease if nobody renews it; +Inf: it has no end, so leash did not make it"},
+	[SINCE] = {"lock_held_since_timestamp_seconds", "When the holder got it, by the server's clock"},
+	[WAITERS] = {"lock_waiters", "Places in the queue of the lock; not known of a quorum"},
+	[DEPTH] = {"lock_depth", "How deep the hold is nested, as of its last renewal"},
+	[FENCE] = {"lock_fence", "Fence of the hold"},
+	[OUT] = {"lock_out", "Permits that are out, who reads, or who has arrived; 1 of what one has alone"},
+};
+
+enum { VALUE_SIZE = 32 };
 
 static bool
 put_number(char text[static VALUE_SIZE], uint64_t number)
@@ -86,50 +87,35 @@ put_ms(char text[static VALUE_SIZE], int64_t ms)
 	return true;
 }
 
+/* False: it is not known. */
 static bool
-put_out(char text[static VALUE_SIZE], const leash_lock_info *info)
+put_value(char text[static VALUE_SIZE], enum value value, const leash_lock_info *info)
 {
-	return put_number(text, (uint64_t)info->out);
-}
-
-static bool
-put_depth(char text[static VALUE_SIZE], const leash_lock_info *info)
-{
-	return put_number(text, info->depth);
-}
-
-static bool
-put_waiters(char text[static VALUE_SIZE], const leash_lock_info *info)
-{
-	return !info->no_queue && put_number(text, info->waiting);
-}
-
-static bool
-put_fence(char text[static VALUE_SIZE], const leash_lock_info *info)
-{
-	return info->fence > 0 && info->kind != LEASH_KIND_SEMAPHORE && put_number(text, info->fence);
-}
-
-static bool
-put_lease(char text[static VALUE_SIZE], const leash_lock_info *info)
-{
-	return info->remaining_ms < 0 ? strcpy(text, "+Inf") != NULL : put_ms(text, info->remaining_ms);
-}
-
-static bool
-put_since(char text[static VALUE_SIZE], const leash_lock_info *info)
-{
-	return info->held_since_ms > 0 && put_ms(text, info->held_since_ms);
+	switch (value) {
+	case LEASE:
+		return info->remaining_ms < 0 ? strcpy(text, "+Inf") != NULL : put_ms(text, info->remaining_ms);
+	case SINCE:
+		return info->held_since_ms > 0 && put_ms(text, info->held_since_ms);
+	case WAITERS:
+		return !info->no_queue && put_number(text, info->waiting);
+	case DEPTH:
+		return put_number(text, info->depth);
+	case FENCE:
+		return info->fence > 0 && info->kind != LEASH_KIND_SEMAPHORE && put_number(text, info->fence);
+	default:
+		return put_number(text, (uint64_t)info->out);
+	}
 }
 
 static void
-write_each(FILE *to, const struct ranking *ranking, const char *name, const char *help, value_fn value)
+write_each(FILE *to, const struct ranking *ranking, enum value value)
 {
+	const char *name = values[value].name;
 	char text[VALUE_SIZE];
 
-	write_head(to, name, "gauge", help);
+	write_head(to, name, "gauge", values[value].help);
 	for (size_t i = 0; i < ranking->count; i++) {
-		if (!value(text, &ranking->at[i]->info))
+		if (!put_value(text, value, &ranking->at[i]->info))
 			continue;
 		fprintf(to, "leash_%s{lock=\"", name);
 		exposition_write_name(to, ranking->at[i]->info.name);
@@ -146,22 +132,6 @@ write_held(FILE *to, const struct ranking *ranking)
 		exposition_write_name(to, ranking->at[i]->info.name);
 		fprintf(to, "\",kind=\"%s\"} 1\n", cli_kind(ranking->at[i]->info.kind));
 	}
-}
-
-static void
-write_locks(FILE *to, const struct ranking *ranking)
-{
-	write_held(to, ranking);
-	write_each(to, ranking, "lock_lease_remaining_seconds",
-	           "What is left of the lease if nobody renews it; +Inf: it has no end, so leash did not make it",
-	           put_lease);
-	write_each(to, ranking, "lock_held_since_timestamp_seconds", "When the holder got it, by the server's clock",
-	           put_since);
-	write_each(to, ranking, "lock_waiters", "Places in the queue of the lock; not known of a quorum", put_waiters);
-	write_each(to, ranking, "lock_depth", "How deep the hold is nested, as of its last renewal", put_depth);
-	write_each(to, ranking, "lock_fence", "Fence of the hold", put_fence);
-	write_each(to, ranking, "lock_out", "Permits that are out, who reads, or who has arrived; 1 of what one has alone",
-	           put_out);
 }
 
 /* ---- all ---- */
@@ -200,5 +170,7 @@ exposition_write(FILE *to, const struct exposition *what)
 	if (what->sample == NULL)
 		return;
 	write_sums(to, what->sample);
-	write_locks(to, &what->sample->ranking);
+	write_held(to, &what->sample->ranking);
+	for (enum value value = 0; value < VALUES; value++)
+		write_each(to, &what->sample->ranking, value);
 }
