@@ -65,8 +65,6 @@ static const struct cli_option options[] = {
 	{.name = NULL},
 };
 
-static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
-
 const struct command command_arrive = {
 	.name = "arrive",
 	.summary = "arrive at a latch; see leash await",
@@ -74,7 +72,7 @@ const struct command command_arrive = {
 	.about = "Arrive at the latch NAME. It opens for the waiters there (leash await) as soon as the number of "
 	         "arrivals that they wait for is reached. An arrival counts for a day. A latch is used once: next time "
 	         "choose another name, or call leash break NAME.\n",
-	.groups = groups,
+	.groups = CLI_OPTIONS(options),
 	.notes = "With --json: {\"name\",\"as\",\"arrived\"}, arrived is how many have arrived.\n"
 	         "Exit: 0 arrived; 64 usage; 69 no server; 78 NAME is in use as something else.\n",
 	.operands = A_NAME,

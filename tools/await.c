@@ -70,15 +70,13 @@ static const struct cli_option options[] = {
 	{.name = NULL},
 };
 
-static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
-
 const struct command command_await = {
 	.name = "await",
 	.summary = "wait until enough have arrived at a latch",
 	.usage = "NAME --count N",
 	.about = "Wait until N have arrived at the latch NAME (leash arrive). The latch then stays open. While the server "
 	         "is away, leash await retries until the time is over.\n",
-	.groups = groups,
+	.groups = CLI_OPTIONS(options),
 	.notes = "With --json: {\"name\",\"count\",\"arrived\"}, arrived is how many had arrived at the end.\n"
 	         "Exit: 0 N have arrived; 75 fewer have; 64 usage; 69 no server; 78 NAME is in use as something else.\n",
 	.operands = A_NAME,

@@ -310,14 +310,12 @@ static const struct cli_option options[] = {
 	{.name = NULL},
 };
 
-static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
-
 const struct command command_bench = {
 	.name = "bench",
 	.summary = "what this server does with locks, in a few seconds",
 	.usage = "",
 	.about = "Measure locks on this server in a few seconds.\n",
-	.groups = groups,
+	.groups = CLI_OPTIONS(options),
 	.notes = "Each line is one part: how often it was done per second, and how long it took, from before the acquire "
 	         "to after the release, including the wait for others. A hand-off is the time from one client's release "
 	         "to the acquire of another client that waited for it. The loop is closed: each thread continues as soon "

@@ -266,8 +266,6 @@ static const struct cli_option options[] = {
 	{.name = NULL},
 };
 
-static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
-
 const struct command command_break = {
 	.name = "break",
 	.summary = "take a lock from whoever has it",
@@ -276,7 +274,7 @@ const struct command command_break = {
 	         "it. Use this for a holder that no longer works. A holder that is alive learns of it within a third of "
 	         "its lease, and goes on until then. A semaphore, or a lock that is held by readers, is taken from all "
 	         "holders, up to 100. A latch forgets who has arrived.\n",
-	.groups = groups,
+	.groups = CLI_OPTIONS(options),
 	.notes = "With --json: the lock as leash status --json has it, and \"broken\".\n"
 	         "Exit: 0 taken away, or nobody had it; 75 left alone: the answer was not yes, or somebody else has "
 	         "got it meanwhile; 64 usage, and no terminal; 69 no server.\n",

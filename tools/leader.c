@@ -25,12 +25,7 @@ look(struct leading *l)
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	struct leading l = {.is.size = sizeof l.is};
-	int status = cli_read(&l, command, argc, argv);
-
-	if (status == CLI_GO_ON)
-		status = leading_name(&l, argc, argv);
-	return status == CLI_GO_ON ? leading_open_and(&l, false, look) : status;
+	return leading_run(command, argc, argv, false, look);
 }
 
 const struct command command_leader = {

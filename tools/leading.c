@@ -15,32 +15,26 @@ leading_print_json(const struct leading *l)
 }
 
 int
-leading_name(struct leading *l, int argc, char **argv)
+leading_run(const struct command *command, int argc, char **argv, bool patiently, int (*act)(struct leading *l))
 {
-	char shown[80];
-
-	if (optind == argc)
-		return cli_usage(&l->cli, "which lock? A name is missing");
-	if (optind + 1 < argc)
-		return cli_usage(&l->cli, "one name is enough: what is '%s'?",
-		                 cli_show_word(shown, sizeof shown, argv[optind + 1]));
-	l->name = argv[optind];
-	return cli_take_name(&l->cli, argv[optind]);
-}
-
-int
-leading_open_and(struct leading *l, bool patiently, int (*act)(struct leading *l))
-{
-	leash_options options = cli_client_options(&l->cli, NULL);
+	struct leading l = {.is.size = sizeof l.is};
 	int64_t wait_ms = patiently ? LEASH_FOREVER : 0;
 	leash_client *client = NULL;
+	leash_options options;
 	leash_error err;
-	int status = cli_open_patiently(&l->cli, &options, &wait_ms, &client);
+	int status = cli_read(&l, command, argc, argv);
 
 	if (status != CLI_GO_ON)
 		return status;
-	status = leash_watch_new(&l->watch, client, l->name, &err) == LEASH_OK ? act(l) : cli_fail_with(&l->cli, &err);
-	leash_watch_free(l->watch);
+	l.name = cli_only_name(&l.cli, argc, argv);
+	if (l.name == NULL)
+		return EXIT_USAGE;
+	options = cli_client_options(&l.cli, NULL);
+	status = cli_open_patiently(&l.cli, &options, &wait_ms, &client);
+	if (status != CLI_GO_ON)
+		return status;
+	status = leash_watch_new(&l.watch, client, l.name, &err) == LEASH_OK ? act(&l) : cli_fail_with(&l.cli, &err);
+	leash_watch_free(l.watch);
 	leash_close(client);
-	return cli_finish(&l->cli, status);
+	return cli_finish(&l.cli, status);
 }

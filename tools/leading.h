@@ -13,11 +13,8 @@ struct leading {
 	leash_leader is;
 };
 
-/* The one name behind the options. CLI_GO_ON, or what to exit with. */
-int leading_name(struct leading *leading, int argc, char **argv);
-
-/* Open a client and the watch, act, and close them; returns what to exit with. */
-int leading_open_and(struct leading *leading, bool patiently, int (*act)(struct leading *leading));
+/* Read the command line, open a client and the watch, act, and close them; returns what to exit with. */
+int leading_run(const struct command *command, int argc, char **argv, bool patiently, int (*act)(struct leading *l));
 
 void leading_print_json(const struct leading *leading);
 

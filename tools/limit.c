@@ -88,8 +88,6 @@ static const struct cli_option options[] = {
 	{.name = NULL},
 };
 
-static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
-
 const struct command command_limit = {
 	.name = "limit",
 	.summary = "for a while, let fewer have it at once",
@@ -98,7 +96,7 @@ const struct command command_limit = {
 	.about = "Let at most N processes at once have NAME, as permits (--slots) or as readers (--shared), until DUR is "
 	         "over, whatever number their own programs say. 0 closes: nobody comes in. Holders that are in stay in. A "
 	         "mutex has no limit.\n",
-	.groups = groups,
+	.groups = CLI_OPTIONS(options),
 	.notes = "With --json: {\"name\",\"limit\",\"for_ms\"}; no limit is null.\n"
 	         "Exit: 0 done; 64 usage; 69 no server; 78 NAME is in use as a mutex.\n",
 	.operands = A_NAME,

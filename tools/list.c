@@ -143,8 +143,6 @@ static const struct cli_option options[] = {
 	{.name = NULL},
 };
 
-static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
-
 const struct command command_list = {
 	.name = "list",
 	.summary = "list the locks that are held",
@@ -155,7 +153,7 @@ const struct command command_list = {
 	         "out. PATTERN is a glob over names, as in the shell: 'nightly-*' (quote it). The server is read in small "
 	         "steps (SCAN), which block nobody. A lock that is acquired or released meanwhile may be listed or not, "
 	         "and some locks may be listed twice.\n",
-	.groups = groups,
+	.groups = CLI_OPTIONS(options),
 	.notes = "A '?' means not known: the client left no name. LEASE none: the key has no expiry, so leash did not "
 	         "make it. OUT 3/8: 3 permits of 8, or of an operator's limit. In a pipe there are always eleven columns. "
 	         "There a space in a name is \\x20, a \\ is \\x5c, and other bytes that are not printable ASCII are "

@@ -27,6 +27,9 @@ struct cli_group {
 	size_t at;
 };
 
+/* For a command whose options are in one group. */
+#define CLI_OPTIONS(own) ((const struct cli_group[]){{"Options", (own), 0}, {.options = NULL}})
+
 typedef int cli_take_fn(const struct cli *cli, const struct cli_option *option, char *text, void *into);
 
 /* What `take` can be, and what `into` is then. */

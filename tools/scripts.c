@@ -52,14 +52,12 @@ static const struct cli_option options[] = {
 	{.name = NULL},
 };
 
-static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
-
 const struct command command_scripts = {
 	.name = "scripts",
 	.summary = "what runs in the server, to be loaded beforehand",
 	.usage = "",
 	.about = "Print the scripts that leash runs in the server: SHA-1 sum and name.\n",
-	.groups = groups,
+	.groups = CLI_OPTIONS(options),
 	.notes = "With --json: {\"name\",\"sha1\",\"text\"}, an object for each. -q prints nothing.\n"
 	         "Exit: 0; 64 usage; 69 no server; 77 it does not let us load them.\n",
 	.run = run,

@@ -291,8 +291,6 @@ static const struct cli_option options[] = {
 	{.name = NULL},
 };
 
-static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
-
 const struct command command_status = {
 	.name = "status",
 	.summary = "who has a lock, since when, and who waits for it",
@@ -300,7 +298,7 @@ const struct command command_status = {
 	.about = "Show what kind each lock is, who holds it and since when, how deep it is nested, how long its lease "
 	         "still lasts, its fence, and who waits for it, the next one first. If several share the lock, as with "
 	         "permits, show each holder, up to 100. For a latch, show who has arrived.\n",
-	.groups = groups,
+	.groups = CLI_OPTIONS(options),
 	.notes = "With --json: one object for each name, one per line; with \"error\" where there is no answer. -q prints "
 	         "nothing (except JSON), as grep does: exit 0 if one of them is held, 1 if all are free. -v shows since "
 	         "when their processes run. Times are by this machine's clock. A holder that has died is listed, too, "

@@ -281,8 +281,6 @@ run(const struct command *command, int argc, char **argv)
 	return status;
 }
 
-static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
-
 const struct command command_top = {
 	.name = "top",
 	.summary = "the locks that are held, on a live screen",
@@ -292,7 +290,7 @@ const struct command command_top = {
 	         "the shell: 'nightly-*' (quote it). The server is read by SCAN, which blocks nobody. If a look takes "
 	         "long, the next look comes later. When the server is away, leash top retries. leash list explains the "
 	         "columns.\n",
-	.groups = groups,
+	.groups = CLI_OPTIONS(options),
 	.notes = "With --json: for each look an object with counts, and one for each lock. -q prints only the locks. "
 	         "-v prints what the library logs; not on a screen.\n"
 	         "Exit: 0; 64 usage; 69 no server at first, or at the last of -n looks.\n",

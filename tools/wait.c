@@ -176,8 +176,6 @@ static const struct cli_option options[] = {
 	{.name = NULL},
 };
 
-static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
-
 const struct command command_wait = {
 	.name = "wait",
 	.summary = "wait until nobody has a lock",
@@ -185,7 +183,7 @@ const struct command command_wait = {
 	.about = "Wait until nobody has the lock NAME, or any of several. leash wait does not join their queues. When it "
 	         "ends, somebody may have one again already. While the server is away, it retries until the time is "
 	         "over.\n",
-	.groups = groups,
+	.groups = CLI_OPTIONS(options),
 	.notes = "With --json: each lock as leash status --json has it: all when they are free, or the one that is "
 	         "not when the time is over. -v says who has it.\n"
 	         "Exit: 0 free; 75 somebody still has one; 64 usage; 69 no server.\n",

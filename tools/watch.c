@@ -107,12 +107,7 @@ watch(struct leading *l)
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	struct leading l = {.is.size = sizeof l.is};
-	int status = cli_read(&l, command, argc, argv);
-
-	if (status == CLI_GO_ON)
-		status = leading_name(&l, argc, argv);
-	return status == CLI_GO_ON ? leading_open_and(&l, true, watch) : status;
+	return leading_run(command, argc, argv, true, watch);
 }
 
 static const struct cli_option options[] = {
@@ -122,8 +117,6 @@ static const struct cli_option options[] = {
 	{.name = NULL},
 };
 
-static const struct cli_group groups[] = {{"Options", options, 0}, {.options = NULL}};
-
 const struct command command_watch = {
 	.name = "watch",
 	.summary = "say who leads, at each change",
@@ -131,7 +124,7 @@ const struct command command_watch = {
 	.about = "Print a line that says who leads now, and one for each change: \"leads VALUE\", or \"nobody\". The "
 	         "holder of the lock NAME leads, by leash elect or by a program. While the server is away, leash watch "
 	         "retries. It goes on until a signal ends it, or until STRING fails.\n",
-	.groups = groups,
+	.groups = CLI_OPTIONS(options),
 	.notes = "With --json: an object for each change.\n"
 	         "Exit: 64 usage; 69 no server; that of STRING.\n",
 	.operands = A_NAME,
