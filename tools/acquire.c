@@ -33,7 +33,7 @@ struct request {
 	struct hold_need need;
 	struct keep keep;
 	char caller[CALLER_NAME_SIZE]; /* what others see as the holder: when they ask, we have ended */
-	int conflict;                  /* the status to exit with if somebody else has it */
+	int conflict_exit;             /* the status to exit with if somebody else has it */
 };
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -203,7 +203,7 @@ take_and_leave(struct request *r, leash_client *client, int64_t wait_ms)
 		return EXIT_BY_SIGNAL;
 	if (st == LEASH_TIMEOUT) {
 		say_who_has_it(r);
-		return r->conflict;
+		return r->conflict_exit;
 	}
 	holding_explain(&r->held, &err);
 	return cli_fail_with(&r->cli, &err);
@@ -238,8 +238,8 @@ acquire(struct request *r)
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	struct request r = {
-		.wait_ms = LEASH_FOREVER, .ttl_ms = HOLD_TTL_MS, .conflict = EXIT_CONFLICT, .keep = {.grace = {.on_lost = -1}}};
+	struct request r = {.wait_ms = LEASH_FOREVER, .ttl_ms = HOLD_TTL_MS, .conflict_exit = EXIT_CONFLICT,
+	                    .keep = {.grace = {.on_lost = -1}}};
 	int status = cli_read(&r, command, argc, argv);
 
 	if (status == CLI_GO_ON)
@@ -262,12 +262,8 @@ run(const struct command *command, int argc, char **argv)
 }
 
 static const struct cli_option options[] = {
-	{.letter = 'n', .name = "nonblock", .take = cli_take_no_time, .at = offsetof(struct request, wait_ms),
-	 .help = "wait neither for the lock nor for a server that is away"},
-	{.letter = 'w', .name = "wait", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct request, wait_ms),
-	 .help = "wait at most this long for both: 30s, 5m (default: forever)"},
-	{.letter = 'E', .name = "conflict-exit-code", .value = "N", .take = cli_take_status,
-	 .at = offsetof(struct request, conflict), .help = "exit status if another process holds it (default 75)"},
+	HOLD_WAIT_OPTIONS(struct request, "wait neither for the lock nor for a server that is away", " for both"),
+	HOLD_CONFLICT_OPTION(struct request),
 	HOLD_TTL_OPTION(struct request, "100ms"),
 	{.name = "fair", .take = cli_take_flag, .at = offsetof(struct request, fair),
 	 .help = "strictly first come, first served, over all processes"},

@@ -63,10 +63,7 @@ run(const struct command *command, int argc, char **argv)
 static const struct cli_option options[] = {
 	{.name = "count", .value = "N", .take = cli_take_number, .at = offsetof(struct await, count), .least = 1,
 	 .most = LEASH_LATCH_MAX, .help = "how many arrivals to wait for"},
-	{.letter = 'n', .name = "nonblock", .take = cli_take_no_time, .at = offsetof(struct await, wait_ms),
-	 .help = "ask once, and do not wait"},
-	{.letter = 'w', .name = "wait", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct await, wait_ms),
-	 .help = "wait at most this long, also for a server that is away: 30s, 5m (default: forever)"},
+	HOLD_WAIT_OPTIONS(struct await, "ask once, and do not wait", ", also for a server that is away"),
 	{.name = NULL},
 };
 

@@ -21,6 +21,16 @@ struct hold_need {
 	{.name = "log", .value = "WHERE", .choices = "stderr syslog journald", .take = cli_take_log,                    \
 	 .at = offsetof(struct cli, log), .help = "where messages go: stderr (default), syslog or journald"}
 
+/* How long to wait, for a request with `wait_ms`: `what` stands behind "wait at most this long". And the status to exit
+ * with, for one with `conflict_exit`. */
+#define HOLD_WAIT_OPTIONS(type, nonblock, what)                                                                       \
+	{.letter = 'n', .name = "nonblock", .take = cli_take_no_time, .at = offsetof(type, wait_ms), .help = (nonblock)}, \
+	{.letter = 'w', .name = "wait", .value = "DUR", .take = cli_take_duration, .at = offsetof(type, wait_ms),         \
+	 .help = "wait at most this long" what ": 30s, 5m (default: forever)"}
+#define HOLD_CONFLICT_OPTION(type)                                                                                    \
+	{.letter = 'E', .name = "conflict-exit-code", .value = "N", .take = cli_take_status,                              \
+	 .at = offsetof(type, conflict_exit), .help = "exit status if another process holds it (default 75)"}
+
 /* What has to acknowledge a lock before it counts; zero: nothing. */
 struct hold_replicas {
 	int min;

@@ -13,8 +13,8 @@ struct look {
 /* Through a handle of whatever kind, as leash_lock_holders(). */
 leash_status look_at(struct look *look, leash_lock *lock, leash_error *err);
 
-/* From what a scan told of a lock: its holder; and all others, if there are some and the server says who. False: it does
- * not. */
+/* From what a scan told of a lock: its holder; and all others, if there are some and the server says who. False: it
+ * does not. */
 bool look_further(struct look *look, leash_client *client, const leash_lock_info *info);
 
 bool look_has(const struct look *look, const leash_party *who);

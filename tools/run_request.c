@@ -11,14 +11,8 @@
 enum { LABEL_MAX = 50 };
 
 static const struct cli_option waiting_options[] = {
-	{.letter = 'n', .name = "nonblock", .take = cli_take_no_time, .at = offsetof(struct run_request, wait_ms),
-	 .help = "wait neither for the lock nor for the server"},
-	{.letter = 'w', .name = "wait", .value = "DUR", .take = cli_take_duration,
-	 .at = offsetof(struct run_request, wait_ms),
-	 .help = "wait at most this long for both: 30s, 5m (default: forever)"},
-	{.letter = 'E', .name = "conflict-exit-code", .value = "N", .take = cli_take_status,
-	 .at = offsetof(struct run_request, conflict_exit),
-	 .help = "exit status if another process holds it (default 75)"},
+	HOLD_WAIT_OPTIONS(struct run_request, "wait neither for the lock nor for the server", " for both"),
+	HOLD_CONFLICT_OPTION(struct run_request),
 	{.name = "connect-wait", .value = "DUR", .take = cli_take_duration,
 	 .at = offsetof(struct run_request, connect_wait_ms), .help = "wait for a server that is away at most this long, "
 	                                                              "whatever -n and -w say about the lock"},

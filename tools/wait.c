@@ -168,10 +168,7 @@ run(const struct command *command, int argc, char **argv)
 }
 
 static const struct cli_option options[] = {
-	{.letter = 'n', .name = "nonblock", .take = cli_take_no_time, .at = offsetof(struct wait, wait_ms),
-	 .help = "look once, and do not wait"},
-	{.letter = 'w', .name = "wait", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct wait, wait_ms),
-	 .help = "wait at most this long, also for a server that is away: 30s, 5m (default: forever)"},
+	HOLD_WAIT_OPTIONS(struct wait, "look once, and do not wait", ", also for a server that is away"),
 	HOLD_LOG_OPTION,
 	{.name = NULL},
 };
