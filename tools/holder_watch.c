@@ -44,9 +44,9 @@ note(struct holder_watch *o, const struct holding_outer *outer, int64_t asked_ns
 		return;
 	}
 	atomic_store(&o->valid_until, 0);
-	writer_report(o->writer, CLI_ERROR, o->holding->name,
-	              &(leash_event){.type = LEASH_EVENT_LOST, .fence = o->fence},
-	              "the run around this one has lost %s", o->holding->shown);
+	writer_tell(o->writer,
+	            &(struct cli_news){.level = CLI_ERROR, .lock = o->holding->name, .event = "LOST", .fence = o->fence},
+	            "the run around this one has lost %s", o->holding->shown);
 	thread_ring(o->lost_fd);
 }
 

@@ -103,27 +103,30 @@ on_event(void *arg, const leash_event *event)
 {
 	const struct run *r = arg;
 	const struct holding *held = event->lock != NULL ? hold_set_find(&r->held, event->lock) : NULL;
+	struct cli_news news = {.event = leash_event_name(event->type), .fence = event->fence,
+	                        .remaining_ms = event->remaining_ms};
 	char left[CLI_TIME_SIZE];
 
 	if (held == NULL) {
 		writer_say(r->writer, CLI_DETAIL, "%s", event->text);
 		return;
 	}
+	news.lock = held->name; /* which outlives the event */
 	switch (event->type) {
 	case LEASH_EVENT_JEOPARDY:
-		cli_span(left, event->remaining_ms);
-		writer_report(r->writer, CLI_WARNING, held->name, event, "%s is in danger: %s; it lasts for %s more",
-		              held->shown, event->text, left);
+		news.level = CLI_WARNING;
+		writer_tell(r->writer, &news, "%s is in danger: %s; it lasts for %s more", held->shown, event->text,
+		            cli_span(left, event->remaining_ms));
 		return;
 	case LEASH_EVENT_LOST:
-		writer_report(r->writer, CLI_ERROR, held->name, event, "%s was lost: %s", held->shown, event->text);
+		news.level = CLI_ERROR;
+		writer_tell(r->writer, &news, "%s was lost: %s", held->shown, event->text);
 		thread_ring(r->lost_fd);
 		return;
 	case LEASH_EVENT_RECOVERED:
-		writer_report(r->writer, CLI_INFO, held->name, event, "%s: %s", held->shown, event->text);
-		return;
 	case LEASH_EVENT_FENCE_REGRESSION:
-		writer_report(r->writer, CLI_WARNING, held->name, event, "%s: %s", held->shown, event->text);
+		news.level = event->type == LEASH_EVENT_RECOVERED ? CLI_INFO : CLI_WARNING;
+		writer_tell(r->writer, &news, "%s: %s", held->shown, event->text);
 		return;
 	default:
 		writer_say(r->writer, CLI_DETAIL, "%s", event->text);

@@ -108,19 +108,6 @@ writer_fail(struct stderr_writer *writer, int status, const char *format, ...)
 }
 
 void
-writer_report(struct stderr_writer *writer, enum cli_level level, const char *lock, const leash_event *event,
-              const char *format, ...)
-{
-	const struct cli_news news = {.level = level, .lock = lock, .event = leash_event_name(event->type),
-	                              .fence = event->fence, .remaining_ms = event->remaining_ms};
-	va_list args;
-
-	va_start(args, format);
-	send_news(writer, &news, format, args);
-	va_end(args);
-}
-
-void
 writer_tell(struct stderr_writer *writer, const struct cli_news *news, const char *format, ...)
 {
 	va_list args;

@@ -12,15 +12,12 @@ struct stderr_writer;
 /* NULL: no memory, no thread or no descriptor. */
 struct stderr_writer *writer_new(const struct cli *cli);
 
-/* As cli_say(), cli_fail() and cli_report(), but later, and by another thread. Of an event, its type, fence and
- * remaining time are reported; `lock` is the name that it is about. Neither that nor the strings of `news`, whose time
- * is set here, are copied. When texts come faster than they can be written some are dropped. Any thread. */
+/* As cli_say(), cli_fail() and cli_report(), but later, and by another thread. The strings of `news`, whose time is set
+ * here, are not copied. When texts come faster than they can be written some are dropped. Any thread. */
 void writer_say(struct stderr_writer *writer, enum cli_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 int writer_fail(struct stderr_writer *writer, int status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-void writer_report(struct stderr_writer *writer, enum cli_level level, const char *lock, const leash_event *event,
-                   const char *format, ...) __attribute__((format(printf, 5, 6)));
 void writer_tell(struct stderr_writer *writer, const struct cli_news *news, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
