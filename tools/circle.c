@@ -458,15 +458,14 @@ char *
 circle_text(char out[static CIRCLE_TEXT_SIZE], const struct circle *circle)
 {
 	char who[4 * LEASH_PROGRAM_SIZE + 24], has[4 * LEASH_NAME_MAX + 1], wants[4 * LEASH_NAME_MAX + 1];
-	size_t n = 0;
 
 	out[0] = '\0';
-	for (size_t i = 0; i < circle->count && n < CIRCLE_TEXT_SIZE; i++) {
+	for (size_t i = 0; i < circle->count; i++) {
 		const struct circle_link *here = &circle->link[i], *next = &circle->link[(i + 1) % circle->count];
 
 		say_party(who, sizeof who, &here->who);
-		n += (size_t)snprintf(out + n, CIRCLE_TEXT_SIZE - n, "%s%s has %s, waits for %s", i > 0 ? "; " : "", who,
-		                      cli_show(has, sizeof has, here->lock), cli_show(wants, sizeof wants, next->lock));
+		cli_append(out, CIRCLE_TEXT_SIZE, "%s%s has %s, waits for %s", i > 0 ? "; " : "", who,
+		           cli_show(has, sizeof has, here->lock), cli_show(wants, sizeof wants, next->lock));
 	}
 	return out;
 }

@@ -1,6 +1,7 @@
 #include "tools/guess.h"
 
-#include <stdio.h>
+#include "tools/show.h"
+
 #include <string.h>
 
 enum { LONGEST = 40 };
@@ -58,13 +59,11 @@ guess_offer(struct guess *g, const char *word)
 char *
 guess_text(char *out, size_t size, const struct guess *g, const char *before)
 {
-	size_t n = 0;
-
 	out[0] = '\0';
-	for (size_t i = 0; i < g->count && n < size; i++)
-		n += (size_t)snprintf(out + n, size - n, "%s%s%s",
-		                      i == 0 ? " (did you mean " : i + 1 < g->count ? ", " : " or ", before, g->best[i]);
-	if (n > 0 && n < size)
-		snprintf(out + n, size - n, "?)");
+	for (size_t i = 0; i < g->count; i++)
+		cli_append(out, size, "%s%s%s", i == 0 ? " (did you mean " : i + 1 < g->count ? ", " : " or ", before,
+		           g->best[i]);
+	if (g->count > 0)
+		cli_append(out, size, "?)");
 	return out;
 }

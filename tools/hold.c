@@ -72,16 +72,15 @@ hold_holder(char *out, leash_client *client, const leash_lock_info *info)
 	char who[CLI_PARTY_SIZE], time[CLI_TIME_SIZE], left[CLI_TIME_SIZE];
 	char token[LEASH_TOKEN_MAX + 16] = "", since[CLI_TIME_SIZE + 16] = "", waiting[64] = "";
 	struct moment now = moment_now(client);
-	int n = 0;
 
 	if (info->holder.pid == 0)
 		snprintf(token, sizeof token, " (token %s)", info->holder.token);
 	if (info->held_since_ms > 0)
 		snprintf(since, sizeof since, ", since %s", cli_time(time, moment_here(&now, info->held_since_ms)));
 	if (info->out > 1)
-		n = snprintf(waiting, sizeof waiting, ", %" PRId64 " out", info->out);
+		cli_append(waiting, sizeof waiting, ", %" PRId64 " out", info->out);
 	if (!info->no_queue)
-		snprintf(waiting + n, sizeof waiting - (size_t)n, ", %" PRIu32 " waiting", info->waiting);
+		cli_append(waiting, sizeof waiting, ", %" PRIu32 " waiting", info->waiting);
 	if (info->remaining_ms >= 0)
 		snprintf(out, HOLD_HOLDER_SIZE, "%s%s%s, %s left of its lease%s", cli_party(who, &info->holder), token, since,
 		         cli_span(left, info->remaining_ms), waiting);

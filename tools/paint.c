@@ -206,21 +206,17 @@ static void
 draw_first_line(const struct view *v, int y)
 {
 	const struct sample *sample = v->sampler.shown;
-	char line[400], time[CLI_TIME_SIZE];
+	char line[400] = "", time[CLI_TIME_SIZE], shown[100];
 	struct moment now = moment_now(v->subject->client);
-	int n;
 
 	cli_time(time, now.here_ms);
-	n = snprintf(line, sizeof line, "leash top  %s  %s", strchr(time, ' ') != NULL ? strchr(time, ' ') + 1 : time,
-	             v->subject->server);
-	if (v->subject->pattern != NULL) {
-		char shown[100];
-
-		n += snprintf(line + n, sizeof line - (size_t)n, "  %s", cli_show(shown, sizeof shown, v->subject->pattern));
-	}
+	cli_append(line, sizeof line, "leash top  %s  %s", strchr(time, ' ') != NULL ? strchr(time, ' ') + 1 : time,
+	           v->subject->server);
+	if (v->subject->pattern != NULL)
+		cli_append(line, sizeof line, "  %s", cli_show(shown, sizeof shown, v->subject->pattern));
 	if (sample != NULL && v->sampler.failure.status == LEASH_OK)
-		snprintf(line + n, sizeof line - (size_t)n, "  round trip %.2f ms, scan %.0f ms", (double)sample->trip_ns / 1e6,
-		         (double)sample->scan_ns / 1e6);
+		cli_append(line, sizeof line, "  round trip %.2f ms, scan %.0f ms", (double)sample->trip_ns / 1e6,
+		           (double)sample->scan_ns / 1e6);
 	put(y, 0, A_NORMAL, line);
 }
 
@@ -253,30 +249,19 @@ draw_failure(const struct view *v, int y)
 	put(y, 0, A_BOLD, server != NULL && server[size] == ':' ? server + size + 2 : text);
 }
 
-__attribute__((format(printf, 3, 4))) static void
-append(char *line, size_t size, const char *format, ...)
-{
-	size_t n = strlen(line);
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(line + n, size - n, format, args);
-	va_end(args);
-}
-
 static void
 draw_order(const struct view *v, int y)
 {
 	char line[600] = "", part[200];
 
-	append(line, sizeof line, "%s%s", v->paused ? "PAUSED, " : "", order_text(v->wish.order));
+	cli_append(line, sizeof line, "%s%s", v->paused ? "PAUSED, " : "", order_text(v->wish.order));
 	if (v->wish.part[0] != '\0')
-		append(line, sizeof line, ", names with '%s'", cli_show(part, sizeof part, v->wish.part));
+		cli_append(line, sizeof line, ", names with '%s'", cli_show(part, sizeof part, v->wish.part));
 	if (v->count > 0)
-		append(line, sizeof line, ", lock %zu of %s%zu", v->cursor + 1, rows_missing(v) > 0 ? "the first " : "",
-		       v->count);
+		cli_append(line, sizeof line, ", lock %zu of %s%zu", v->cursor + 1, rows_missing(v) > 0 ? "the first " : "",
+		           v->count);
 	if (v->sampler.shown != NULL && v->sampler.shown->circles->partial)
-		append(line, sizeof line, "; not all who wait were looked at");
+		cli_append(line, sizeof line, "; not all who wait were looked at");
 	put(y, 0, A_NORMAL, line);
 }
 

@@ -3,6 +3,7 @@
 #include "tools/clock.h"
 #include "tools/table.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,20 +167,20 @@ char *
 sample_text(char out[static SAMPLE_TEXT_SIZE], const struct sample *s)
 {
 	char span[TABLE_SPAN_SIZE];
-	int n = snprintf(out, SAMPLE_TEXT_SIZE, "%llu lock%s", (unsigned long long)s->locks, s->locks == 1 ? "" : "s");
 
+	out[0] = '\0';
+	cli_append(out, SAMPLE_TEXT_SIZE, "%" PRIu64 " lock%s", s->locks, s->locks == 1 ? "" : "s");
 	if (s->waiting > 0)
-		n += snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", %llu waiting for %llu of them",
-		              (unsigned long long)s->waiting, (unsigned long long)s->contended);
+		cli_append(out, SAMPLE_TEXT_SIZE, ", %" PRIu64 " waiting for %" PRIu64 " of them", s->waiting, s->contended);
 	else if (!s->no_queues)
-		n += snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", nobody waiting");
+		cli_append(out, SAMPLE_TEXT_SIZE, ", nobody waiting");
 	if (s->taken_in_ms > 0)
-		n += snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", %llu taken in the last %s",
-		              (unsigned long long)s->taken, table_span(span, s->taken_in_ms));
+		cli_append(out, SAMPLE_TEXT_SIZE, ", %" PRIu64 " taken in the last %s", s->taken,
+		           table_span(span, s->taken_in_ms));
 	if (s->ending > 0)
-		n += snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", %llu end%s within %d s", (unsigned long long)s->ending,
-		              s->ending == 1 ? "s" : "", SAMPLE_ENDING_MS / 1000);
+		cli_append(out, SAMPLE_TEXT_SIZE, ", %" PRIu64 " end%s within %d s", s->ending, s->ending == 1 ? "s" : "",
+		           SAMPLE_ENDING_MS / 1000);
 	if (s->endless > 0)
-		snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", %llu without an end", (unsigned long long)s->endless);
+		cli_append(out, SAMPLE_TEXT_SIZE, ", %" PRIu64 " without an end", s->endless);
 	return out;
 }

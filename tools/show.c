@@ -2,6 +2,7 @@
 
 #include "tools/letter.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,17 @@ cli_show(char *out, size_t size, const char *text)
 	}
 	out[n] = '\0';
 	return out;
+}
+
+void
+cli_append(char *out, size_t size, const char *format, ...)
+{
+	size_t n = strlen(out);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(out + n, size - n, format, args);
+	va_end(args);
 }
 
 bool

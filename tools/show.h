@@ -16,6 +16,9 @@ char *cli_show(char *out, size_t size, const char *text);
  * with one nor the value of an option is shown. */
 char *cli_show_word(char *out, size_t size, const char *word);
 
+/* Put more behind the text in `out`: as much as there is room for. */
+void cli_append(char *out, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
 /* Does a URI contain a password, or what may have been meant as one? "redis://user:pa/ss@host" is no URI, but no
  * less secret. */
 bool cli_has_password(const char *uri);
