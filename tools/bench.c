@@ -122,7 +122,7 @@ json_part(const struct part *part, const struct figures *f)
 
 	if (object == NULL)
 		return NULL;
-	json_object_update_new(object, json_times(f, &f->took));
+	cli_json_add(object, json_times(f, &f->took));
 	if (!part->only_ask)
 		json_object_set_new(object, "handed_on", json_integer((json_int_t)f->handed_on));
 	if (part->clients > 1)

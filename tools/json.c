@@ -66,18 +66,25 @@ cli_json_set_name(json_t *object, const char *key, const char *name)
 	json_object_set_new(object, base64_key, json_string(base64));
 }
 
+bool
+cli_json_add(json_t *object, json_t *rest)
+{
+	bool done = json_object_update(object, rest) == 0;
+
+	json_decref(rest);
+	return done;
+}
+
 json_t *
 cli_json_named(const char *name, json_t *rest)
 {
 	json_t *object = json_object();
 
 	cli_json_set_name(object, "name", name);
-	if (rest == NULL || json_object_update(object, rest) != 0) {
-		json_decref(object);
-		object = NULL;
-	}
-	json_decref(rest);
-	return object;
+	if (cli_json_add(object, rest))
+		return object;
+	json_decref(object);
+	return NULL;
 }
 
 json_t *
@@ -95,9 +102,8 @@ cli_json_hold_fence(uint64_t fence)
 	return fence != 0 ? cli_json_fence(fence) : json_null();
 }
 
-/* A party as an object, or null if there is none. */
-static json_t *
-party(const leash_party *p)
+json_t *
+cli_json_party(const leash_party *p)
 {
 	if (p->token[0] == '\0')
 		return json_null();
@@ -130,7 +136,7 @@ cli_json_set_need(json_t *object, leash_kind kind, int64_t count, int64_t limit)
 json_t *
 cli_json_hold(const leash_hold_info *hold, leash_kind kind)
 {
-	json_t *object = party(&hold->who);
+	json_t *object = cli_json_party(&hold->who);
 
 	json_object_set_new(object, "remaining_ms", json_integer((json_int_t)hold->remaining_ms));
 	cli_json_set_need(object, kind, hold->count, hold->limit);
@@ -140,8 +146,9 @@ cli_json_hold(const leash_hold_info *hold, leash_kind kind)
 json_t *
 cli_json_info(const leash_lock_info *info)
 {
-	json_t *rest = json_pack("{sb so so sI sI ss? sI so sI so}", "held", info->held, "holder", party(&info->holder),
-	                         "fence", cli_json_fence(info->fence), "held_since_ms", (json_int_t)info->held_since_ms,
+	json_t *rest = json_pack("{sb so so sI sI ss? sI so sI so}", "held", info->held,
+	                         "holder", cli_json_party(&info->holder), "fence", cli_json_fence(info->fence),
+	                         "held_since_ms", (json_int_t)info->held_since_ms,
 	                         "remaining_ms", (json_int_t)info->remaining_ms, "kind", cli_kind(info->kind),
 	                         "out", (json_int_t)info->out,
 	                         "limit", info->limit < 0 ? json_null() : json_integer((json_int_t)info->limit),

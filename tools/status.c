@@ -147,12 +147,10 @@ static bool
 note_waiter(void *arg, const leash_waiter_info *waiter)
 {
 	struct query *q = arg;
-	const leash_party *p = &waiter->who;
-	json_t *object = json_pack("{sI ss so sI so sI sI}", "position", (json_int_t)waiter->position, "token", p->token,
-	                           "host", cli_json_text(p->host), "pid", (json_int_t)p->pid,
-	                           "program", cli_json_text(p->program), "since_ms", (json_int_t)p->since_ms,
-	                           "waiting_since_ms", (json_int_t)waiter->waiting_since_ms);
+	json_t *object = json_pack("{sI}", "position", (json_int_t)waiter->position);
 
+	cli_json_add(object, cli_json_party(&waiter->who));
+	json_object_set_new(object, "waiting_since_ms", json_integer((json_int_t)waiter->waiting_since_ms));
 	cli_json_set_need(object, q->look.info.kind, waiter->count, waiter->limit);
 	json_array_append_new(q->waiters, object);
 	return ++q->shown < FIRST || q->all;
