@@ -28,7 +28,7 @@ struct hold_need {
 	{.letter = 'w', .name = "wait", .value = "DUR", .take = cli_take_duration, .at = offsetof(type, wait_ms),         \
 	 .help = "wait at most this long" what ": 30s, 5m (default: forever)"}
 #define HOLD_CONFLICT_OPTION(type)                                                                                    \
-	{.letter = 'E', .name = "conflict-exit-code", .value = "N", .take = cli_take_status,                              \
+	{.letter = 'E', .name = "conflict-exit-code", .value = "N", .take = cli_take_number, .most = 255,                 \
 	 .at = offsetof(type, conflict_exit), .help = "exit status if another process holds it (default 75)"}
 
 /* What has to acknowledge a lock before it counts; zero: nothing. */

@@ -38,7 +38,6 @@ cli_take_fn cli_take_no_time;  /* int64_t: 0 */
 cli_take_fn cli_take_text;     /* const char * */
 cli_take_fn cli_take_number;   /* int */
 cli_take_fn cli_take_duration; /* int64_t, ms */
-cli_take_fn cli_take_status;   /* int */
 cli_take_fn cli_take_log;      /* struct log */
 
 /* The command line: fills in `request`, which begins with a struct cli. `optind` is then the first word behind the

@@ -57,8 +57,8 @@ static const struct cli_option end_options[] = {
 	 .help = "like -q, and exit with 0 if another has it (for cron)"},
 	{.name = "at-least", .value = "DUR", .take = cli_take_duration, .at = offsetof(struct run_request, at_least_ms),
 	 .help = "keep the lock for at least this time"},
-	{.name = "lost-exit-code", .value = "N", .take = cli_take_status, .at = offsetof(struct run_request, lost_exit),
-	 .help = "exit status if the lock was lost (default 79)"},
+	{.name = "lost-exit-code", .value = "N", .take = cli_take_number, .at = offsetof(struct run_request, lost_exit),
+	 .most = 255, .help = "exit status if the lock was lost (default 79)"},
 	{.name = NULL},
 };
 

@@ -127,17 +127,6 @@ cli_take_duration(const struct cli *cli, const struct cli_option *option, char *
 }
 
 int
-cli_take_status(const struct cli *cli, const struct cli_option *option, char *text, void *into)
-{
-	char shown[80];
-
-	if (cli_number(text, 255, into))
-		return CLI_GO_ON;
-	return cli_usage(cli, "--%s: '%s' is not an exit status: write a number from 0 to 255", option->name,
-	                 cli_show_word(shown, sizeof shown, text));
-}
-
-int
 cli_take_log(const struct cli *cli, const struct cli_option *option, char *text, void *into)
 {
 	char shown[80];
