@@ -149,15 +149,13 @@ take_lines(const struct cli *cli)
 static int
 check(const struct cli *cli, mode_t mode)
 {
-	char *shown = file.path;
-
 	if (file.lines[URI] == 0) {
 		for (size_t i = PREFIX + 1; i < KEYS; i++)
 			if (file.lines[i] != 0)
 				return fail(cli, file.lines[i], "'%s' belongs to a uri, and there is none in the file", keys[i]);
 	} else if (cli_has_password(file.values[URI]) && (mode & S_IROTH) != 0) {
 		return fail(cli, file.lines[URI], "all users can read the password in it: chmod o-r %s, or put the password "
-		                                  "into a file of its own, password_file = PATH", shown);
+		                                  "into a file of its own, password_file = PATH", file.path);
 	}
 	return CLI_GO_ON;
 }

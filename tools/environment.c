@@ -106,19 +106,14 @@ struct variable {
 };
 
 static bool
-is_of(const char *setting, const struct variable *variable)
-{
-	size_t size = strlen(variable->name);
-
-	return strncmp(setting, variable->name, size) == 0 && setting[size] == '=';
-}
-
-static bool
 is_replaced(const char *setting, const struct variable *variables, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		if (variables[i].value != NULL && is_of(setting, &variables[i]))
+	for (size_t i = 0; i < count; i++) {
+		size_t size = strlen(variables[i].name);
+
+		if (variables[i].value != NULL && strncmp(setting, variables[i].name, size) == 0 && setting[size] == '=')
 			return true;
+	}
 	return false;
 }
 

@@ -19,9 +19,7 @@ struct list {
 	struct table table;
 	uint64_t count;
 	bool sorts;
-	struct row {
-		char *name, *line;
-	} *rows; /* then: as many as `count` */
+	char **rows; /* then: as many as `count`, each a name and behind its NUL the line */
 	size_t room;
 	bool no_memory;
 };
@@ -31,38 +29,32 @@ struct list {
 static int
 by_name(const void *a, const void *b)
 {
-	return strcmp(((const struct row *)a)->name, ((const struct row *)b)->name);
+	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 static bool
 keep_row(struct list *list, const char *name, const char *line)
 {
-	size_t room = 2 * list->room + 64;
-	struct row *rows = list->rows, row = {strdup(name), strdup(line)};
+	size_t room = list->count < list->room ? list->room : 2 * list->room + 64;
+	char **rows = reallocarray(list->rows, room, sizeof(char *));
 
-	if (list->count == list->room && (rows = reallocarray(list->rows, room, sizeof *rows)) != NULL) {
-		list->rows = rows;
-		list->room = room;
-	}
-	list->no_memory = rows == NULL || row.name == NULL || row.line == NULL;
-	if (!list->no_memory) {
-		list->rows[list->count] = row;
-		return true;
-	}
-	free(row.name);
-	free(row.line);
-	return false;
+	list->no_memory = rows == NULL;
+	if (list->no_memory)
+		return false;
+	list->rows = rows;
+	list->room = room;
+	list->no_memory = asprintf(&rows[list->count], "%s%c%s", name, '\0', line) < 0;
+	return !list->no_memory;
 }
 
 static void
 print_rows(struct list *list)
 {
 	if (list->rows != NULL)
-		qsort(list->rows, list->count, sizeof *list->rows, by_name);
+		qsort(list->rows, list->count, sizeof(char *), by_name);
 	for (size_t i = 0; list->rows != NULL && i < list->count; i++) {
-		puts(list->rows[i].line);
-		free(list->rows[i].name);
-		free(list->rows[i].line);
+		puts(strchr(list->rows[i], '\0') + 1);
+		free(list->rows[i]);
 	}
 	free(list->rows);
 }

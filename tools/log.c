@@ -74,14 +74,13 @@ priority(enum cli_level level)
 static void
 write_syslog(FILE *out, const struct cli_news *news, const char *text)
 {
-	static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-	                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 	time_t s = (time_t)(news->time_ms / 1000);
 	struct tm tm = {.tm_mday = 1};
+	char time[20];
 
 	localtime_r(&s, &tm);
-	fprintf(out, "<%d>%s %2d %02d:%02d:%02d leash[%d]: %s", LOG_USER | priority(news->level), months[tm.tm_mon],
-	        tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)getpid(), text);
+	strftime(time, sizeof time, "%b %e %T", &tm); /* of the locale main() sets nothing but LC_CTYPE */
+	fprintf(out, "<%d>%s leash[%d]: %s", LOG_USER | priority(news->level), time, (int)getpid(), text);
 }
 
 /* "KEY=value"; a value of several lines has its length before it in place of the sign. */

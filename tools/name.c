@@ -3,6 +3,7 @@
 #include "tools/cli.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The URI of a server in place of a name: its -r was forgotten. */
@@ -21,14 +22,12 @@ is_uri_with_password(const char *word)
 static int
 escaped_byte(const char *at)
 {
-	static const char digits[] = "0123456789abcdef";
-	int high, low;
+	char digits[3] = "";
 
 	if (at[0] != '\\' || at[1] != 'x' || !isxdigit((unsigned char)at[2]) || !isxdigit((unsigned char)at[3]))
 		return -1;
-	high = (int)(strchr(digits, tolower((unsigned char)at[2])) - digits);
-	low = (int)(strchr(digits, tolower((unsigned char)at[3])) - digits);
-	return high << 4 | low;
+	memcpy(digits, at + 2, 2);
+	return (int)strtol(digits, NULL, 16);
 }
 
 static bool
