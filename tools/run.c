@@ -65,13 +65,10 @@ program_name(const struct run *r, char *out, size_t size)
 	const char *word = r->asked.label != NULL ? r->asked.label : r->asked.words[0], *slash;
 	size_t n = strlen(word);
 
-	if (r->asked.by_shell && r->asked.label == NULL) {
+	if (r->asked.label == NULL && r->asked.by_shell) {
 		word = r->asked.shell[2] + strspn(r->asked.shell[2], " \t\n");
 		n = strspn(word, plain);
-		if (n == 0 || strchr(" \t\n;|&", word[n]) == NULL) {
-			word = "sh";
-			n = 2;
-		}
+		n = strchr(" \t\n;|&", word[n]) != NULL ? n : 0;
 	}
 	slash = r->asked.label == NULL ? memrchr(word, '/', n) : NULL;
 	if (slash != NULL && slash + 1 < word + n) {

@@ -6,64 +6,49 @@ here=$(dirname "$0")
 shell=$1
 table=$("$2" help --table)
 
-# What a field of the table is, by its number: option, command, letter, name, argument, choices, help.
-each_option() { # AWK: with `letter`, `name`, `argument`, `choices`, `help` and `command`
-	printf '%s\n' "$table" | awk -F '\t' '
+each() { # option AWK: with `command`, `letter`, `name`, `argument`, `choices` and `help` of each
+	# command AWK: with `command`, `operands` and `summary`
+	printf '%s\n' "$table" | awk -F '\t' -v kind="$1" '
 		function quoted(text) { gsub(/\047/, "\047\\\047\047", text); return "\047" text "\047" }
-		$1 == "option" { command = $2; letter = $3; name = $4; argument = $5; choices = $6; help = $7; '"$1"' }'
+		$1 == kind {
+			command = $2; letter = operands = $3; name = summary = $4; argument = $5; choices = $6; help = $7
+			'"$2"'
+		}'
 }
-each_command() { # AWK: with `command`, `operands`, `summary`
-	printf '%s\n' "$table" | awk -F '\t' '
-		function quoted(text) { gsub(/\047/, "\047\\\047\047", text); return "\047" text "\047" }
-		$1 == "command" { command = $2; operands = $3; summary = $4; '"$1"' }'
+
+bash_case() { # COMMENT FUNCTION ARGUMENT WORD: the cases are on standard input
+	printf '\n# %s\n%s() { # %s\n\tcase %s in\n' "$@"
+	cat
+	printf '\tesac\n}\n'
+}
+each_case() { # AWK: of each option, `word`; those of a command stand in its case
+	each option "$1"'
+		if (word != "") {
+			printf "%s%s", command != before ? end "\t" command ") echo " : "", word
+			before = command
+			end = " ;;\n"
+			word = ""
+		}'
+	echo ' ;;'
 }
 
 bash_table() {
-	echo "_leash_commands='$(each_command 'print command' | xargs)'"
-	echo
-	echo '# The options of a command; one that wants an argument ends in =.'
-	echo '_leash_options() { # COMMAND'
-	echo '	case $1 in'
-	each_option '
-		if (command != before)
-			printf "%s\t%s) echo", before != "" ? " ;;\n" : "", command
-		before = command
-		printf " --%s%s", name, argument != "" ? "=" : ""'
-	echo ' ;;'
-	echo '	esac'
-	echo '}'
-	echo
-	echo '# Its letters that want an argument.'
-	echo '_leash_letters() { # COMMAND'
-	echo '	case $1 in'
-	each_option 'if (letter != "" && argument != "") {
-		if (command != before)
-			printf "%s\t%s) echo ", before != "" ? " ;;\n" : "", command
-		before = command
-		printf "%s", letter }'
-	echo ' ;;'
-	echo '	esac'
-	echo '}'
-	echo
-	echo '# What an argument can be.'
-	echo '_leash_choices() { # OPTION'
-	echo '	case $command$1 in'
-	each_option 'if (choices != "")
-		printf "\t%s--%s%s) echo \047%s\047 ;;\n", command, name, letter != "" ? " | " command "-" letter : "", choices'
-	echo '	esac'
-	echo '}'
-	echo
-	echo '# What stands behind the options: a name, names, a pattern, a job under names, or nothing.'
-	echo '_leash_operands() { # COMMAND'
-	echo '	case $1 in'
-	each_command 'if (operands != "") printf "\t%s) echo %s ;;\n", command, operands'
-	echo '	esac'
-	echo '}'
+	echo "_leash_commands='$(each command 'print command' | xargs)'"
+	each_case 'word = (command == before ? " " : "") "--" name (argument != "" ? "=" : "")' |
+		bash_case 'The options of a command; one that wants an argument ends in =.' _leash_options COMMAND '$1'
+	each_case 'if (argument != "") word = letter' |
+		bash_case 'Its letters that want an argument.' _leash_letters COMMAND '$1'
+	each option 'if (choices != "")
+		printf "\t%s--%s%s) echo \047%s\047 ;;\n", command, name, letter != "" ? " | " command "-" letter : "", choices' |
+		bash_case 'What an argument can be.' _leash_choices OPTION '$command$1'
+	each command 'if (operands != "") printf "\t%s) echo %s ;;\n", command, operands' |
+		bash_case 'What stands behind the options: a name, names, a pattern, a job under names, or nothing.' \
+			_leash_operands COMMAND '$1'
 }
 
 zsh_table() {
 	echo '_leash_commands=('
-	each_command 'gsub(/:/, "\\:", summary); print "\t" quoted(command ":" summary)'
+	each command 'gsub(/:/, "\\:", summary); print "\t" quoted(command ":" summary)'
 	echo ')'
 	echo
 	echo '# The options and operands of a command, as _arguments has them.'
@@ -99,7 +84,7 @@ zsh_table() {
 }
 
 fish_table() {
-	each_command 'print "complete -c leash -n __fish_use_subcommand -x -a " command " -d " quoted(summary)
+	each command 'print "complete -c leash -n __fish_use_subcommand -x -a " command " -d " quoted(summary)
 		seen = "__fish_seen_subcommand_from " command
 		if (operands != "")
 			print "complete -c leash -n " quoted(seen " && not __leash_at_job") " -x -a \047(__leash_names)\047"
@@ -107,7 +92,7 @@ fish_table() {
 			print "complete -c leash -n " quoted(seen) " -f"
 		if (operands == "job")
 			print "complete -c leash -n " quoted(seen " && __leash_at_job") " -x -a \047(__leash_job)\047"'
-	each_option 'seen = "__fish_seen_subcommand_from " command
+	each option 'seen = "__fish_seen_subcommand_from " command
 		wants = argument == "" ? "" : argument ~ /PATH|FILE/ ? " -r -F" : " -x"
 		print "complete -c leash -n " quoted(seen " && not __leash_at_job") (letter != "" ? " -s " letter : "") \
 			" -l " name wants (choices != "" ? " -a " quoted(choices) : "") " -d " quoted(help)'
