@@ -4,7 +4,7 @@
  * was told its names. Those that a run around this one holds are not acquired again; see nesting.h. */
 #include "tools/hold_set.h"
 
-#include "tools/holder_watch.h"
+#include "tools/nesting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,7 +184,7 @@ hold_set_remaining_ms(const struct hold_set *set, const struct holding **first)
 	int64_t least = HOLD_SET_EVER_MS;
 
 	for each_held(h, set) {
-		int64_t left = h->outer != NULL ? holder_watch_remaining_ms(h->outer) : holding_remaining_ms(h);
+		int64_t left = h->outer != NULL ? nesting_remaining_ms(h->outer) : holding_remaining_ms(h);
 
 		if (left >= least)
 			continue;

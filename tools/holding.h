@@ -7,7 +7,7 @@
 enum { HOLDING_SHOWN_SIZE = HOLD_NAME_SIZE + 60, HOLDING_WHO_SIZE = HOLDING_SHOWN_SIZE + HOLD_HOLDER_SIZE + 40 };
 
 struct holding_kind;
-struct holder_watch;
+struct nesting;
 
 struct holding {
 	const struct holding_kind *kind; /* set by holding_begin() */
@@ -22,7 +22,7 @@ struct holding {
 	leash_permit *permit; /* while it is held */
 
 	/* Set by acquire and adopt, or for what a run around this one holds. */
-	struct holder_watch *outer; /* NULL: it is our own */
+	struct nesting *outer;      /* NULL: it is our own */
 	uint64_t fence; /* 0: it has none */
 	char token[LEASH_TOKEN_MAX];
 };
