@@ -25,7 +25,6 @@
 
 struct request {
 	struct cli cli;
-	const char *name;
 	struct holding held;
 	int64_t wait_ms, ttl_ms;
 	bool fair;
@@ -240,6 +239,7 @@ run(const struct command *command, int argc, char **argv)
 {
 	struct request r = {.wait_ms = LEASH_FOREVER, .ttl_ms = HOLD_TTL_MS, .conflict_exit = EXIT_CONFLICT,
 	                    .keep = {.grace = {.on_lost = -1}}};
+	const char *name;
 	int status = cli_read(&r, command, argc, argv);
 
 	if (status == CLI_GO_ON)
@@ -248,10 +248,10 @@ run(const struct command *command, int argc, char **argv)
 		status = keep_check(&r.keep, &r.cli, r.ttl_ms);
 	if (status != CLI_GO_ON)
 		return status;
-	r.name = cli_only_name(&r.cli, argc, argv);
-	if (r.name == NULL)
+	name = cli_only_name(&r.cli, argc, argv);
+	if (name == NULL)
 		return EXIT_USAGE;
-	holding_begin(&r.held, &r.cli, r.name, &r.need);
+	holding_begin(&r.held, &r.cli, name, &r.need);
 	if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) /* what main() opens in place of a closed one */
 		return cli_fail(&r.cli, EXIT_INTERNAL, "standard output is closed: nobody would know the token");
 	signal(SIGPIPE, SIG_IGN); /* a failed write then gives the lock back */

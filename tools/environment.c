@@ -58,44 +58,31 @@ write_name(FILE *out, const char *name)
 			putc(*c, out);
 }
 
-/* What several names need. */
-struct texts {
-	char *names, *fences, *tokens;
-};
-
-static void
-free_texts(struct texts *t)
-{
-	free(t->names);
-	free(t->fences);
-	free(t->tokens);
-}
+enum text { ALL_NAMES, ALL_FENCES, ALL_TOKENS, TEXTS };
 
 static bool
-write_texts(struct texts *t, const struct environment_hold *holds, size_t count)
+write_texts(char *texts[TEXTS], const struct environment_hold *holds, size_t count)
 {
-	size_t size[3];
-	FILE *names = open_memstream(&t->names, &size[0]), *fences = open_memstream(&t->fences, &size[1]),
-	     *tokens = open_memstream(&t->tokens, &size[2]);
-	bool fine = names != NULL && fences != NULL && tokens != NULL;
+	FILE *out[TEXTS];
+	size_t size[TEXTS];
+	bool fine = true;
 
+	for (int i = 0; i < TEXTS; i++)
+		fine &= (out[i] = open_memstream(&texts[i], &size[i])) != NULL;
 	if (fine)
-		fputs(held(), tokens);
+		fputs(held(), out[ALL_TOKENS]);
 	for (size_t i = 0; fine && i < count; i++) {
 		const char *between = i > 0 ? "\n" : "";
 
-		fputs(between, names);
-		write_name(names, holds[i].name);
+		fputs(between, out[ALL_NAMES]);
+		write_name(out[ALL_NAMES], holds[i].name);
 		if (holds[0].fence != 0)
-			fprintf(fences, "%s%llu", between, (unsigned long long)holds[i].fence);
+			fprintf(out[ALL_FENCES], "%s%llu", between, (unsigned long long)holds[i].fence);
 		if (holds[i].ours)
-			fprintf(tokens, "%s%s", ftell(tokens) > 0 ? " " : "", holds[i].token);
+			fprintf(out[ALL_TOKENS], "%s%s", ftell(out[ALL_TOKENS]) > 0 ? " " : "", holds[i].token);
 	}
-	for (size_t i = 0; i < 3; i++) {
-		FILE *file = i == 0 ? names : i == 1 ? fences : tokens;
-
-		fine &= file != NULL && fclose(file) == 0;
-	}
+	for (int i = 0; i < TEXTS; i++)
+		fine &= out[i] != NULL && fclose(out[i]) == 0;
 	return fine;
 }
 
@@ -158,25 +145,26 @@ char **
 environment_new(const struct cli *cli, bool has_uri, const char *value, const struct environment_hold *holds,
                 size_t count)
 {
-	struct texts texts = {NULL, NULL, NULL};
+	char *texts[TEXTS] = {NULL};
 	char digits[24] = "", **list = NULL;
 
 	if (holds[0].fence != 0)
 		snprintf(digits, sizeof digits, "%llu", (unsigned long long)holds[0].fence);
-	if (write_texts(&texts, holds, count))
+	if (write_texts(texts, holds, count))
 		list = make_list(
 			(const struct variable[]){
 				{"LEASH_NAME", holds[0].name},
-				{"LEASH_NAMES", texts.names},
+				{"LEASH_NAMES", texts[ALL_NAMES]},
 				{"LEASH_FENCE", digits},
-				{"LEASH_FENCES", texts.fences},
+				{"LEASH_FENCES", texts[ALL_FENCES]},
 				{"LEASH_TOKEN", holds[0].token},
-				{"LEASH_HELD", texts.tokens},
+				{"LEASH_HELD", texts[ALL_TOKENS]},
 				{"LEASH_URI", has_uri ? uri_of(cli) : ""},
 				{"LEASH_PREFIX", cli->prefix},
 				{"LEASH_VALUE", value},
 			},
 			9);
-	free_texts(&texts);
+	for (int i = 0; i < TEXTS; i++)
+		free(texts[i]);
 	return list;
 }

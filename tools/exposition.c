@@ -19,8 +19,10 @@ character_length(const unsigned char *c)
 	return code < least[length] || code > 0x10ffff || code >> 11 == 0x1b ? 0 : length; /* 0x1b: half of a pair */
 }
 
-void
-exposition_write_name(FILE *to, const char *name)
+/* As the value of a label, with the escapes that the format wants: UTF-8 as it is; a backslash, what is not UTF-8 and
+ * control characters as leash list shows them, so that no two names look the same, and --escaped reads them. */
+static void
+write_name(FILE *to, const char *name)
 {
 	int n;
 
@@ -118,7 +120,7 @@ write_each(FILE *to, const struct ranking *ranking, enum value value)
 		if (!put_value(text, value, &ranking->at[i]->info))
 			continue;
 		fprintf(to, "leash_%s{lock=\"", name);
-		exposition_write_name(to, ranking->at[i]->info.name);
+		write_name(to, ranking->at[i]->info.name);
 		fprintf(to, "\"} %s\n", text);
 	}
 }
@@ -129,7 +131,7 @@ write_held(FILE *to, const struct ranking *ranking)
 	write_head(to, "lock_held", "gauge", "1: somebody has the lock; there is no sample of one that is free");
 	for (size_t i = 0; i < ranking->count; i++) {
 		fputs("leash_lock_held{lock=\"", to);
-		exposition_write_name(to, ranking->at[i]->info.name);
+		write_name(to, ranking->at[i]->info.name);
 		fprintf(to, "\",kind=\"%s\"} 1\n", cli_kind(ranking->at[i]->info.kind));
 	}
 }
@@ -161,7 +163,7 @@ exposition_write(FILE *to, const struct exposition *what)
 	write_count(to, "up", "gauge", "1: the server has answered, and what is here is true", what->sample != NULL);
 	write_head(to, "exporter_info", "gauge", "What has been asked, by which version");
 	fprintf(to, "leash_exporter_info{version=\"%s\",server=\"", leash_version());
-	exposition_write_name(to, what->subject->server);
+	write_name(to, what->subject->server);
 	fputs("\"} 1\n", to);
 	if (what->samples > 0) {
 		write_count(to, "exporter_samples_total", "counter", "Looks at all locks", what->samples);

@@ -17,9 +17,4 @@ struct exposition {
 /* Errors are for ferror(). */
 void exposition_write(FILE *to, const struct exposition *what);
 
-/* A name as the value of a label, with the escapes that the format wants: UTF-8 as it is; a backslash, what is not
- * UTF-8 and control characters as leash list shows them, so that no two names look the same, and --escaped reads
- * them. */
-void exposition_write_name(FILE *to, const char *name);
-
 #endif

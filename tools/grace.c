@@ -1,7 +1,6 @@
 #include "tools/grace.h"
 
 #include "tools/cli.h"
-#include "tools/value.h"
 
 #include <signal.h>
 #include <stdio.h>

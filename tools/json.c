@@ -87,8 +87,9 @@ cli_json_named(const char *name, json_t *rest)
 	return NULL;
 }
 
-json_t *
-cli_json_fence(uint64_t fence)
+/* A string: many readers of JSON cannot take 64 bits. */
+static json_t *
+fence_text(uint64_t fence)
 {
 	char digits[24];
 
@@ -99,7 +100,7 @@ cli_json_fence(uint64_t fence)
 json_t *
 cli_json_hold_fence(uint64_t fence)
 {
-	return fence != 0 ? cli_json_fence(fence) : json_null();
+	return fence != 0 ? fence_text(fence) : json_null();
 }
 
 json_t *
@@ -147,7 +148,7 @@ json_t *
 cli_json_info(const leash_lock_info *info)
 {
 	json_t *rest = json_pack("{sb so so sI sI ss? sI so sI so}", "held", info->held,
-	                         "holder", cli_json_party(&info->holder), "fence", cli_json_fence(info->fence),
+	                         "holder", cli_json_party(&info->holder), "fence", fence_text(info->fence),
 	                         "held_since_ms", (json_int_t)info->held_since_ms,
 	                         "remaining_ms", (json_int_t)info->remaining_ms, "kind", cli_kind(info->kind),
 	                         "out", (json_int_t)info->out,

@@ -13,7 +13,6 @@ void cli_print(json_t *object);
 bool cli_has_unprinted(void); /* for want of memory */
 
 json_t *cli_json_text(const char *text);  /* UTF-8 as it is, other bytes as cli_show() has them */
-json_t *cli_json_fence(uint64_t fence);   /* a string: many readers of JSON cannot take 64 bits */
 json_t *cli_json_hold_fence(uint64_t fence); /* of what is held: null if it is 0, for permits have none */
 json_t *cli_json_party(const leash_party *party); /* null: there is none */
 json_t *cli_json_info(const leash_lock_info *info);

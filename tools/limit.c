@@ -1,6 +1,5 @@
 /* leash limit: let fewer hold a name at once, for a while, whatever number their own programs say. */
 #include "tools/hold.h"
-#include "tools/value.h"
 
 enum { LONGEST_MS = 86400000 };
 

@@ -147,7 +147,6 @@ tools_leash_SOURCES += tools/thread.c
 tools_leash_SOURCES += tools/thread.h
 tools_leash_SOURCES += tools/top.c
 tools_leash_SOURCES += tools/value.c
-tools_leash_SOURCES += tools/value.h
 tools_leash_SOURCES += tools/wait.c
 tools_leash_SOURCES += tools/watch.c
 

@@ -3,6 +3,7 @@
 #ifndef LEASH_TOOLS_OPTION_H
 #define LEASH_TOOLS_OPTION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,9 @@ cli_take_fn cli_take_text;     /* const char * */
 cli_take_fn cli_take_number;   /* int */
 cli_take_fn cli_take_duration; /* int64_t, ms */
 cli_take_fn cli_take_log;      /* struct log */
+
+/* Digits, from 0 to `max`. False: it is something else. */
+bool cli_number(const char *text, int64_t max, int *out);
 
 /* The command line: fills in `request`, which begins with a struct cli. `optind` is then the first word behind the
  * options. CLI_GO_ON, or what to exit with (--help, or a mistake, which has been told). */

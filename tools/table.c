@@ -2,7 +2,6 @@
 
 #include "tools/cli.h"
 #include "tools/letter.h"
-#include "tools/value.h"
 
 #include <stdio.h>
 #include <stdlib.h>

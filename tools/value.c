@@ -1,7 +1,5 @@
-#include "tools/value.h"
-
+/* What the arguments of options can be. See option.h. */
 #include "tools/cli.h"
-#include "tools/option.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool
-cli_duration(const char *text, int64_t *ms)
+/* "30", "30s", "500ms", "1.5m", "2h", "1d" in ms. False: it is none, or more than ten years. */
+static bool
+read_duration(const char *text, int64_t *ms)
 {
 	static const struct {
 		const char *name;
@@ -53,7 +52,7 @@ cli_number(const char *text, int64_t max, int *out)
 	return true;
 }
 
-/* As cli_duration() reads it. */
+/* As read_duration() reads it. */
 static char *
 duration_text(char out[static CLI_TIME_SIZE], int64_t ms)
 {
@@ -117,7 +116,7 @@ cli_take_duration(const struct cli *cli, const struct cli_option *option, char *
 	char shown[80], least[CLI_TIME_SIZE], most[CLI_TIME_SIZE];
 	int64_t *ms = into;
 
-	if (!cli_duration(text, ms))
+	if (!read_duration(text, ms))
 		return cli_usage(cli, "--%s: '%s' is not a duration: write 30s, 500ms, 5m, 2h or 1d", option->name,
 		                 cli_show_word(shown, sizeof shown, text));
 	if (option->most == 0 || (*ms >= option->least && *ms <= option->most))

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
 	TRIPS = 100,
@@ -19,15 +18,6 @@ enum {
 static const int64_t trips_limit = 3 * LSH_S;
 
 /* ---- round trips ---- */
-
-static int64_t
-wall_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
-}
 
 static int
 compare(const void *a, const void *b)
@@ -61,7 +51,7 @@ timing_look(struct doctor *d)
 	if ((d->hindrances & (HINDERED_LOADING | HINDERED_BUSY)) != 0)
 		return;
 	while (count < TRIPS && lsh_now_ns() - began < trips_limit) {
-		int64_t sent = lsh_now_ns(), before = wall_us(), theirs;
+		int64_t sent = lsh_now_ns(), before = lsh_wall_us(), theirs;
 		const struct redisReply *answer;
 
 		DOCTOR_SEND(d, "TIME");
