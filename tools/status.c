@@ -41,12 +41,12 @@ say_when(char out[static WHEN_SIZE], const struct moment *now, int64_t server_ms
 
 /* When a client was opened, by the clock of its own machine. */
 static void
-print_running_since(const struct query *q, const char *before, const leash_party *p)
+print_running_since(const struct query *q, const leash_party *p)
 {
 	char time[CLI_TIME_SIZE];
 
 	if (q->cli.verbose && p->since_ms > 0)
-		printf("%srunning since %s, by its own clock\n", before, cli_time(time, p->since_ms));
+		printf("           running since %s, by its own clock\n", cli_time(time, p->since_ms));
 }
 
 static void
@@ -62,12 +62,12 @@ print_lease(int64_t remaining_ms)
 }
 
 static void
-print_fence(const char *what, uint64_t fence)
+print_fence(uint64_t fence, const char *if_none)
 {
 	if (fence > 0)
-		printf("  %s%" PRIu64 "\n", what, fence);
+		printf("  fence    %" PRIu64 "\n", fence);
 	else
-		printf("  %snot known\n", what);
+		printf("  fence    %s\n", if_none);
 }
 
 static void
@@ -77,7 +77,7 @@ print_hold(const struct query *q, const leash_hold_info *hold)
 
 	printf("  %s  %s%s\n", look_is_gate(&q->look.info) ? "arrived" : "held by", cli_party(who, &hold->who),
 	       look_need(need, &q->look.info, hold->count, hold->limit));
-	print_running_since(q, "           ", &hold->who);
+	print_running_since(q, &hold->who);
 	printf("  token    %s\n", cli_show(token, sizeof token, hold->who.token));
 	print_lease(hold->remaining_ms);
 }
@@ -103,7 +103,7 @@ print_held(const struct query *q)
 	if (is_mutex)
 		printf("  depth    %" PRIu32 "\n", info->depth);
 	if (info->kind != LEASH_KIND_SEMAPHORE)
-		print_fence("fence    ", info->fence);
+		print_fence(info->fence, "not known");
 }
 
 static void
@@ -122,10 +122,7 @@ print_free(const leash_lock_info *info)
 		return;
 	}
 	puts("  free");
-	if (info->fence > 0)
-		print_fence("fence    ", info->fence);
-	else
-		puts("  fence    none that is still kept");
+	print_fence(info->fence, "none that is still kept");
 }
 
 static bool
@@ -137,7 +134,7 @@ print_waiter(void *arg, const leash_waiter_info *waiter)
 	printf("  %6" PRIu64 ".  %s%s, since %s\n", waiter->position, cli_party(who, &waiter->who),
 	       look_need(need, &q->look.info, waiter->count, waiter->limit),
 	       say_when(when, &q->now, waiter->waiting_since_ms));
-	print_running_since(q, "           ", &waiter->who);
+	print_running_since(q, &waiter->who);
 	return ++q->shown < FIRST || q->all;
 }
 
