@@ -7,6 +7,8 @@
  * so old ones in LEASH_HELD do no harm. */
 #include "tools/environment.h"
 
+#include "tools/hold_set.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +63,7 @@ write_name(FILE *out, const char *name)
 enum text { ALL_NAMES, ALL_FENCES, ALL_TOKENS, TEXTS };
 
 static bool
-write_texts(char *texts[TEXTS], const struct environment_hold *holds, size_t count)
+write_texts(char *texts[TEXTS], const struct hold_set *set)
 {
 	FILE *out[TEXTS];
 	size_t size[TEXTS];
@@ -71,15 +73,15 @@ write_texts(char *texts[TEXTS], const struct environment_hold *holds, size_t cou
 		fine &= (out[i] = open_memstream(&texts[i], &size[i])) != NULL;
 	if (fine)
 		fputs(held(), out[ALL_TOKENS]);
-	for (size_t i = 0; fine && i < count; i++) {
-		const char *between = i > 0 ? "\n" : "";
+	for (const struct holding *h = set->held; fine && h < set->held + set->count; h++) {
+		const char *between = h > set->held ? "\n" : "";
 
 		fputs(between, out[ALL_NAMES]);
-		write_name(out[ALL_NAMES], holds[i].name);
-		if (holds[0].fence != 0)
-			fprintf(out[ALL_FENCES], "%s%llu", between, (unsigned long long)holds[i].fence);
-		if (holds[i].ours)
-			fprintf(out[ALL_TOKENS], "%s%s", ftell(out[ALL_TOKENS]) > 0 ? " " : "", holds[i].token);
+		write_name(out[ALL_NAMES], h->name);
+		if (set->held->fence != 0)
+			fprintf(out[ALL_FENCES], "%s%llu", between, (unsigned long long)h->fence);
+		if (h->outer == NULL) /* else it is there */
+			fprintf(out[ALL_TOKENS], "%s%s", ftell(out[ALL_TOKENS]) > 0 ? " " : "", h->token);
 	}
 	for (int i = 0; i < TEXTS; i++)
 		fine &= out[i] != NULL && fclose(out[i]) == 0;
@@ -142,22 +144,22 @@ uri_of(const struct cli *cli)
 }
 
 char **
-environment_new(const struct cli *cli, bool has_uri, const char *value, const struct environment_hold *holds,
-                size_t count)
+environment_new(const struct cli *cli, bool has_uri, const char *value, const struct hold_set *set)
 {
+	const struct holding *first = set->held;
 	char *texts[TEXTS] = {NULL};
 	char digits[24] = "", **list = NULL;
 
-	if (holds[0].fence != 0)
-		snprintf(digits, sizeof digits, "%llu", (unsigned long long)holds[0].fence);
-	if (write_texts(texts, holds, count))
+	if (first->fence != 0)
+		snprintf(digits, sizeof digits, "%llu", (unsigned long long)first->fence);
+	if (write_texts(texts, set))
 		list = make_list(
 			(const struct variable[]){
-				{"LEASH_NAME", holds[0].name},
+				{"LEASH_NAME", first->name},
 				{"LEASH_NAMES", texts[ALL_NAMES]},
 				{"LEASH_FENCE", digits},
 				{"LEASH_FENCES", texts[ALL_FENCES]},
-				{"LEASH_TOKEN", holds[0].token},
+				{"LEASH_TOKEN", first->token},
 				{"LEASH_HELD", texts[ALL_TOKENS]},
 				{"LEASH_URI", has_uri ? uri_of(cli) : ""},
 				{"LEASH_PREFIX", cli->prefix},

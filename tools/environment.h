@@ -11,16 +11,9 @@ bool environment_has_no_token(void);
 /* The fence of that token, if it is the first of the innermost run; else 0. */
 uint64_t environment_fence(const char *token);
 
-/* What CMD is to be told of a name. */
-struct environment_hold {
-	const char *name, *token;
-	uint64_t fence; /* 0: none */
-	bool ours;      /* the token is new in $LEASH_HELD */
-};
-
-/* The environment for CMD, to be freed as one block; NULL: out of memory. At least one hold; LEASH_NAME and so on are
+/* The environment for CMD under what is held, to be freed as one block; NULL: out of memory. LEASH_NAME and so on are
  * the first's. `value`: of a leader; or NULL. Without `has_uri` there is no LEASH_URI in it. */
-char **environment_new(const struct cli *cli, bool has_uri, const char *value, const struct environment_hold *holds,
-                       size_t count);
+struct hold_set;
+char **environment_new(const struct cli *cli, bool has_uri, const char *value, const struct hold_set *set);
 
 #endif

@@ -362,24 +362,11 @@ exit_of_job(const struct run *r)
 	return WIFSIGNALED(r->job.status) ? EXIT_BY_SIGNAL + WTERMSIG(r->job.status) : WEXITSTATUS(r->job.status);
 }
 
-static char **
-environment_of(const struct run *r)
-{
-	struct environment_hold holds[LEASH_MULTI_MAX];
-
-	for (size_t i = 0; i < r->held.count; i++) {
-		const struct holding *h = &r->held.held[i];
-
-		holds[i] = (struct environment_hold){h->name, h->token, h->fence, h->outer == NULL};
-	}
-	return environment_new(&r->asked.cli, !r->asked.no_uri_env, r->asked.value, holds, r->held.count);
-}
-
 /* Run `words` to their end, under what is `held`. */
 static int
 run_job(struct run *r, char *const *words, const struct hold_set *held, int64_t max_run_ms)
 {
-	char **environment = environment_of(r);
+	char **environment = environment_new(&r->asked.cli, !r->asked.no_uri_env, r->asked.value, &r->held);
 	int status;
 
 	r->job.argv = words;
