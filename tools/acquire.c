@@ -185,11 +185,7 @@ take_and_leave(struct request *r, leash_client *client, int64_t wait_ms)
 {
 	leash_error err;
 	leash_status st = holding_open(&r->held, client,
-	                               LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .no_renew = !r->keep.wanted,
-	                                                  .fair = r->fair, .min_replicas = r->replicas.min,
-	                                                  .replicas_ms = r->replicas.timeout_ms,
-	                                                  .fsynced = r->replicas.fsynced),
-	                               &err);
+	                               HOLD_OPTIONS(r, .no_renew = !r->keep.wanted, .fair = r->fair), &err);
 	int status = st == LEASH_OK ? check_outer(r) : CLI_GO_ON;
 
 	if (status != CLI_GO_ON)

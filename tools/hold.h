@@ -38,6 +38,12 @@ struct hold_replicas {
 	bool fsynced;
 };
 
+/* The options of a handle, for a request with `ttl_ms` and `replicas`. */
+#define HOLD_OPTIONS(request, ...)                                                                              \
+	LEASH_LOCK_OPTIONS(.lease_ms = (request)->ttl_ms, .min_replicas = (request)->replicas.min,                  \
+	                   .replicas_ms = (request)->replicas.timeout_ms, .fsynced = (request)->replicas.fsynced,   \
+	                   __VA_ARGS__)
+
 /* Their options; and those of a lease. */
 extern const struct cli_option hold_need_options[], hold_replicas_options[];
 #define HOLD_TTL_OPTION(type, from)                                                                                 \

@@ -368,10 +368,7 @@ holding_take_over(struct holding *h, struct holding_request *r, const struct com
 		status = cli_open(&r->cli, &client);
 	if (status != CLI_GO_ON)
 		return status;
-	st = holding_open(h, client,
-	                  LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .no_renew = true, .min_replicas = r->replicas.min,
-	                                     .replicas_ms = r->replicas.timeout_ms, .fsynced = r->replicas.fsynced),
-	                  &err);
+	st = holding_open(h, client, HOLD_OPTIONS(r, .no_renew = true), &err);
 	if (st == LEASH_OK)
 		st = adopt(h, argv[optind + 1], &err);
 	if (st == LEASH_OK)

@@ -139,25 +139,15 @@ fail(const struct run *r, const struct holding *about, leash_error *err)
 	return writer_fail(r->writer, cli_exit_of(err->status), "%s", err->text);
 }
 
-/* What the server takes is off the time for the lock. */
-static int
-open_client(struct run *r, const leash_options *how)
-{
-	struct run_request *a = &r->asked;
-	int64_t patience_ms = a->connect_wait_ms;
-
-	if (a->connect_wait_ms == RUN_AS_LONG)
-		return cli_open_patiently(&a->cli, how, &a->wait_ms, &r->client);
-	return cli_open_patiently(&a->cli, how, &patience_ms, &r->client);
-}
-
 /* The client, and the handles of what is to be held. CLI_GO_ON, or what to exit with. */
 static int
 set_up(struct run *r)
 {
 	char program[65];
 	leash_options how = cli_client_options(&r->asked.cli, program_name(r, program, sizeof program));
-	const struct run_request *a = &r->asked;
+	struct run_request *a = &r->asked;
+	/* what the server takes is off the time for the lock */
+	int64_t *patience_ms = a->connect_wait_ms == RUN_AS_LONG ? &a->wait_ms : &a->connect_wait_ms;
 	const struct holding *about = NULL;
 	leash_error err;
 	sigset_t set;
@@ -176,14 +166,11 @@ set_up(struct run *r)
 	how.event_arg = r;
 	how.on_log = r->asked.cli.verbose ? on_log : NULL;
 	how.log_arg = r;
-	status = open_client(r, &how);
+	status = cli_open_patiently(&a->cli, &how, patience_ms, &r->client);
 	if (status != CLI_GO_ON)
 		return status;
 	/* until here a signal ends leash at once: there is nothing to clean up */
-	if (hold_set_open(&r->held, r->client,
-	                  LEASH_LOCK_OPTIONS(.lease_ms = a->ttl_ms, .fair = a->fair, .min_replicas = a->replicas.min,
-	                                     .replicas_ms = a->replicas.timeout_ms, .fsynced = a->replicas.fsynced),
-	                  &about, &err) != LEASH_OK)
+	if (hold_set_open(&r->held, r->client, HOLD_OPTIONS(a, .fair = a->fair), &about, &err) != LEASH_OK)
 		return fail(r, about, &err);
 	supervisor_signals(&r->job, &set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
@@ -214,8 +201,6 @@ say_conflict(struct run *r, const struct holding *about, const leash_error *err)
 	char who[HOLDING_WHO_SIZE], whose[LEASH_TOKEN_MAX];
 
 	r->reason = "conflict";
-	if (r->asked.skip_ok)
-		return EXIT_OK;
 	if (r->asked.cli.quiet)
 		return r->asked.conflict_exit;
 	if (about != NULL)

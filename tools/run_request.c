@@ -215,8 +215,10 @@ run_request_read(struct run_request *r, const struct command *command, int argc,
 		.value = value,
 	};
 	status = cli_read(r, command, argc, argv);
-	r->cli.quiet |= r->skip_ok; /* cron mails each line: a server that was away for a second is not worth one */
-
+	if (r->skip_ok) {
+		r->cli.quiet = true; /* cron mails each line: a server that was away for a second is not worth one */
+		r->conflict_exit = EXIT_OK;
+	}
 	if (status == CLI_GO_ON)
 		status = hold_check(&r->cli, &r->need, &r->replicas);
 	if (status == CLI_GO_ON && r->value != NULL)
