@@ -106,7 +106,7 @@ become_cmd(const struct job *job, pid_t guard, pid_t group, int news, bool inter
 		tcsetpgrp(job->terminal, getpid()); /* SIGTTOU is still ignored */
 	guard_tell(news, getpid());
 	restore_signals(&job->origin);
-	execvpe(job->argv[0], job->argv, job->environment);
+	execvpe(job->argv[0], (char *const *)job->argv, job->environment);
 	guard_tell(news, -errno);
 	_exit(EXIT_FAILURE);
 }

@@ -16,7 +16,8 @@ struct job_origin {
 };
 
 struct job {
-	char *const *argv, *const *environment;
+	const char *const *argv;
+	char *const *environment;
 	struct caller *caller;    /* NULL: it is our child; else it is this process, which runs already */
 	bool foreground;          /* it stays in our process group */
 	char *title;              /* where the command line lies that ps shows */

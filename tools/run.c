@@ -65,7 +65,7 @@ program_name(const struct run *r, char *out, size_t size)
 	const char *word = r->asked.label != NULL ? r->asked.label : r->asked.words[0], *slash;
 	size_t n = strlen(word);
 
-	if (r->asked.label == NULL && r->asked.by_shell) {
+	if (r->asked.label == NULL && r->asked.words == r->asked.shell) {
 		word = r->asked.shell[2] + strspn(r->asked.shell[2], " \t\n");
 		n = strspn(word, plain);
 		n = strchr(" \t\n;|&", word[n]) != NULL ? n : 0;
@@ -349,7 +349,7 @@ exit_of_job(const struct run *r)
 
 /* Run `words` to their end, under what is `held`. */
 static int
-run_job(struct run *r, char *const *words, const struct hold_set *held, int64_t max_run_ms)
+run_job(struct run *r, const char *const *words, const struct hold_set *held, int64_t max_run_ms)
 {
 	char **environment = environment_new(&r->asked.cli, !r->asked.no_uri_env, r->asked.value, &r->held);
 	int status;
@@ -421,12 +421,7 @@ forget_job(struct run *r)
 static int
 run_hook(struct run *r, const char *string, const struct hold_set *held)
 {
-	char text[] = "/bin/sh", option[] = "-c", *copy = strdup(string), *words[] = {text, option, copy, NULL};
-	int status = copy != NULL ? run_job(r, words, held, 0)
-	                          : writer_fail(r->writer, EXIT_INTERNAL, "cannot start a process: %s", strerror(errno));
-
-	free(copy);
-	return status;
+	return run_job(r, (const char *const[]){"/bin/sh", "-c", string, NULL}, held, 0);
 }
 
 /* CMD is run if it succeeds. */

@@ -124,7 +124,6 @@ take_names(struct run_request *r, char **names, int count)
 static int
 take_words(struct run_request *r, int argc, char **argv, int at)
 {
-	static char sh[] = "/bin/sh", c[] = "-c";
 	int count = count_names(argc, argv, at), status;
 	char shown[80];
 
@@ -139,11 +138,10 @@ take_words(struct run_request *r, int argc, char **argv, int at)
 	if (at < argc && strcmp(argv[at], "-c") == 0) {
 		if (at + 2 != argc)
 			return cli_usage(&r->cli, "-c needs one argument, a string for the shell, and nothing behind it");
-		r->shell[0] = sh;
-		r->shell[1] = c;
+		r->shell[0] = "/bin/sh";
+		r->shell[1] = "-c";
 		r->shell[2] = argv[at + 1];
 		r->words = r->shell;
-		r->by_shell = true;
 		return CLI_GO_ON;
 	}
 	if (at < argc && strcmp(argv[at], "--") == 0)
@@ -155,7 +153,7 @@ take_words(struct run_request *r, int argc, char **argv, int at)
 	if (at == argc)
 		return cli_usage(&r->cli, "which command? It comes behind the name: leash run %s -- CMD",
 		                 cli_show(shown, sizeof shown, r->names[0]));
-	r->words = argv + at;
+	r->words = (const char *const *)argv + at;
 	return CLI_GO_ON;
 }
 

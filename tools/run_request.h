@@ -9,9 +9,8 @@ struct run_request {
 	struct cli cli;
 	char **names;
 	size_t name_count;
-	char **words;        /* CMD and its arguments */
-	bool by_shell;       /* it is a string for the shell, words[2] */
-	char *shell[4];      /* that is what `words` is then */
+	const char *const *words; /* CMD and its arguments; or `shell` */
+	const char *shell[4];     /* the shell, and at 2 a string for it */
 	int64_t wait_ms, connect_wait_ms; /* the latter for the server; RUN_AS_LONG: as for the lock */
 	int64_t ttl_ms, max_run_ms, at_least_ms;
 	int conflict_exit, lost_exit;
