@@ -179,6 +179,8 @@ settle(struct view *v)
 {
 	const struct sample *s = v->sampler.shown;
 
+	v->status = v->sampler.failure.status;
+	v->was_last = v->rounds > 0 && v->sampler.rounds >= v->rounds;
 	v->count = 0;
 	for (size_t i = 0; s != NULL && i < s->ranking.count; i++)
 		if (wish_fits(&v->wish, s->ranking.at[i]->info.name))

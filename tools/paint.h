@@ -29,6 +29,8 @@ struct view {
 	char note[INQUIRY_OUTCOME_SIZE]; /* in place of the keys, until the next one comes */
 
 	/* As of view_settle(). */
+	leash_status status;          /* of the last sample */
+	bool was_last;                /* there were as many as `rounds` */
 	const struct rank_row **rows; /* those that the filter leaves */
 	size_t count, cursor;
 	size_t top, fits;             /* the row that is shown first, and how many are */

@@ -275,28 +275,6 @@ wait_for_news(struct view *v, const sigset_t *let_in)
 	return (fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)) == 0;
 }
 
-static bool
-was_last_round(struct view *v)
-{
-	bool last;
-
-	pthread_mutex_lock(&v->sampler.mutex);
-	last = v->rounds > 0 && v->sampler.rounds >= v->rounds;
-	pthread_mutex_unlock(&v->sampler.mutex);
-	return last;
-}
-
-static leash_status
-last_status(struct view *v)
-{
-	leash_status status;
-
-	pthread_mutex_lock(&v->sampler.mutex);
-	status = v->sampler.failure.status;
-	pthread_mutex_unlock(&v->sampler.mutex);
-	return status;
-}
-
 static void
 start_curses(struct view *v)
 {
@@ -334,10 +312,9 @@ catch_signals(sigset_t *let_in)
 static int
 end(struct view *v, const sigset_t *let_in)
 {
-	leash_status last = last_status(v);
-	int status = v->rounds > 0 ? cli_exit_of(last) : EXIT_OK;
+	int status = v->rounds > 0 ? cli_exit_of(v->status) : EXIT_OK;
 
-	if (caught == 0 && inquiry_stop(v->inquiry) && sampler_stop(&v->sampler) && last == LEASH_OK)
+	if (caught == 0 && inquiry_stop(v->inquiry) && sampler_stop(&v->sampler) && v->status == LEASH_OK)
 		return status;
 	if (caught != 0) {
 		signal(caught, SIG_DFL);
@@ -385,7 +362,7 @@ show(struct view *v)
 	do {
 		inquire(v);
 		paint(v);
-	} while (wait_for_news(v, &let_in) && caught == 0 && !v->quit && !was_last_round(v));
+	} while (!v->was_last && wait_for_news(v, &let_in) && caught == 0 && !v->quit);
 	endwin();
 	return end(v, &let_in);
 }
