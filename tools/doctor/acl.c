@@ -277,22 +277,15 @@ acl_suffices(const struct doctor *d)
 
 /* ---- telling ---- */
 
-struct line {
-	char text[LIST_SIZE];
-	size_t n;
-};
-
 static void __attribute__((format(printf, 2, 3)))
-add(struct line *line, const char *format, ...)
+add(char to[static LIST_SIZE], const char *format, ...)
 {
+	size_t n = strlen(to);
 	va_list args;
-	int n;
 
 	va_start(args, format);
-	n = vsnprintf(line->text + line->n, sizeof line->text - line->n, format, args);
+	vsnprintf(to + n, LIST_SIZE - n, format, args);
 	va_end(args);
-	if (n > 0)
-		line->n = line->n + (size_t)n < sizeof line->text ? line->n + (size_t)n : sizeof line->text - 1;
 }
 
 /* Is one with that name before it in the table, and missing for the same reason? */
@@ -306,22 +299,22 @@ was_named(const struct doctor *d, int i)
 }
 
 static void
-list(struct line *line, const struct doctor *d, enum verdict verdict, const char *before, const char *after)
+list(char to[static LIST_SIZE], const struct doctor *d, enum verdict verdict, const char *before, const char *after)
 {
 	const char *between = before;
 
 	for (int i = 0; i < PROBES; i++)
 		if (d->verdicts[i] == verdict && !was_named(d, i)) {
-			add(line, "%s%s", between, probes[i].name);
+			add(to, "%s%s", between, probes[i].name);
 			between = ", ";
 		}
 	if (between != before)
-		add(line, "%s", after);
+		add(to, "%s", after);
 }
 
 /* What does not work without them. */
 static enum level
-list_consequences(struct line *line, const struct doctor *d)
+list_consequences(char to[static LIST_SIZE], const struct doctor *d)
 {
 	enum level level = FINE;
 
@@ -330,38 +323,38 @@ list_consequences(struct line *line, const struct doctor *d)
 
 		for (int i = 0; i < PROBES; i++)
 			missing |= (int)probes[i].use == use && d->verdicts[i] > PERMITTED;
-		if (!missing || (use == TO_LIST && strstr(line->text, consequences[TO_LIST].text) != NULL))
+		if (!missing || (use == TO_LIST && strstr(to, consequences[TO_LIST].text) != NULL))
 			continue;
 		level = consequences[use].level > level ? consequences[use].level : level;
-		add(line, "%s%s", line->n > 0 ? "; " : "", consequences[use].text);
+		add(to, "%s%s", to[0] != '\0' ? "; " : "", consequences[use].text);
 	}
 	return level;
 }
 
 /* Each of the patterns behind a word. */
 static void
-list_channels(struct line *line, const struct doctor *d, const char *before)
+list_channels(char to[static LIST_SIZE], const struct doctor *d, const char *before)
 {
 	if (d->target->deployment != LSH_QUORUM)
-		add(line, "%s%s:wake:*", before, d->prefix);
+		add(to, "%s%s:wake:*", before, d->prefix);
 	if (acl_is_sharded(d))
-		add(line, "%s%s:{*}:wake:*", before, d->prefix);
+		add(to, "%s%s:{*}:wake:*", before, d->prefix);
 }
 
 /* " +client|setname" of CLIENT SETNAME */
 static void
-add_rule(struct line *line, const char *name)
+add_rule(char to[static LIST_SIZE], const char *name)
 {
 	char rule[32] = "";
 
 	for (size_t i = 0; name[i] != '\0' && i < sizeof rule - 1; i++)
 		rule[i] = name[i] == ' ' ? '|' : (char)(name[i] | 0x20);
-	add(line, " +%s", rule);
+	add(to, " +%s", rule);
 }
 
 /* " +hset +zadd ~leash:* &leash:wake:*" for what is missing, or for all. */
 static void
-list_rules(struct line *line, const struct doctor *d, bool all)
+list_rules(char to[static LIST_SIZE], const struct doctor *d, bool all)
 {
 	bool keys = all, channels = all;
 
@@ -370,26 +363,26 @@ list_rules(struct line *line, const struct doctor *d, bool all)
 		channels |= d->verdicts[i] == NO_CHANNEL;
 		if (probes[i].use != TO_KNOW && is_wanted(d, &probes[i]) && !was_named(d, i) &&
 		    (all || d->verdicts[i] == NO_COMMAND))
-			add_rule(line, probes[i].name);
+			add_rule(to, probes[i].name);
 	}
 	if (keys)
-		add(line, " ~%s:*", d->prefix);
+		add(to, " ~%s:*", d->prefix);
 	if (channels)
-		list_channels(line, d, " &");
+		list_channels(to, d, " &");
 }
 
 void
 acl_advise(struct doctor *d, bool all)
 {
-	struct line rules = {0}, renamed = {0};
+	char rules[LIST_SIZE] = "", renamed[LIST_SIZE] = "";
 
-	list_rules(&rules, d, all);
-	list(&renamed, d, UNKNOWN, "take rename-command for ", " out of its configuration, or use a server that has it");
-	if (rules.n > 0)
+	list_rules(rules, d, all);
+	list(renamed, d, UNKNOWN, "take rename-command for ", " out of its configuration, or use a server that has it");
+	if (rules[0] != '\0')
 		advise(d, "ACL SETUSER %s%s, then ACL SAVE (with an aclfile) or CONFIG REWRITE, so that it stays%s%s",
-		       doctor_user(d), rules.text, renamed.n > 0 ? "; " : "", renamed.text);
-	else if (renamed.n > 0)
-		advise(d, "%s", renamed.text);
+		       doctor_user(d), rules, renamed[0] != '\0' ? "; " : "", renamed);
+	else if (renamed[0] != '\0')
+		advise(d, "%s", renamed);
 }
 
 static void
@@ -399,42 +392,42 @@ tell_sufficient(struct doctor *d)
 	                      : d->target->deployment == LSH_QUORUM
 	                          ? "a lock was acquired, renewed, released and acquired by another"
 	                          : "a lock was acquired, renewed, waited for, handed over and released";
-	struct line channels = {0};
+	char channels[LIST_SIZE] = "";
 	int count = 0;
 
 	for (int i = 0; i < PROBES; i++)
 		count += is_wanted(d, &probes[i]) && d->verdicts[i] == PERMITTED && !was_named(d, i);
-	list_channels(&channels, d, " and channels ");
+	list_channels(channels, d, " and channels ");
 	tell(d, FINE, "user %s may run all %d commands, on keys %s:*%s; %s", doctor_user(d), count, d->prefix,
-	     channels.text, outcome);
+	     channels, outcome);
 }
 
 static void
 tell_missing(struct doctor *d, enum level level, const char *consequence)
 {
-	struct line missing = {0}, keys = {0}, channels = {0};
+	char missing[LIST_SIZE] = "", keys[LIST_SIZE] = "", channels[LIST_SIZE] = "";
 
-	add(&keys, " on keys %s:*; ", d->prefix);
-	list_channels(&channels, d, " on channels ");
-	add(&channels, "; ");
-	list(&missing, d, NO_COMMAND, "may not run ", "; ");
-	list(&missing, d, NO_KEY, "may not run ", keys.text);
-	list(&missing, d, NO_CHANNEL, "may not run ", channels.text);
-	list(&missing, d, UNKNOWN, "finds no ", ", which the server does not know; ");
+	add(keys, " on keys %s:*; ", d->prefix);
+	list_channels(channels, d, " on channels ");
+	add(channels, "; ");
+	list(missing, d, NO_COMMAND, "may not run ", "; ");
+	list(missing, d, NO_KEY, "may not run ", keys);
+	list(missing, d, NO_CHANNEL, "may not run ", channels);
+	list(missing, d, UNKNOWN, "finds no ", ", which the server does not know; ");
 	acl_advise(d, false);
-	tell(d, level, "user %s %sso %s", doctor_user(d), missing.text, consequence);
+	tell(d, level, "user %s %sso %s", doctor_user(d), missing, consequence);
 }
 
 void
 acl_tell(struct doctor *d)
 {
-	struct line consequence = {0};
-	enum level level = list_consequences(&consequence, d);
+	char consequence[LIST_SIZE] = "";
+	enum level level = list_consequences(consequence, d);
 
 	if (d->status != LEASH_OK || d->smoke == LOCK_FAILS)
 		return;
 	if (level == FINE)
 		tell_sufficient(d);
 	else
-		tell_missing(d, level, consequence.text);
+		tell_missing(d, level, consequence);
 }
