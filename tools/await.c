@@ -26,12 +26,11 @@ end(const struct await *a, leash_latch *latch, int status)
 static int
 await(struct await *a)
 {
-	leash_options options = cli_client_options(&a->cli, NULL);
 	leash_client *client = NULL;
 	leash_latch *latch = NULL;
 	leash_error err;
 	leash_status st;
-	int status = cli_open_patiently(&a->cli, &options, &a->wait_ms, &client);
+	int status = cli_open_patiently(&a->cli, NULL, &a->wait_ms, &client);
 
 	if (status != CLI_GO_ON)
 		return status;

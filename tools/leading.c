@@ -20,7 +20,6 @@ leading_run(const struct command *command, int argc, char **argv, bool patiently
 	struct leading l = {.is.size = sizeof l.is};
 	int64_t wait_ms = patiently ? LEASH_FOREVER : 0;
 	leash_client *client = NULL;
-	leash_options options;
 	leash_error err;
 	int status = cli_read(&l, command, argc, argv);
 
@@ -29,8 +28,7 @@ leading_run(const struct command *command, int argc, char **argv, bool patiently
 	l.name = cli_only_name(&l.cli, argc, argv);
 	if (l.name == NULL)
 		return EXIT_USAGE;
-	options = cli_client_options(&l.cli, NULL);
-	status = cli_open_patiently(&l.cli, &options, &wait_ms, &client);
+	status = cli_open_patiently(&l.cli, NULL, &wait_ms, &client);
 	if (status != CLI_GO_ON)
 		return status;
 	status = leash_watch_new(&l.watch, client, l.name, &err) == LEASH_OK ? act(&l) : cli_fail_with(&l.cli, &err);

@@ -99,6 +99,7 @@ cli_fail_to_open(const struct cli *cli, const leash_error *err)
 static int
 keep_trying(const struct cli *cli, const leash_options *options, int64_t *wait_ms, leash_client **out)
 {
+	const leash_options usual = cli_client_options(cli, NULL);
 	const int64_t began = clock_boot_ns(), limit_ms = *wait_ms;
 	int64_t pause_ms = RETRY_LEAST_MS;
 	leash_error err;
@@ -106,7 +107,7 @@ keep_trying(const struct cli *cli, const leash_options *options, int64_t *wait_m
 	if (cli->uri_from != NULL)
 		cli_say(cli, CLI_DETAIL, "%s says which server", cli->uri_from);
 	end_by_signals_as_others_do();
-	for (bool told = false; leash_open(out, options, &err) != LEASH_OK; told = true) {
+	for (bool told = false; leash_open(out, options != NULL ? options : &usual, &err) != LEASH_OK; told = true) {
 		if (*wait_ms == 0 || !may_pass(&err))
 			return cli_fail_to_open(cli, &err);
 		if (!told)
@@ -128,18 +129,14 @@ cli_open_patiently(const struct cli *cli, const leash_options *options, int64_t 
 int
 cli_open(const struct cli *cli, leash_client **out)
 {
-	leash_options options = cli_client_options(cli, NULL);
-
-	return cli_open_patiently(cli, &options, &(int64_t){0}, out);
+	return cli_open_patiently(cli, NULL, &(int64_t){0}, out);
 }
 
 int
 cli_open_to_look(const struct cli *cli, leash_client **out)
 {
-	leash_options options = cli_client_options(cli, NULL);
-
 	if (cli->uri == NULL)
 		cli_say(cli, CLI_INFO,
 		        "neither --redis nor LEASH_URI nor a file names a server: asking redis://127.0.0.1:6379");
-	return keep_trying(cli, &options, &(int64_t){0}, out);
+	return keep_trying(cli, NULL, &(int64_t){0}, out);
 }

@@ -21,9 +21,9 @@ int cli_open(const struct cli *cli, leash_client **out);
 /* The same for commands that only look: if no server is named they ask the one on this machine, and say so. */
 int cli_open_to_look(const struct cli *cli, leash_client **out);
 
-/* The same with options, and again and again while the server is away, for at most `*wait_ms`, which becomes what is
- * left of it. That is told, too. What will not get better is not waited for: a refused password, a host name that
- * does not exist, a socket that we may not use. */
+/* The same with options (NULL: the usual ones), and again and again while the server is away, for at most `*wait_ms`,
+ * which becomes what is left of it. That is told, too. What will not get better is not waited for: a refused password,
+ * a host name that does not exist, a socket that we may not use. */
 int cli_open_patiently(const struct cli *cli, const leash_options *options, int64_t *wait_ms, leash_client **out);
 
 /* A client could not be opened: says why, as cli_fail_with(); of a URI from a file, with the line. */

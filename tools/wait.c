@@ -135,8 +135,7 @@ wait_for_all(struct wait *w)
 static int
 wait_and_clean_up(struct wait *w)
 {
-	leash_options options = cli_client_options(&w->cli, NULL);
-	int status = cli_open_patiently(&w->cli, &options, &w->wait_ms, &w->client);
+	int status = cli_open_patiently(&w->cli, NULL, &w->wait_ms, &w->client);
 
 	if (status != CLI_GO_ON)
 		return status;
