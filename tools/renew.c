@@ -3,7 +3,6 @@
  * Takes the hold over by its token, which renews it, and ends without closing its client, which would release it. */
 #include "tools/holding.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 static int

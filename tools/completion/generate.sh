@@ -38,8 +38,9 @@ bash_table() {
 		bash_case 'The options of a command; one that wants an argument ends in =.' _leash_options COMMAND '$1'
 	each_case 'if (argument != "") word = letter' |
 		bash_case 'Its letters that want an argument.' _leash_letters COMMAND '$1'
-	each option 'if (choices != "")
-		printf "\t%s--%s%s) echo \047%s\047 ;;\n", command, name, letter != "" ? " | " command "-" letter : "", choices' |
+	each option 'short = letter != "" ? " | " command "-" letter : ""
+		if (choices != "")
+			printf "\t%s--%s%s) echo \047%s\047 ;;\n", command, name, short, choices' |
 		bash_case 'What an argument can be.' _leash_choices OPTION '$command$1'
 	each command 'if (operands != "") printf "\t%s) echo %s ;;\n", command, operands' |
 		bash_case 'What stands behind the options: a name, names, a pattern, a job under names, or nothing.' \
