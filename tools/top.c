@@ -162,37 +162,34 @@ print_rounds(const struct top *top, struct subject *subject, struct sample *samp
 	}
 }
 
-static int
-run_batch(const struct top *top, struct subject *subject)
-{
-	struct sample sample;
-	int status;
-
-	if (!sample_init(&sample, (size_t)top->rows))
-		return cli_fail(&top->cli, EXIT_INTERNAL, "no memory for %d rows: ask for less, --rows", top->rows);
-	status = print_rounds(top, subject, &sample);
-	sample_destroy(&sample);
-	return cli_finish(&top->cli, status);
-}
-
 /* Whoever collects it learns in the text, too, that there was no answer. */
 static int
-print_exposition(const struct top *top, struct subject *subject, int status)
+print_exposition(const struct top *top, struct subject *subject, struct sample *sample, int status)
 {
 	struct wish wish = {.order.by = RANK_NAME};
 	struct exposition what = {.subject = subject};
-	struct sample sample = {.locks = 0};
 	leash_error err;
+
+	if (status == CLI_GO_ON && sample_take(sample, subject, &wish, 0, NULL, &err) != LEASH_OK)
+		status = cli_fail_with(&top->cli, &err);
+	what.sample = status == CLI_GO_ON ? sample : NULL;
+	exposition_write(stdout, &what);
+	return status == CLI_GO_ON ? EXIT_OK : status;
+}
+
+static int
+run_batch(const struct top *top, struct subject *subject, int status)
+{
+	struct sample sample;
 
 	if (!sample_init(&sample, (size_t)top->rows))
 		status = cli_fail(&top->cli, EXIT_INTERNAL, "no memory for %d rows: ask for less, --rows", top->rows);
-	else if (status == CLI_GO_ON && sample_take(&sample, subject, &wish, 0, NULL, &err) != LEASH_OK)
-		status = cli_fail_with(&top->cli, &err);
-	if (status == CLI_GO_ON)
-		what.sample = &sample;
-	exposition_write(stdout, &what);
+	if (top->prometheus)
+		status = print_exposition(top, subject, &sample, status);
+	else if (status == CLI_GO_ON)
+		status = print_rounds(top, subject, &sample);
 	sample_destroy(&sample);
-	return cli_finish(&top->cli, status == CLI_GO_ON ? EXIT_OK : status);
+	return cli_finish(&top->cli, status);
 }
 
 /* ---- options ---- */
@@ -271,12 +268,10 @@ run(const struct command *command, int argc, char **argv)
 	if (!top.batch)
 		top.cli.verbose = false; /* log lines would spoil the screen */
 	status = subject_open(&subject, &top.cli, top.pattern);
-	if (top.prometheus)
-		status = print_exposition(&top, &subject, status);
+	if (top.prometheus || (top.batch && status == CLI_GO_ON))
+		status = run_batch(&top, &subject, status);
 	else if (status == CLI_GO_ON)
-		status = top.batch ? run_batch(&top, &subject)
-		                   : screen_run(&subject, top.every_ms, (uint64_t)top.rounds, top.order,
-		                                (size_t)top.rows);
+		status = screen_run(&subject, top.every_ms, (uint64_t)top.rounds, top.order, (size_t)top.rows);
 	subject_close(&subject);
 	return status;
 }
