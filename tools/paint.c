@@ -85,12 +85,6 @@ put_bar(int y, int attributes, const char *text)
 
 /* ---- what there is: sampler's mutex held, memory only ---- */
 
-static bool
-has_circle(const struct view *v)
-{
-	return v->sampler.shown != NULL && v->sampler.shown->circles->count > 0;
-}
-
 /* How many locks fit, but were not kept. */
 static uint64_t
 rows_missing(const struct view *v)
@@ -119,7 +113,7 @@ count_circle_lines(const struct view *v)
 {
 	char line[CIRCLE_LINE_SIZE];
 
-	if (LINES < ROOMY || !has_circle(v))
+	if (LINES < ROOMY || v->sampler.shown == NULL || v->sampler.shown->circles->count == 0)
 		return 0;
 	return LINES >= 2 * ROOMY && (int)strlen(circle_line(v, line)) > COLS ? 2 : 1;
 }

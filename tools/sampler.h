@@ -9,7 +9,7 @@
  *     ^    --it failed--> failure noted ------------+--> waiting: until the next is due, unless paused, or somebody
  *     |                                                    hurries
  *     +---------------------------------------------------'
- * / */
+ */
 #ifndef LEASH_TOOLS_SAMPLER_H
 #define LEASH_TOOLS_SAMPLER_H
 
