@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import gc
 import itertools
 import random
 import threading
 import time
+import warnings
 from typing import Any
 
 import leash
@@ -17,6 +19,7 @@ from conftest import PATIENCE, Server, ended, eventually, eventually_so, is_valu
 
 from leash import aio
 from leash.aio import operation
+from leash.core import Core
 
 
 async def is_waited_for(lock: Any, by: int = 1) -> bool:
@@ -229,6 +232,46 @@ def test_an_interruption_loses_no_end(
             loop.run_until_complete(asyncio.shield(task))
     loop.close()
     assert not interruptions and not operation._under_way
+
+
+@pytest.mark.parametrize("what", ["lock", "permit"])
+def test_an_interrupted_release_leaves_no_hold_behind(
+    server: Server, client: leash.Client, name: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    async def main() -> None:
+        async with aio.Client(server.uri) as own:
+            lock, semaphore = own.lock(name), own.semaphore(name + "/s", 1)
+            held: Any = await lock.__aenter__() if what == "lock" else await semaphore.acquire()
+            with monkeypatch.context() as patched:
+                patched.setattr(own, "_do", interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    await held.release()
+            if what == "permit":
+                assert held.held
+                await held.release()
+                assert await semaphore.acquire(timeout=20)
+            else:
+                del held
+                gc.collect()
+                await eventually_so(lambda: is_value(client.lock(name).acquire(timeout=0.1)))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        run(main())
+        gc.collect()
+
+
+def test_what_cannot_be_begun_is_not_under_way(server: Server, name: str) -> None:
+    async def main() -> None:
+        async with aio.Client(server.uri) as client:
+            with pytest.raises((TypeError, ctypes.ArgumentError)):
+                await client.semaphore(name, 2).acquire(1.5)  # type: ignore[arg-type]
+            assert not operation._under_way
+
+    run(main())
 
 
 def test_wait_for_may_acquire_for_its_caller(server: Server, name: str) -> None:
@@ -511,6 +554,49 @@ def test_closing_wakes_who_waits(server: Server, client: leash.Client, name: str
                 await call()
         with pytest.raises(leash.Closed):
             own.lock(name)
+
+    with client.lock(name):
+        run(main())
+
+
+def test_whoever_closes_finds_it_closed(server: Server, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    close = Core.close
+
+    def slowly(core: Core) -> None:
+        time.sleep(0.1)
+        close(core)
+
+    async def close_it(client: aio.Client) -> bool:
+        await client.close()
+        return client.closed
+
+    async def main() -> None:
+        client = await aio.Client(server.uri).open()
+        assert all(await asyncio.gather(close_it(client), close_it(client)))
+        with pytest.raises(leash.Closed):
+            await client.open()
+
+    monkeypatch.setattr(Core, "close", slowly)
+    run(main())
+
+
+def test_an_interrupted_close_ends_what_is_under_way(server: Server, client: leash.Client, name: str) -> None:
+    async def main() -> None:
+        own = await aio.Client(server.uri).open()
+        task = asyncio.create_task(own.lock(name).acquire())
+        await eventually_so(lambda: is_waited_for(own.lock(name)))
+        loop = asyncio.get_running_loop()
+        begin = loop.run_in_executor
+
+        def interrupted(*args: Any) -> Any:
+            begin(*args)
+            raise KeyboardInterrupt
+
+        loop.run_in_executor = interrupted  # type: ignore[method-assign, assignment]
+        with pytest.raises(KeyboardInterrupt):
+            await own.close()
+        with pytest.raises(leash.Closed):
+            await task
 
     with client.lock(name):
         run(main())

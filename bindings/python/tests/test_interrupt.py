@@ -137,6 +137,32 @@ def test_a_second_ctrl_c_does_not_leave_the_wait_behind() -> None:
     assert over == [True]
 
 
+def test_two_signals_at_once_do_not_leave_the_wait_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = []
+    fire = waits.Cancel.fire
+
+    def interrupted(cancel: waits.Cancel) -> None:
+        monkeypatch.setattr(waits.Cancel, "fire", fire)
+        raise SystemExit
+
+    def wait_for_it(_cancel: object) -> None:
+        interrupt(lambda: True).join()
+        time.sleep(0.3)  # for the main thread
+        over.append(True)
+
+    monkeypatch.setattr(waits.Cancel, "fire", interrupted)
+    with pytest.raises((KeyboardInterrupt, SystemExit)):
+        waits.run(wait_for_it)
+    assert over == [True]
+
+
+def test_a_wait_that_was_left_at_its_end_is_over() -> None:
+    wait = waits._Wait(lambda _: None)
+    wait.run(waits.Cancel())
+    wait._end.acquire()
+    wait.until_over()
+
+
 def test_waits_one_after_the_other_use_one_helper(client: leash.Client, name: str) -> None:
     lock = client.lock(name)
     with lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 import threading
 import weakref
@@ -174,6 +175,43 @@ def test_a_forked_child_is_told_so_and_opens_its_own(client: leash.Client, serve
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert lock.held
     lock.release()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_closes_what_another_thread_was_about_to_use(client: leash.Client) -> None:
+    held, over = threading.Event(), threading.Event()
+
+    def use_it() -> None:
+        with client._core._mutex:
+            held.set()
+            over.wait()
+
+    threading.Thread(target=use_it).start()
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(int(PATIENCE))
+        client.close()
+        os._exit(0)
+    over.set()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_the_last_object_of_all_may_use_a_lock(server: Server, name: str) -> None:
+    program = """
+import leash, sys
+lock = leash.Client(sys.argv[1]).lock(sys.argv[2])
+with lock:
+    pass
+class Last:
+    def __del__(self, lock=lock, Closed=leash.Closed, print=print):
+        try:
+            lock.acquire()
+        except Closed:
+            print("closed")
+sys.modules["last"] = Last()
+"""
+    assert ended(python(program, server.uri, name)) == "closed\n"
 
 
 AT_EXIT = """

@@ -29,9 +29,17 @@ from .native import lib
 _ANCHOR = "the client itself, in Python"
 _LONGEST_LEASE = 86400  # with that as a guard a quorum makes handles of any lease
 
-_open: weakref.WeakSet[Core] = weakref.WeakSet()
+_open: weakref.WeakSet[Core] = weakref.WeakSet()  # until they are closed
 _closing: dict[int, _thread.LockType] = {}  # by threads of their own; what is locked is not closed so far
-os.register_at_fork(after_in_child=_closing.clear)  # those threads are the parent's
+
+
+def _forked() -> None:
+    _closing.clear()  # those threads are the parent's
+    for core in list(_open):
+        core.forked()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def _close(pointer: int, callbacks: events.Callbacks, _anchor: Optional[Handle]) -> None:
@@ -62,6 +70,8 @@ class Core:
     ) -> None:
         """`pass_on` makes the function that leash calls in place of a function of the program."""
         self._mutex = threading.RLock()
+        self._is_over = threading.Event()
+        self._closer = 0  # a thread
         self._callbacks = events.Callbacks(pass_on)
         others, fields = self._callbacks.fields({"uri": uri, **options})
         given = structs.make(structs.Options, others, **fields)
@@ -96,13 +106,27 @@ class Core:
                 function(*args)
 
     def close(self) -> None:
+        """Whoever calls it, the client is closed when it returns, unless this interrupts the thread that closes."""
         if events.in_callback():
             raise errors.InCallback("client: a callback of leash must not close it")
         with self._mutex:
             is_mine = self._finalizer.detach() is not None
-        if is_mine:
-            _open.discard(self)
+            if is_mine:
+                self._closer = threading.get_ident()
+        if not is_mine:
+            if self._closer != threading.get_ident():
+                self._is_over.wait()
+            return
+        try:
             _close(self._as_parameter_, self._callbacks, self._anchor)
+        finally:
+            self._is_over.set()
+            _open.discard(self)
+
+    def forked(self) -> None:
+        """In the child: whatever another thread of the parent was about to do here has not come along."""
+        self._mutex = threading.RLock()
+        self._is_over.set()
 
     def _options(self, options: Mapping[str, Any]) -> Any:
         others, fields = self._callbacks.fields(options)

@@ -6,9 +6,8 @@ the library, so a status that a later version adds gets a class of its own."""
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-from typing import Any, ClassVar, Iterator, Optional
+from typing import Any, ClassVar, Optional
 
 from .native import lib
 
@@ -89,16 +88,12 @@ def _classes() -> dict[int, type[LeashError]]:
 classes = _classes()
 
 
-@contextlib.contextmanager
-def behind(exception: Optional[BaseException]) -> Iterator[None]:
-    """A failure in it is raised; if another exception is propagating, it becomes a note of that (Python 3.11)."""
-    try:
-        yield
-    except LeashError as failure:
-        if exception is None:
-            raise
-        if hasattr(exception, "add_note"):
-            exception.add_note(f"{type(failure).__name__}: {failure}")
+def behind(exception: Optional[BaseException], failure: LeashError) -> None:
+    """Raise the failure; if another exception is propagating, it becomes a note of that (Python 3.11)."""
+    if exception is None:
+        raise failure
+    if hasattr(exception, "add_note"):
+        exception.add_note(f"{type(failure).__name__}: {failure}")
 
 
 def made(error: Any) -> LeashError:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, Optional, Seq
 from . import errors, inspection, structs, times, waits
 from .calls import Handle
 from .condition import Condition
-from .errors import Timeout
+from .errors import LeashError, Timeout
 from .native import lib
 from .session import N, Session
 
@@ -145,8 +145,10 @@ class _Guard:
         return self
 
     def __exit__(self, _type: object, exception: Optional[BaseException], _at: object) -> None:
-        with errors.behind(exception):
+        try:
             self.release()
+        except LeashError as failure:
+            errors.behind(exception, failure)
 
 
 class Lock(_Guard, AskedByThreads, View[None]):

@@ -13,7 +13,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, Optional
 
 from . import errors, structs, times
-from .errors import NotHeld
+from .errors import LeashError, NotHeld
 from .lock import Asked, AskedByThreads, token_of
 from .native import lib
 from .session import N, Session, package_of
@@ -28,6 +28,20 @@ def _forgotten(permit: ctypes.c_void_p, name: str) -> None:
         warnings.warn(f"permits of the semaphore {name!r} were not given back", ResourceWarning, stacklevel=2)
 
 
+class Given:
+    """A permit that leash frees: it is taken when ctypes converts the arguments, so that nothing can come between.
+
+    A signal handler that raises during that conversion gets ctypes.ArgumentError, and the permit is still there."""
+
+    def __init__(self, permit: ctypes.c_void_p) -> None:
+        self._permit = permit
+
+    @property
+    def _as_parameter_(self) -> Optional[int]:
+        value, self._permit.value = self._permit.value, None
+        return value
+
+
 class PermitBase(Generic[N]):
     """Permits that were acquired together."""
 
@@ -35,14 +49,10 @@ class PermitBase(Generic[N]):
         self.client = client
         self.name = name
         self._mutex = threading.RLock()
-        self._permit = ctypes.c_void_p()  # which an acquire puts there
+        self._permit = ctypes.c_void_p()
+        self._as_parameter_ = ctypes.byref(self._permit)  # where an acquire puts it, which refers to this object
         self._finalizer = weakref.finalize(self, _forgotten, self._permit, name)
         self._finalizer.atexit = False
-
-    @property
-    def _as_parameter_(self) -> Any:
-        """Where leash puts them: an acquire refers to this object until its end."""
-        return ctypes.byref(self._permit)
 
     def __repr__(self) -> str:
         return f"<{package_of(self)}.Permit: {self.count} of {self.name!r}, {'held' if self.held else 'not held'}>"
@@ -62,13 +72,6 @@ class PermitBase(Generic[N]):
         if self._permit.value is None:
             raise NotHeld(f"semaphore '{self.name}': the permits were given back already")
         return self._permit
-
-    def _give(self) -> ctypes.c_void_p:
-        """The permit, which is the caller's from now on."""
-        with self._mutex:
-            given, self._permit = self._here(), ctypes.c_void_p()
-            self._finalizer.detach()
-        return given
 
     @property
     def held(self) -> bool:
@@ -110,14 +113,17 @@ class Permit(PermitBase[None]):
             self.client._do(name, self._here(), *args)
 
     def release(self) -> None:
-        self.client._do("leash_permit_release", self._give())
+        with self._mutex:
+            self.client._do("leash_permit_release", Given(self._here()))
 
     def __enter__(self) -> Permit:
         return self
 
     def __exit__(self, _type: object, exception: Optional[BaseException], _at: object) -> None:
-        with errors.behind(exception):
+        try:
             self.release()
+        except LeashError as failure:
+            errors.behind(exception, failure)
 
 
 class SemaphoreBase(Asked[N]):

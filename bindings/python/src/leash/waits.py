@@ -13,14 +13,16 @@ that acquires a lock while the main thread waits for another one is refused (Inv
 
 Other threads call leash directly; no handler runs in them.
 
-One gap remains: an exception after the last instruction here, and before the caller's `with` has begun, leaves the
-lock held. This is so with any lock that is not built into Python; the next release or the end of the client ends it."""
+Gaps remain, as with any lock that is not built into Python. An exception after the wait is over, and before the
+caller's `with` has begun, leaves the lock held; so does one at the end of the `with`, before the release has begun. The
+next release or the end of the client ends that."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import queue
+import sys
 import threading
 from typing import Any, Callable, Generic, Optional, Tuple, TypeVar
 
@@ -42,30 +44,6 @@ def handle_of(pair: Pair) -> Handle:
     return pair[in_main_thread()]
 
 
-class _Wait(Generic[T]):
-    def __init__(self, do: Callable[[], T]) -> None:
-        self._do: Optional[Callable[[], T]] = do
-        self._is_over = threading.Lock()
-        self._is_over.acquire()
-        self.error: Optional[BaseException] = None
-        self.result: T
-
-    def run(self) -> None:
-        do, self._do = self._do, None
-        if do is None:  # it was run already
-            return
-        try:
-            self.result = do()
-        except BaseException as error:
-            self.error = error
-        self._is_over.release()
-
-    def until_over(self) -> None:
-        """May be interrupted, and may then be called again."""
-        with self._is_over:
-            pass
-
-
 class Cancel(Handle):
     __slots__ = ("fired",)
 
@@ -82,6 +60,32 @@ class Cancel(Handle):
         lib.leash_cancel_reset(self)
 
 
+class _Wait(Generic[T]):
+    def __init__(self, do: Callable[[Cancel], T]) -> None:
+        self._do: Optional[Callable[[Cancel], T]] = do
+        self._end = threading.Lock()
+        self._end.acquire()
+        self.is_over = False
+        self.error: Optional[BaseException] = None
+        self.result: T
+
+    def run(self, cancel: Cancel) -> None:
+        do, self._do = self._do, None
+        if do is None:  # it was run already
+            return
+        try:
+            self.result = do(cancel)
+        except BaseException as error:
+            self.error = error
+        self.is_over = True
+        self._end.release()
+
+    def until_over(self) -> None:
+        """May be interrupted, and may then be called again."""
+        while not self.is_over:
+            self._end.acquire()
+
+
 class _Helper:
     def __init__(self) -> None:
         self.cancel = Cancel()
@@ -90,7 +94,21 @@ class _Helper:
 
     def _serve(self) -> None:
         while True:
-            self.waits.get().run()
+            self.waits.get().run(self.cancel)
+
+    def wait(self, wait: _Wait[Any]) -> None:
+        """May be interrupted, and may then be called again: the wait is run once."""
+        self.waits.put(wait)
+        wait.until_over()
+
+    def end(self, wait: _Wait[Any]) -> None:
+        """Cancel the wait, and wait for its end, even if this is interrupted."""
+        try:
+            self.cancel.fire()
+            self.wait(wait)
+        finally:
+            if not wait.is_over:
+                self.end(wait)
 
 
 _idle: list[_Helper] = []
@@ -99,23 +117,25 @@ os.register_at_fork(after_in_child=_idle.clear)  # the child has none of the thr
 
 def run(do: Callable[[Optional[Cancel]], T], undo: Callable[[T], object] = lambda _: None) -> T:
     """Run `do` with a leash_cancel that ends it, or with None. `undo` takes the result of one that succeeded anyway."""
-    if not in_main_thread():
+    if not in_main_thread() or sys.is_finalizing():  # when no other thread runs any more
         return do(None)
+    wait = _Wait(do)
     try:
         helper = _idle.pop() if _idle else _Helper()
     except RuntimeError:  # at the exit of the interpreter there are no new threads
         return do(None)
-    helper.cancel.reset()
-    wait = _Wait(lambda: do(helper.cancel))
     interruption: Optional[BaseException] = None
-    while True:
+    try:
         try:
-            helper.waits.put(wait)  # again after an interruption, which may have come before it: it is run once
-            wait.until_over()
-            break
+            helper.wait(wait)
         except BaseException as exception:
-            interruption = interruption or exception
-            helper.cancel.fire()
+            interruption = exception
+            helper.end(wait)
+    except BaseException as exception:  # of another signal, perhaps before end() has done anything
+        interruption = exception
+        helper.end(wait)
+    if interruption is not None:
+        helper.cancel.reset()
     _idle.append(helper)
     if interruption is not None:
         if wait.error is None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, TypeVar
 from .. import inspection, structs
 from ..calls import call
 from ..core import Core
-from ..errors import Closed
+from ..errors import Closed, Forked
 from ..native import lib
 from ..session import Session
 from ..waits import Cancel
@@ -52,6 +52,7 @@ class Client(Session[Nothing]):
         self._loop: asyncio.AbstractEventLoop
         self._fd = -1
         self._operations: Operations
+        self._closing: Optional[asyncio.Future[None]] = None
         self._turn: Optional[asyncio.Lock] = None  # of tasks that open it
 
     def _in_loop(self, function: Callable[..., object]) -> Callable[..., None]:
@@ -70,6 +71,8 @@ class Client(Session[Nothing]):
         async with self._turn:
             if self._core is None:
                 await self._open()
+        if self.closed:
+            raise Closed("client: it was closed")
         return self
 
     async def _open(self) -> None:
@@ -90,12 +93,29 @@ class Client(Session[Nothing]):
 
     async def close(self) -> None:
         """Release what is held, and wake all waiters (Closed). A second call does nothing."""
-        if self._core is None or self._core.closed:
+        if self._core is None or (self._closing is None and self._core.closed):
             return
-        self._loop.remove_reader(self._fd)
-        closing = self._loop.run_in_executor(None, self._core.close)
-        closing.add_done_callback(lambda _: self._operations.close())
-        await asyncio.shield(closing)
+        self._ready()
+        if self._closing is None:
+            self._begin_to_close()
+        assert self._closing is not None
+        await asyncio.shield(self._closing)
+
+    def _begin_to_close(self) -> None:
+        try:
+            self._loop.remove_reader(self._fd)
+            self._closing = self._loop.run_in_executor(None, self._close)
+        except BaseException:
+            if self._closing is None:
+                self._loop.add_reader(self._fd, self._dispatch)
+            raise
+
+    def _close(self) -> None:
+        """In a thread."""
+        assert self._core is not None
+        self._core.close()
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._operations.close)
 
     async def __aenter__(self: C) -> C:
         return await self.open()
@@ -106,7 +126,7 @@ class Client(Session[Nothing]):
     def _dispatch(self) -> None:
         try:
             self._operations.dispatch()
-        except Closed:  # by the exit of the interpreter, in another thread
+        except (Closed, Forked):  # by the exit of the interpreter, in another thread; or this is a child
             self._loop.remove_reader(self._fd)
 
     def _ready(self) -> Core:

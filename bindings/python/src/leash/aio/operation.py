@@ -1,9 +1,8 @@
 """Operations of leash that asyncio awaits.
 
 An Operation is a future that ends with an operation of leash. leash_client_next() returns the ends one by one, on the
-thread of the loop. No Python code runs inside a call of leash, so an exception of a signal handler (Ctrl-C) meets
-Python code only, and loses nothing: an end stays where leash has put it until it was passed on, and the descriptor
-stays readable.
+thread of the loop, and calls nothing. So an exception of a signal handler (Ctrl-C) loses none: an end stays where
+leash has put it until it was passed on, and the descriptor stays readable.
 
 Until its end, the Operation refers to everything that leash was given, so that nothing is freed before.
 
@@ -57,7 +56,7 @@ class Operation(asyncio.Future["Optional[LeashError]"]):
         """It has ended. This may be called again."""
         self.op.value = None
         self._args = ()
-        if not self.done():
+        with contextlib.suppress(asyncio.InvalidStateError):  # also if a signal handler comes between
             self.set_result(error)
 
     async def ended(self) -> Optional[LeashError]:
@@ -85,8 +84,9 @@ class Operations:
         _under_way[number] = operation
         try:
             call(start, *args, None, number, ctypes.byref(operation.op))
-        except LeashError:
-            del _under_way[number]
+        except BaseException:
+            if operation.op.value is None:  # it has not begun
+                del _under_way[number]
             raise
 
     def _pass_on(self) -> None:

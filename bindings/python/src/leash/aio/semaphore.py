@@ -6,7 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Coroutine, Generator, Optional
 
 from .. import errors
-from ..semaphore import PermitBase, SemaphoreBase
+from ..errors import LeashError
+from ..semaphore import Given, PermitBase, SemaphoreBase
 from .lock import AskedByTasks
 from .operation import Nothing
 
@@ -28,14 +29,16 @@ class Permit(PermitBase[Nothing]):
     async def release(self) -> None:
         self.client._ready()
         async with self._turn:
-            await self.client._do("leash_permit_release", self._give())
+            await self.client._do("leash_permit_release", Given(self._here()))
 
     async def __aenter__(self) -> Permit:
         return self
 
     async def __aexit__(self, _type: object, exception: Optional[BaseException], _at: object) -> None:
-        with errors.behind(exception):
+        try:
             await self.release()
+        except LeashError as failure:
+            errors.behind(exception, failure)
 
 
 class Acquiring:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, Optional, Typ
 
 from .. import errors, times
 from ..calls import Handle
-from ..errors import LeashError, NotHeld, Timeout
+from ..errors import Invalid, LeashError, NotHeld, Timeout
 from .operation import Nothing
 
 if TYPE_CHECKING:
@@ -56,9 +56,12 @@ class Hold:
             self._shared._holds.pop(self._task, None)
         try:
             await self._shared._give_back(handle)
-        finally:
+        except (LeashError, asyncio.CancelledError) as error:
             if last:
-                self._shared._lend_again(handle)
+                self._shared._lend_again(handle, error)
+            raise
+        if last:
+            self._shared._lend_again(handle)
 
 
 class Shared(Generic[H]):
@@ -81,8 +84,9 @@ class Shared(Generic[H]):
         hold = self._holds.get(asyncio.current_task())
         return hold._own if hold is not None else None
 
-    def _lend_again(self, handle: Handle) -> None:
-        if not handle.is_shared:
+    def _lend_again(self, handle: Handle, error: Optional[BaseException] = None) -> None:
+        """Unless it may hold something: then it is dropped, and leash releases that."""
+        if not handle.is_shared and not isinstance(error, Invalid):
             self._idle.append(handle)
 
     def _give_back(self, handle: Handle) -> Nothing:
@@ -97,9 +101,9 @@ class Shared(Generic[H]):
             handle = new() if new is not None else self._idle.pop() if self._idle else self._new()
         try:
             await begin(handle, functools.partial(self._give_back, handle))
-        except (LeashError, asyncio.CancelledError):
+        except (LeashError, asyncio.CancelledError) as error:
             if hold is None:
-                self._lend_again(handle)
+                self._lend_again(handle, error)
             raise
         if hold is None:
             self._holds[task] = hold = self._hold_type(self, handle, task)
@@ -140,8 +144,10 @@ class Shared(Generic[H]):
         return await self._take(self._wait_ms)
 
     async def __aexit__(self, _type: object, exception: Optional[BaseException], _at: object) -> None:
-        with errors.behind(exception):
+        try:
             await self.release()
+        except LeashError as failure:
+            errors.behind(exception, failure)
 
     def _any(self) -> Handle:
         """For questions, which need no owner."""
