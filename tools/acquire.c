@@ -175,7 +175,7 @@ leave_behind(struct request *r)
 	if (received != 0)
 		return EXIT_BY_SIGNAL;
 	return cli_fail(&r->cli, EXIT_INTERNAL,
-	                "standard output: %s: nobody would know the token, so %s was given back",
+	                "standard output: %s: the token could not be printed, so %s was released",
 	                failed != 0 ? strerror(failed) : "not all was written", r->held.shown);
 }
 
@@ -249,7 +249,7 @@ run(const struct command *command, int argc, char **argv)
 		return EXIT_USAGE;
 	holding_begin(&r.held, &r.cli, name, &r.need);
 	if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) /* what main() opens in place of a closed one */
-		return cli_fail(&r.cli, EXIT_INTERNAL, "standard output is closed: nobody would know the token");
+		return cli_fail(&r.cli, EXIT_INTERNAL, "standard output is closed: the token could not be printed");
 	signal(SIGPIPE, SIG_IGN); /* a failed write then gives the lock back */
 	caller_name(r.keep.pid != 0 ? r.keep.pid : caller_find(), r.caller);
 	if (r.keep.wanted)

@@ -160,8 +160,8 @@ note_cpus(struct report *report, const struct part *part, const struct figures *
 	int usable = part->threads < cpus ? part->threads : cpus;
 
 	if (f->cpus > 0.7 * (part->locks == 1 ? 1 : usable))
-		note(report, "%s: this process alone used %.2f of %d CPUs: that figure is of this machine as much as of the "
-		             "server.", part->label, f->cpus, cpus);
+		note(report, "%s: this process alone used %.2f of %d CPUs: the figure depends on this machine as much as on "
+		             "the server.", part->label, f->cpus, cpus);
 }
 
 /* What the figures of a part do not say by themselves. */
@@ -248,7 +248,7 @@ tell_end(struct report *report, leash_status status, const leash_error *err)
 	}
 	fflush(stdout);
 	if (status == LEASH_CANCELED)
-		exit_status = cli_fail(cli, EXIT_BY_SIGNAL + caught, "interrupted: that is what there was so far");
+		exit_status = cli_fail(cli, EXIT_BY_SIGNAL + caught, "interrupted: the figures so far are above");
 	else if (status != LEASH_OK)
 		exit_status = cli_fail_with(cli, err);
 	return cli_finish(cli, exit_status);

@@ -32,15 +32,15 @@ struct breaking {
 };
 
 static const char consequences[] =
-	"It will not be asked. If it is alive, its next renewal tells it, at most a third\n"
-	"of its lease from now; until then it goes on as if it had the lock, also when\n"
-	"somebody else has it: only fences protect what both of them write to.\n"
+	"It will not be asked. If it is alive, it learns of the loss at its next renewal,\n"
+	"at most a third of its lease from now. Until then it continues, even if somebody\n"
+	"else has the lock: only fences protect what both of them write to.\n"
 	"Take it away? [y/N] ";
 
 static const char consequences_for_all[] =
-	"They will not be asked. A holder that is alive learns of it at its next renewal,\n"
-	"at most a third of its lease from now. Until then it goes on, also when somebody\n"
-	"else has come in.\n"
+	"They will not be asked. A holder that is alive learns of the loss at its next\n"
+	"renewal, at most a third of its lease from now. Until then it continues, even if\n"
+	"somebody else has come in.\n"
 	"Take it away from all of them? [y/N] ";
 
 static const char consequences_of_death[] =
@@ -50,8 +50,8 @@ static const char consequences_of_death[] =
 	"Take it away? [y/N] ";
 
 static const char consequences_for_latch[] =
-	"The arrivals are forgotten, and waiters go on waiting until enough\n"
-	"have arrived again.\n"
+	"The arrivals are forgotten, and waiters continue to wait until enough\n"
+	"parties have arrived again.\n"
 	"Forget it? [y/N] ";
 
 /* ---- asking people ---- */
@@ -166,16 +166,16 @@ tell(const struct breaking *b)
 
 	if (look_is_gate(&b->look.info))
 		cli_say(&b->cli, CLI_INFO, "latch '%s' has forgotten the %zu who had arrived%s", b->shown, b->look.count,
-		        b->look.count == LEASH_HOLDS_MAX ? "; if there are more, say it again" : "");
+		        b->look.count == LEASH_HOLDS_MAX ? "; if there are more, run the command again" : "");
 	else if (b->look.count > 1)
 		cli_say(&b->cli, CLI_INFO, "%s '%s' was taken from %zu who had it; %s%s", noun, b->shown, b->look.count,
 		        b->dead ? "they do not run on this machine any more"
-		                : "who is alive learns of that within a third of its lease",
-		        b->look.count == LEASH_HOLDS_MAX ? "; if there are more, say it again" : "");
+		                : "a live holder learns of the loss within a third of its lease",
+		        b->look.count == LEASH_HOLDS_MAX ? "; if there are more, run the command again" : "");
 	else
 		cli_say(&b->cli, CLI_INFO, "%s '%s' was taken from %s; %s", noun, b->shown, b->holder,
 		        b->dead ? "it does not run on this machine any more"
-		                : "alive, it learns of that within a third of its lease");
+		                : "if alive, it learns of the loss within a third of its lease");
 }
 
 static int

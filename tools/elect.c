@@ -21,9 +21,9 @@ const struct command command_elect = {
 	.summary = "run a command while leading; others may watch who leads",
 	.usage = "NAME -- CMD [ARG...]\n"
 	         "NAME -c STRING",
-	.about = "Stand for election, and run CMD while leading. The holder of the lock NAME leads. If the lock is lost, "
-	         "CMD is dead before another process leads, and this one stands again. When CMD ends by itself, this "
-	         "process resigns. See leash leader and leash watch.\n",
+	.about = "Become a candidate, and run CMD while leading. The holder of the lock NAME leads. If the lock is lost, "
+	         "CMD is dead before another process leads, and this process becomes a candidate again. When CMD ends by "
+	         "itself, it resigns. See leash leader and leash watch.\n",
 	.groups = run_groups_of_a_leader,
 	.notes = "CMD has LEASH_VALUE, and everything that leash run gives it. Exit: its own, 64 usage, 69 no server, 75 "
 	         "another process leads, 79 the lock was lost by the end of CMD, 124 too long, 126 cannot be executed, "

@@ -202,7 +202,7 @@ obey(struct exporter *e, struct connection *c, struct http_request request)
 		answer(c, 405, "text/plain", text_page("only GET and HEAD are answered\n"));
 		break;
 	default:
-		answer(c, 400, "text/plain", text_page("that is no request that is understood here\n"));
+		answer(c, 400, "text/plain", text_page("the request is not understood\n"));
 	}
 }
 
@@ -257,7 +257,7 @@ static void
 serve(struct exporter *e, struct connection *c, short events)
 {
 	if (clock_steady_ns() >= c->limit_ns && c->state == WAITING)
-		answer(c, 503, "text/plain", text_page("a look at all locks takes too long\n"));
+		answer(c, 503, "text/plain", text_page("scanning all locks takes too long\n"));
 	else if (clock_steady_ns() >= c->limit_ns)
 		close_connection(c);
 	else if (events == 0)

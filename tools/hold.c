@@ -85,7 +85,7 @@ hold_holder(char *out, leash_client *client, const leash_lock_info *info)
 		snprintf(out, HOLD_HOLDER_SIZE, "%s%s%s, %s left of its lease%s", cli_party(who, &info->holder), token, since,
 		         cli_span(left, info->remaining_ms), waiting);
 	else
-		snprintf(out, HOLD_HOLDER_SIZE, "%s%s%s, without an end, for leash did not make it%s",
+		snprintf(out, HOLD_HOLDER_SIZE, "%s%s%s, without expiry: not made by leash%s",
 		         cli_party(who, &info->holder), token, since, waiting);
 	return out;
 }

@@ -24,50 +24,32 @@ struct holder_report {
 	_Atomic bool muted;
 };
 
-static char *
-say_place(char out[static 60], uint64_t place)
-{
-	out[0] = '\0';
-	if (place == 1)
-		strcpy(out, "; you are the next");
-	else if (place > 1)
-		snprintf(out, 60, "; you are number %" PRIu64 " in the queue", place);
-	return out;
-}
-
-static void
-tell_manager(const struct holder_report *t, const char *who, uint64_t place)
-{
-	char status[HOLDING_WHO_SIZE + 60];
-	int n = snprintf(status, sizeof status, "waiting: %s", who);
-
-	if (place > 0)
-		snprintf(status + n, sizeof status - (size_t)n, "; our place in the queue is %" PRIu64, place);
-	notify_wait_on(t->notify, status);
-}
-
 static void *
 keep_telling(void *arg)
 {
 	struct holder_report *t = arg;
-	char last[LEASH_TOKEN_MAX] = "", whose[LEASH_TOKEN_MAX], who[HOLDING_WHO_SIZE], said[60];
+	char last[LEASH_TOKEN_MAX] = "", whose[LEASH_TOKEN_MAX], said[HOLDING_WHO_SIZE + 60];
+	char status[sizeof said + sizeof "waiting: "];
 	const int64_t again_ms = t->writer != NULL ? AGAIN_MS : STANDBY_MS;
 	int64_t told_ns = 0;
 	uint64_t place;
 	bool is_news;
 
 	for (int64_t pause_ms = t->soon ? SOON_MS : FIRST_MS; thread_sleep(&t->thread, pause_ms); pause_ms = again_ms) {
-		if (!hold_set_who(t->set, who, whose))
+		if (!hold_set_who(t->set, said, whose))
 			continue;
 		is_news = strcmp(last, whose) != 0 || clock_boot_ns() - told_ns >= REMIND_MS * MS;
 		place = is_news || t->notify != NULL ? hold_set_place(t->set) : 0;
-		tell_manager(t, who, place);
+		if (place > 0)
+			cli_append(said, sizeof said, "; our place in the queue is %" PRIu64, place);
+		snprintf(status, sizeof status, "waiting: %s", said);
+		notify_wait_on(t->notify, status);
 		if (!is_news)
 			continue;
 		strcpy(last, whose);
 		told_ns = clock_boot_ns();
 		if (t->writer != NULL && !atomic_load(&t->muted))
-			writer_say(t->writer, CLI_INFO, "%s%s", who, say_place(said, place));
+			writer_say(t->writer, CLI_INFO, "%s", said);
 	}
 	return NULL;
 }

@@ -35,7 +35,7 @@ struct holding_outer {
 	char never[80];              /* why a hold of our own would wait for ourselves for ever; "": it would not */
 };
 
-#define HOLDING_NEVER "%s: to wait would be forever: %s" /* `shown`, and that */
+#define HOLDING_NEVER "%s: the wait would never end: %s" /* `shown`, and that */
 
 /* Talks to nobody; `name` is not copied. */
 void holding_begin(struct holding *holding, const struct cli *cli, const char *name, const struct hold_need *need);

@@ -127,8 +127,8 @@ find_caller(struct keep *k, const struct cli *cli)
 	bool opened = caller_open(&k->caller, pid);
 
 	if (is_of_pipeline)
-		return cli_usage(cli, "--keep in a pipeline of a subshell, which ends at once, and the lock with it: leave the "
-		                      "pipeline out, or give --keep-for $$");
+		return cli_usage(cli, "--keep in a pipeline of a subshell, which ends at once and would take the lock with it: "
+		                      "leave the pipeline out, or give --keep-for $$");
 	if (k->pid != 0 && (opened ? caller_is_over(&k->caller) : errno == ESRCH))
 		return cli_usage(cli, "--keep-for %d: there is no such process", (int)pid);
 	if (!opened)

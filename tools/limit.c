@@ -33,7 +33,7 @@ set_limit(const struct limit *l)
 		return status;
 	cli_show(shown, sizeof shown, l->name);
 	if (l->end)
-		cli_say(&l->cli, CLI_DETAIL, "'%s' has no limit any more but those of its programs", shown);
+		cli_say(&l->cli, CLI_DETAIL, "'%s' has only the limits of its programs again", shown);
 	else
 		cli_say(&l->cli, CLI_DETAIL, "at most %d at once have '%s', for %s", l->most, shown, cli_span(span, l->for_ms));
 	if (l->cli.json)

@@ -412,7 +412,7 @@ say_hold(struct pane *pane, const struct look *look, const leash_hold_info *hold
 
 	say(pane, HANG, A_NORMAL, "%s%s%s, %s%s", look_is_gate(&look->info) ? "arrived  " : "held by  ",
 	    cli_party(who, &hold->who), look_need(need, &look->info, hold->count, hold->limit),
-	    hold->remaining_ms < 0 ? "without an end: leash did not make it" : cli_span(left, hold->remaining_ms),
+	    hold->remaining_ms < 0 ? "no expiry: not made by leash" : cli_span(left, hold->remaining_ms),
 	    hold->remaining_ms < 0 ? "" : " left of the lease");
 }
 
@@ -471,7 +471,8 @@ say_circle(const struct view *v, struct pane *pane)
 
 	if (circle == NULL)
 		return;
-	say(pane, HANG, attribute(v, URGENT), "deadlock perhaps, for %s, unless other threads of them go on:",
+	say(pane, HANG, attribute(v, URGENT),
+	    "possible deadlock, for %s, unless other threads of these processes continue:",
 	    cli_span(span, circle->age_ms));
 	for (size_t i = 0; i < circle->count; i++)
 		say(pane, HANG + 2, A_NORMAL, "%*s%s", HANG, "", circle_link_text(text, circle, i));
@@ -571,8 +572,8 @@ say_question(const struct view *v, struct pane *pane)
 	else
 		say(pane, 0, bold, "Break %s '%s', which %zu have, among them %s?", look_noun(&v->asked.info), shown,
 		    v->asked.count, cli_party(who, &v->asked.holds[0].who));
-	say(pane, 0, A_BOLD, "Nobody asks them: who is alive goes on until the next renewal. y breaks it, any other key "
-	    "does not.");
+	say(pane, 0, A_BOLD, "Holders are not asked; live ones continue until their next renewal. y breaks it, any other "
+	    "key does not.");
 }
 
 /* At the bottom. A question that cannot be read as a whole is not asked. */
@@ -610,7 +611,7 @@ draw_help(const struct view *v, int y)
 		const char *text;
 	} lines[] = {
 		{PLAIN, "arrows j k      move the cursor; PgUp, PgDn, Home and End, too"},
-		{PLAIN, "Enter           details of the lock under it, and again none; PgUp, PgDn scroll them"},
+		{PLAIN, "Enter           show or hide details of the lock; PgUp, PgDn scroll them"},
 		{PLAIN, "/               only locks with a part of a name; Esc: all again"},
 		{PLAIN, "b               break the lock, after a question"},
 		{PLAIN, "s > < arrows    sort by the next, or the last, of: waiting, held, lease, name"},

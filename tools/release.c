@@ -41,7 +41,7 @@ const struct command command_release = {
 	.groups = groups,
 	.notes = "With --json: {\"name\",\"token\",\"released\":true}.\n"
 	         "Exit: 0 released; 64 usage; 69 no server: the lock ends with its lease; 79 not held by that token "
-	         "any more: what it protected was not protected any more.\n",
+	         "any more: another owner may have had the lock.\n",
 	.operands = A_NAME,
 	.run = run,
 };

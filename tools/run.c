@@ -187,7 +187,8 @@ look_around(struct run *r)
 	int status = nesting_enter(&r->held, r->asked.wait_ms != 0, r->writer, r->lost_fd, &lease_ms);
 
 	if (status == CLI_GO_ON && r->asked.value != NULL && !hold_set_has_own(&r->held))
-		return writer_fail(r->writer, r->asked.conflict_exit, "%s is held by the leash around this one: it never ends",
+		return writer_fail(r->writer, r->asked.conflict_exit,
+		                   "%s is held by the leash run around this one, so the wait would never end",
 		                   r->held.held->shown);
 	if (status == CLI_GO_ON && lease_ms > 0)
 		grace_shorten(&r->asked.grace, lease_ms < r->asked.ttl_ms ? lease_ms : r->asked.ttl_ms);
@@ -504,7 +505,7 @@ stand_again(struct run *r)
 	r->acquired_ns = 0;
 	if (read(r->lost_fd, &rings, sizeof rings) < 0 && errno != EAGAIN)
 		return false;
-	writer_say(r->writer, CLI_INFO, "%s: standing again", r->held.held->shown);
+	writer_say(r->writer, CLI_INFO, "%s: candidate again", r->held.held->shown);
 	return true;
 }
 

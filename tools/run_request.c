@@ -64,7 +64,7 @@ static const struct cli_option end_options[] = {
 
 static const struct cli_option value_options[] = {
 	{.name = "value", .value = "TEXT", .take = cli_take_text, .at = offsetof(struct run_request, value),
-	 .help = "what others are told of this leader (default host:pid)"},
+	 .help = "the value that others see for this leader (default host:pid)"},
 	{.name = NULL},
 };
 

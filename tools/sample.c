@@ -181,6 +181,6 @@ sample_text(char out[static SAMPLE_TEXT_SIZE], const struct sample *s)
 		cli_append(out, SAMPLE_TEXT_SIZE, ", %" PRIu64 " end%s within %d s", s->ending, s->ending == 1 ? "s" : "",
 		           SAMPLE_ENDING_MS / 1000);
 	if (s->endless > 0)
-		cli_append(out, SAMPLE_TEXT_SIZE, ", %" PRIu64 " without an end", s->endless);
+		cli_append(out, SAMPLE_TEXT_SIZE, ", %" PRIu64 " without expiry", s->endless);
 	return out;
 }

@@ -104,7 +104,7 @@ mention_trouble(struct supervisor *v, const struct tree_found *found)
 		return;
 	v->forbidden_told = true;
 	writer_say(v->writer, CLI_WARNING,
-	           "process %d belongs to another user and cannot be ended: it goes on without the lock",
+	           "process %d belongs to another user and cannot be ended: it continues without the lock",
 	           (int)found->one_of_them);
 }
 
@@ -171,11 +171,11 @@ lose(struct supervisor *v, int64_t now)
 {
 	if (v->on_lost == 0) {
 		v->cause = SUPERVISOR_LOST;
-		say_lost(v, "the command goes on (--on-lost keep)");
+		say_lost(v, "the command continues (--on-lost keep)");
 		return;
 	}
 	tell_cmd(v, SUPERVISOR_LOST, v->on_lost, now); /* before anything is said */
-	say_lost(v, v->stage == SUPERVISOR_KILLING ? "the command is killed" : "the command is told to end");
+	say_lost(v, v->stage == SUPERVISOR_KILLING ? "the command is killed" : "the command is being ended");
 }
 
 static bool

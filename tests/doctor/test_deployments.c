@@ -72,7 +72,7 @@ SENTENCE(each_server_that_keeps_data_is_fit_and_nothing_is_left)
 static void
 check_all_is_permitted(const char *why)
 {
-	if (count(FINE, "permissions", "user locks may not run CONFIG GET; so this examination knows less") ==
+	if (count(FINE, "permissions", "user locks may not run CONFIG GET; so leash doctor can check less") ==
 	    (int)deployment_masters(deployment))
 		return;
 	show_all();
@@ -221,7 +221,7 @@ SENTENCE(each_sentinel_is_looked_at, .of = 1U << DEPLOYMENT_SENTINEL)
 	assert_int_equal(examine(deployment_uri(deployment)), LEASH_OK);
 	assert_int_equal(of_sentinels(FINE, "the master is 127.0.0.1:"), SENTINEL_SENTINELS);
 	assert_int_equal(of_sentinels(FINE, ", as 3 of 3 say"), SENTINEL_SENTINELS);
-	assert_int_equal(of_sentinels(FINE, "of 3 sentinels it reaches 3; 2 of them take a master for down, and 2 replace "
+	assert_int_equal(of_sentinels(FINE, "of 3 sentinels it reaches 3; 2 of them see a master as down, and 2 replace "
 	                                    "it"), SENTINEL_SENTINELS);
 	for (int i = 0; i < SENTINEL_SENTINELS; i++)
 		check_is_of(&found[2 * i], sentinel(i));
@@ -232,7 +232,7 @@ SENTENCE(a_quorum_and_times_by_which_no_failover_helps_are_told, .of = 1U << DEP
 	server_say(sentinel(0), "SENTINEL SET main down-after-milliseconds 30000");
 	server_say(sentinel(2), "SENTINEL SET main quorum 4");
 	assert_int_equal(examine(deployment_uri(deployment)), LEASH_OK);
-	assert_int_equal(of_sentinels(WARNING, "for down after 30000 ms, and a lease is 30000 ms"), 1);
+	assert_int_equal(of_sentinels(WARNING, "as down after 30000 ms, and a lease is 30000 ms"), 1);
 	assert_int_equal(of_sentinels(WARNING, "its quorum is 4, but there are 3 sentinels: no failover will ever happen"),
 	                 1);
 	server_say(sentinel(0), "SENTINEL SET main down-after-milliseconds 10000");
@@ -267,9 +267,9 @@ SENTENCE(a_sentinel_that_knows_nothing_of_the_master_or_another_one_is_named, .o
 	server_say(sentinel(1), "SENTINEL MONITOR odd 127.0.0.1 %d 2",
 	           sentinel_set_port(set, (master + 1) % SENTINEL_SERVERS));
 	assert_int_equal(examine(uri), LEASH_OK);
-	assert_int_equal(of_sentinels(WARNING, "which is not what is believed: 127.0.0.1:"), 1);
+	assert_int_equal(of_sentinels(WARNING, ", but 2 of 3 sentinels say 127.0.0.1:"), 1);
 	for (size_t i = 0; i < found_count; i++)
-		if (strstr(found[i].text, "which is not what is believed") != NULL)
+		if (strstr(found[i].text, " sentinels say ") != NULL)
 			check_is_of(&found[i], sentinel(1));
 	for (int i = 0; i < SENTINEL_SENTINELS; i++)
 		server_say(sentinel(i), "SENTINEL REMOVE odd");

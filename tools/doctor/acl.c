@@ -106,7 +106,7 @@ static const struct {
 } consequences[USES] = {
 	[TO_LOCK] = {ERROR, "locks do not work"},
 	[TO_COUNT] = {ERROR, "nobody sees how long the server has been up, and a quorum does not count it"},
-	[TO_WAKE] = {WARNING, "who waits is woken late"},
+	[TO_WAKE] = {WARNING, "waiters are woken late"},
 	[TO_MOVE] = {WARNING, "locks are out of reach while their slot moves"},
 	[TO_NAME] = {WARNING, "holders are not shown by name"},
 	[TO_LOOK] = {WARNING, "leash status and leash list do not work"},
@@ -115,9 +115,9 @@ static const struct {
 	                       "restarted, and locks with restart_guard_ms are refused"},
 	[TO_TRUST] = {WARNING, "a node that is out of date is believed"},
 	[TO_REPLICATE] = {NOTE, "locks with min_replicas or fsynced do not work"},
-	[TO_PUNCTUATE] = {NOTE, "who is handed a lock may start a moment later"},
+	[TO_PUNCTUATE] = {NOTE, "the next holder may start a moment later"},
 	[TO_LABEL] = {NOTE, "CLIENT LIST shows no names"},
-	[TO_KNOW] = {NOTE, "this examination knows less"},
+	[TO_KNOW] = {NOTE, "leash doctor can check less"},
 };
 
 /* ---- trying ---- */
@@ -231,7 +231,7 @@ look_by_listening(struct doctor *d)
 	if (hears)
 		return;
 	d->topic = "connection";
-	advise(d, "each client needs two connections: CONFIG SET maxclients to more than it is; CLIENT LIST shows who has "
+	advise(d, "each client needs two connections: CONFIG SET maxclients to a higher value; CLIENT LIST shows who has "
 	       "them");
 	tell(d, ERROR, "a second connection could not be made: %s",
 	     doctor_words(d, shown, sizeof shown, err.text, strlen(err.text)));

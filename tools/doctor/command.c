@@ -100,7 +100,7 @@ print_summary(const struct printer *p, int status)
 	print_number(errors, "error", "\n");
 	print_number(warnings, "warning", ", ");
 	print_number(notes, "note", ", ");
-	puts(status == EXIT_NO_SERVER ? ": there is no talking to this server"
+	puts(status == EXIT_NO_SERVER ? ": this server cannot be used"
 	     : errors > 0             ? ": this server is not fit to keep locks"
 	     : warnings > 0           ? ": locks work, with the reservations above"
 	                              : ": this server is fit to keep locks");

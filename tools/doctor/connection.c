@@ -20,7 +20,7 @@ advise_by_text(struct doctor *d)
 		                     "is: ?password_file=PATH or ?password_env=NAME"},
 		{": AUTH was refused", "fix user and password in the URI, or what ?password_file= or ?password_env= name; on "
 		                       "the server ACL LIST shows the users, and ACL LOG who was refused"},
-		{"max number of clients", "CONFIG SET maxclients to more than it is, and maxclients in redis.conf; CLIENT LIST "
+		{"max number of clients", "CONFIG SET maxclients to a higher value, and maxclients in redis.conf; CLIENT LIST "
 		                          "shows who has the connections"},
 		{": BUSY ", "end the script that it runs: SCRIPT KILL, or FUNCTION KILL"},
 		{": LOADING ", "wait until it has read its data: INFO persistence says how far it is"},

@@ -215,7 +215,7 @@ health_tell_mode(struct doctor *d)
 
 /* ---- memory ---- */
 
-static const char more_memory[] = "CONFIG SET maxmemory to more than it is, and maxmemory in its configuration";
+static const char more_memory[] = "CONFIG SET maxmemory to a higher value, and maxmemory in its configuration";
 
 void
 health_tell_eviction(struct doctor *d)
@@ -362,13 +362,13 @@ tell_snapshots(struct doctor *d)
 	       "lease", d->conf_file);
 	if (!d->config_known[CONFIG_SAVE])
 		tell(d, WARNING, "no append-only file: after a crash all locks since the last snapshot, if it takes any, are "
-		     "forgotten, and others get them while their holders go on");
+		     "forgotten, and others get them while their holders continue");
 	else if (save[0] == '\0')
 		tell(d, WARNING, "neither append-only file nor snapshots: a restart forgets all locks, and others get them "
-		     "while their holders go on");
+		     "while their holders continue");
 	else
 		tell(d, WARNING, "snapshots only (save %s), the last one %s old: a crash forgets the locks since then, and "
-		     "others get them while their holders go on", doctor_words(d, shown, sizeof shown, save, strlen(save)),
+		     "others get them while their holders continue", doctor_words(d, shown, sizeof shown, save, strlen(save)),
 		     age);
 }
 

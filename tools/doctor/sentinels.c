@@ -224,12 +224,12 @@ tell_master(const struct sentinels *all, const struct sentinel *s, const struct 
 	} else if (!agree(s, believed)) {
 		advise(d, "wait for the end of a failover and look again; if it stays so, SENTINEL REMOVE %.60s at it, and "
 		       "SENTINEL MONITOR again", name);
-		tell(d, WARNING, "it says that the master is %.120s:%u, which is not what is believed: %.120s:%u, as %u of %zu "
-		     "say", s->master.host, s->master.port, believed->master.host, believed->master.port,
-		     voices_for(all, believed), all->answered);
+		tell(d, WARNING, "it says that the master is %.120s:%u, but %u of %zu sentinels say %.120s:%u",
+		     s->master.host, s->master.port, voices_for(all, believed), all->answered, believed->master.host,
+		     believed->master.port);
 	} else if (s->down) {
 		advise(d, "see whether the master runs, and can be reached from the sentinel's machine");
-		tell(d, WARNING, "it takes the master, %.120s:%u, for down", s->master.host, s->master.port);
+		tell(d, WARNING, "it sees the master, %.120s:%u, as down", s->master.host, s->master.port);
 	} else {
 		tell(d, FINE, "the master is %.120s:%u, as %u of %zu say", s->master.host, s->master.port, voices_for(all, s),
 		     all->answered);
@@ -259,7 +259,7 @@ tell_voters(const struct sentinels *all, const struct sentinel *s)
 		tell(d, WARNING, "there %s %llu sentinel%s in all: when one is gone, no failover will happen",
 		     voters == 1 ? "is" : "are", voters, voters == 1 ? "" : "s");
 	} else {
-		tell(d, FINE, "of %llu sentinels it reaches %llu; %llu of them take a master for down, and %llu replace it",
+		tell(d, FINE, "of %llu sentinels it reaches %llu; %llu of them see a master as down, and %llu replace it",
 		     voters, reached, s->quorum, majority);
 	}
 }
@@ -270,7 +270,7 @@ tell_times(const struct sentinels *all, const struct sentinel *s)
 	if (s->down_after_ms < (unsigned long long)all->lease_ms)
 		return;
 	advise(all->d, "SENTINEL SET %.60s down-after-milliseconds 5000, at each; or have longer leases", all->uri->master);
-	tell(all->d, WARNING, "it takes a master for down after %llu ms, and a lease is %lld ms: when the master dies, all "
+	tell(all->d, WARNING, "it sees a master as down after %llu ms, and a lease is %lld ms: when the master dies, all "
 	     "locks are lost before there is another", s->down_after_ms, (long long)all->lease_ms);
 }
 
