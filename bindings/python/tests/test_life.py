@@ -8,10 +8,13 @@ import signal
 import sys
 import threading
 import weakref
+from typing import Any
 
 import leash
 import pytest
 from conftest import PATIENCE, Server, ended, eventually, python
+
+from leash import core
 
 
 def test_a_client_that_is_closed_answers_so(server: Server, name: str) -> None:
@@ -175,6 +178,19 @@ def test_a_forked_child_is_told_so_and_opens_its_own(client: leash.Client, serve
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert lock.held
     lock.release()
+
+
+def test_a_signal_handler_may_close_what_is_being_closed(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = leash.Client(server.uri)
+    close = core._close
+
+    def interrupted(*args: Any) -> None:
+        client.close()
+        close(*args)
+
+    monkeypatch.setattr(core, "_close", interrupted)
+    client.close()
+    assert client.closed
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

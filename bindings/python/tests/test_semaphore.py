@@ -6,7 +6,7 @@ import gc
 
 import leash
 import pytest
-from conftest import eventually, in_thread
+from conftest import Server, eventually, in_thread
 
 
 def test_no_more_are_out_than_the_limit(client: leash.Client, other: leash.Client, name: str) -> None:
@@ -57,6 +57,25 @@ def test_a_permit_that_was_forgotten_is_given_back(client: leash.Client, name: s
         gc.collect()
     semaphore.acquire(timeout=20).release()
     eventually(lambda: semaphore.inspect().out == 0)
+
+
+def test_permits_that_a_callback_could_not_release_are_still_there(server: Server, name: str) -> None:
+    refused: list[leash.Event] = []
+
+    def on_event(event: leash.Event) -> None:
+        with pytest.raises(leash.InCallback):
+            permit.release()
+        refused.append(event)
+
+    with leash.Client(server.uri, on_event=on_event) as client:
+        permit = client.semaphore(name, 1).acquire()
+        lock = client.lock(name + "/lock")
+        lock.acquire()
+        server.ask("DEL", f"leash:{{{name}/lock}}")
+        with pytest.raises(leash.Lost):
+            lock.extend(60)
+        eventually(lambda: refused)
+        permit.release()
 
 
 def test_a_loss_is_told_when_they_are_given_back(client: leash.Client, name: str) -> None:

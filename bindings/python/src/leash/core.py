@@ -71,7 +71,7 @@ class Core:
         """`pass_on` makes the function that leash calls in place of a function of the program."""
         self._mutex = threading.RLock()
         self._is_over = threading.Event()
-        self._closer = 0  # a thread
+        self._closer = 0  # the thread that closes it, or has
         self._callbacks = events.Callbacks(pass_on)
         others, fields = self._callbacks.fields({"uri": uri, **options})
         given = structs.make(structs.Options, others, **fields)
@@ -97,7 +97,7 @@ class Core:
 
     @property
     def closed(self) -> bool:
-        return not self._finalizer.alive
+        return self._closer != 0 or not self._finalizer.alive
 
     def if_open(self, function: Callable[..., object], *args: Any) -> None:
         """Call a function that does not wait, before any other thread begins to close."""
@@ -106,27 +106,26 @@ class Core:
                 function(*args)
 
     def close(self) -> None:
-        """Whoever calls it, the client is closed when it returns, unless this interrupts the thread that closes."""
+        """Whoever calls it, the client is closed when it returns; but a signal handler may interrupt who closes."""
         if events.in_callback():
             raise errors.InCallback("client: a callback of leash must not close it")
         with self._mutex:
-            is_mine = self._finalizer.detach() is not None
-            if is_mine:
-                self._closer = threading.get_ident()
-        if not is_mine:
-            if self._closer != threading.get_ident():
-                self._is_over.wait()
+            self._closer = self._closer or threading.get_ident()
+        if self._closer != threading.get_ident():
+            self._is_over.wait()
             return
         try:
-            _close(self._as_parameter_, self._callbacks, self._anchor)
+            if self._finalizer.detach() is not None:
+                _close(self._as_parameter_, self._callbacks, self._anchor)
         finally:
             self._is_over.set()
             _open.discard(self)
 
     def forked(self) -> None:
         """In the child: whatever another thread of the parent was about to do here has not come along."""
-        self._mutex = threading.RLock()
-        self._is_over.set()
+        self._mutex, self._is_over = threading.RLock(), threading.Event()
+        if self._closer != 0:
+            self._is_over.set()
 
     def _options(self, options: Mapping[str, Any]) -> Any:
         others, fields = self._callbacks.fields(options)

@@ -13,7 +13,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, Optional
 
 from . import errors, structs, times
-from .errors import LeashError, NotHeld
+from .errors import InCallback, LeashError, NotHeld
 from .lock import Asked, AskedByThreads, token_of
 from .native import lib
 from .session import N, Session, package_of
@@ -33,13 +33,24 @@ class Given:
 
     A signal handler that raises during that conversion gets ctypes.ArgumentError, and the permit is still there."""
 
-    def __init__(self, permit: ctypes.c_void_p) -> None:
-        self._permit = permit
+    def __init__(self, permit: PermitBase[Any]) -> None:
+        self._permit = permit._here()
+        self._mutex = permit._mutex  # other threads may look at it
+        self._value: Optional[int] = None
 
     @property
     def _as_parameter_(self) -> Optional[int]:
-        value, self._permit.value = self._permit.value, None
-        return value
+        try:
+            with self._mutex:
+                self._value, self._permit.value = self._permit.value, None
+            return self._value
+        except BaseException:
+            self.put_back()
+            raise
+
+    def put_back(self) -> None:
+        if self._value is not None:
+            self._permit.value = self._value
 
 
 class PermitBase(Generic[N]):
@@ -113,8 +124,12 @@ class Permit(PermitBase[None]):
             self.client._do(name, self._here(), *args)
 
     def release(self) -> None:
-        with self._mutex:
-            self.client._do("leash_permit_release", Given(self._here()))
+        given = Given(self)
+        try:
+            self.client._do("leash_permit_release", given)
+        except InCallback:  # leash still has them
+            given.put_back()
+            raise
 
     def __enter__(self) -> Permit:
         return self

@@ -15,7 +15,8 @@ Other threads call leash directly; no handler runs in them.
 
 Gaps remain, as with any lock that is not built into Python. An exception after the wait is over, and before the
 caller's `with` has begun, leaves the lock held; so does one at the end of the `with`, before the release has begun. The
-next release or the end of the client ends that."""
+next release or the end of the client ends that. Two signals at once are provided for here; three may leave the wait
+behind."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, TypeVar
 from .. import inspection, structs
 from ..calls import call
 from ..core import Core
-from ..errors import Closed, Forked
+from ..errors import Closed
 from ..native import lib
 from ..session import Session
 from ..waits import Cancel
@@ -93,7 +93,7 @@ class Client(Session[Nothing]):
 
     async def close(self) -> None:
         """Release what is held, and wake all waiters (Closed). A second call does nothing."""
-        if self._core is None or (self._closing is None and self._core.closed):
+        if self._core is None or (self._core.closed and (self._closing is None or self._closing.done())):
             return
         self._ready()
         if self._closing is None:
@@ -126,7 +126,7 @@ class Client(Session[Nothing]):
     def _dispatch(self) -> None:
         try:
             self._operations.dispatch()
-        except (Closed, Forked):  # by the exit of the interpreter, in another thread; or this is a child
+        except Closed:  # by the exit of the interpreter, in another thread
             self._loop.remove_reader(self._fd)
 
     def _ready(self) -> Core:

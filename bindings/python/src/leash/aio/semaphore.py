@@ -29,7 +29,7 @@ class Permit(PermitBase[Nothing]):
     async def release(self) -> None:
         self.client._ready()
         async with self._turn:
-            await self.client._do("leash_permit_release", Given(self._here()))
+            await self.client._do("leash_permit_release", Given(self))
 
     async def __aenter__(self) -> Permit:
         return self
