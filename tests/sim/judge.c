@@ -750,6 +750,10 @@ look_at_reason(int l, const leash_event *event, int64_t lease_ms, int64_t until)
 static void
 look_at_told(struct told *t, int l, const leash_event *event, int64_t lease_ms, int64_t until)
 {
+	if (event->fence < t->fence && (event->type == LEASH_EVENT_LOST || event->type == LEASH_EVENT_NOT_RELEASED)) {
+		look_at_reason(l, event, lease_ms, until); /* of an earlier hold, whose release was answered late */
+		return;
+	}
 	if (t->fence != event->fence || event->fence == t->past)
 		*t = (struct told){.fence = event->fence, .past = t->past, .lost_since = t->lost_since,
 		                   .at_risk = sim_terms.readwrite[l] && event->type == LEASH_EVENT_RECOVERED};
