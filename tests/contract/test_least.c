@@ -297,7 +297,7 @@ static void
 live(void)
 {
 	static int lives;
-	leash_options options = *LEASH_OPTIONS(.uri = uri, .lease_ms = lease_ms, .timeout_ms = 10000, .on_log = note_line);
+	leash_options options = *LEASH_OPTIONS(.uri = uri, .lease_ms = lease_ms, .timeout_ms = 3000, .on_log = note_line);
 	struct life life = {.lock = NULL};
 
 	told.text[0] = '\0';
